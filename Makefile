@@ -1,0 +1,30 @@
+# CI calls these targets and nothing else. `make` without a target lists them.
+.DEFAULT_GOAL := help
+.PHONY: help dev test check e2e bench demo lock clean
+SHELL := bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+help: ## List the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1|/' | column -t -s '|'
+
+# One environment; each stamp is newer than the lock it was made from.
+$(VENV)/created:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or set PYTHON=/path/to/python3."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Set PYTHON=/path/to/python3.11."; exit 1; }
+	@echo "Creating the environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed (Debian: apt install python3-venv)."; exit 1; }
+	@touch $@
+
+$(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
+	@echo "Installing requirements/$*.lock (a minute the first time) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
+	@for set in "server --extra server" "local --extra server --extra local" "dev --extra server --extra local --group dev"; do \
+		set -- $$set; name=$$1; shift; \
+		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
+			pyproject.toml "$$@" -o requirements/$$name.lock; done

@@ -1,0 +1,97 @@
+"""The only reader of the environment: variables in, frozen and validated values out."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memory.config import MemoryConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What one deployment decides. What one assistant or run may choose is in `graphs.context.Context`.
+
+    Attributes:
+        model: The chat model as `provider:model`; `local` is the embedded one, empty means none is configured.
+        memory_model: The model that summarizes and extracts; empty means the one that chats.
+        openai_base_url: Where an OpenAI-compatible server listens; empty means OpenAI's own.
+        local_base_url: Where the embedded local model is served; set by `palimpsest dev`.
+        data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
+        single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
+            or to the user `local`. Never in production: a client could name anyone.
+        trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
+        memory: Limits and switches of memory itself.
+    """
+
+    model: str = ""
+    memory_model: str = ""
+    openai_base_url: str = ""
+    local_base_url: str = ""
+    data_dir: Path = Path(".palimpsest")
+    single_user: bool = False
+    trigger: str = "thread"
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> "Settings":
+        """Read the variables that `.env.example` lists; empty ones count as unset.
+
+        Args:
+            environ: Where to read; the process environment by default.
+
+        Raises:
+            ValueError: If a value cannot be meant; the message names the variable.
+        """
+        reader = _Reader(os.environ if environ is None else environ)
+        openai_base_url = reader.text("OPENAI_BASE_URL", "")
+        has_openai = bool(openai_base_url or reader.text("OPENAI_API_KEY", ""))
+        return cls(
+            model=reader.text("PALIMPSEST_MODEL", "openai:gpt-4.1-mini" if has_openai else ""),
+            memory_model=reader.text("PALIMPSEST_MEMORY_MODEL", ""),
+            openai_base_url=openai_base_url,
+            local_base_url=reader.text("PALIMPSEST_LOCAL_BASE_URL", ""),
+            data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
+            single_user=reader.switch("PALIMPSEST_SINGLE_USER", False),
+            trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
+            memory=reader.memory(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """One mapping of variables, read with names in the errors."""
+
+    environ: Mapping[str, str]
+
+    def text(self, name: str, default: str) -> str:
+        return self.environ.get(name, "").strip() or default
+
+    def switch(self, name: str, default: bool) -> bool:
+        return self.choice(name, "true" if default else "false", ("true", "false")) == "true"
+
+    def choice(self, name: str, default: str, allowed: tuple[str, ...]) -> str:
+        value = self.text(name, default).lower()
+        if value not in allowed:
+            raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        return value
+
+    def number(self, name: str, default: float) -> float:
+        value = self.text(name, str(default))
+        try:
+            return float(value)
+        except ValueError:
+            raise ValueError(f"{name} must be a number, not {value!r}") from None
+
+    def memory(self) -> MemoryConfig:
+        default = MemoryConfig()
+        return MemoryConfig(
+            enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
+            max_facts=int(self.number("PALIMPSEST_MAX_FACTS", default.max_facts)),
+            confidence_threshold=self.number("PALIMPSEST_CONFIDENCE_THRESHOLD", default.confidence_threshold),
+            debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
+            max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),
+            sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
+            drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
+            journal_days=int(self.number("PALIMPSEST_JOURNAL_DAYS", default.journal_days)),
+        )

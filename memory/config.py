@@ -1,0 +1,77 @@
+"""What memory may hold and when it works: one frozen, validated value (it reads no environment)."""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+Category = Literal["preference", "knowledge", "context", "behavior", "goal", "correction"]
+CATEGORIES: tuple[Category, ...] = ("preference", "knowledge", "context", "behavior", "goal", "correction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryConfig:
+    """Limits and switches of one deployment's memory; bad values raise `ValueError` naming the field.
+
+    Attributes:
+        enabled: `False` turns learning off: nothing is queued, written or sent to a model.
+        max_facts: How many active facts one user and agent may hold.
+        confidence_threshold: Extracted facts below it are refused as `low_confidence`.
+        protected_categories: Categories that an eviction spares while another fact can go.
+        max_fact_chars: Longer extracted facts are refused as `too_long`.
+        debounce_seconds: Quiet time of one conversation before its update runs.
+        max_wait_seconds: The longest an update waits under steady traffic.
+        update_spacing_seconds: The least time between the starts of two updates in one process.
+        model_timeout_seconds: One extraction call may take this long.
+        lease_seconds: How long one worker's claim on a pending update keeps others from asking the model too.
+        max_attempts: After so many failed tries a pending update becomes a dead letter.
+        retry_base_seconds: Delay after the first failure; it doubles with each further one.
+        retry_max_seconds: The longest delay between two tries.
+        sweep_seconds: How often a server looks for updates that nobody's turn will trigger.
+        drain_seconds: The longest that shutting down waits for pending updates.
+        read_timeout_seconds: A turn waits this long for the store before it goes on without memory.
+        seen_limit: How many message hashes are remembered for one user and thread.
+        journal_days: Days of the daily journal that are kept.
+    """
+
+    enabled: bool = True
+    max_facts: int = 500
+    confidence_threshold: float = 0.5
+    protected_categories: frozenset[Category] = frozenset()
+    max_fact_chars: int = 500
+    debounce_seconds: float = 30.0
+    max_wait_seconds: float = 120.0
+    update_spacing_seconds: float = 0.5
+    model_timeout_seconds: float = 120.0
+    lease_seconds: float = 180.0
+    max_attempts: int = 8
+    retry_base_seconds: float = 5.0
+    retry_max_seconds: float = 3600.0
+    sweep_seconds: float = 60.0
+    drain_seconds: float = 10.0
+    read_timeout_seconds: float = 2.0
+    seen_limit: int = 2000
+    journal_days: int = 90
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _check(field.name, getattr(self, field.name))
+
+
+_POSITIVE_INTEGERS = frozenset({"max_facts", "max_fact_chars", "max_attempts", "seen_limit", "journal_days"})
+
+
+def _check(name: str, value: object) -> None:
+    """Raise `ValueError` naming the field when a value cannot be meant."""
+    if name == "enabled":
+        if not isinstance(value, bool):
+            raise ValueError(f"enabled must be true or false, not {value!r}")
+    elif name == "protected_categories":
+        unknown = set(value if isinstance(value, frozenset | set | tuple | list) else [value]) - set(CATEGORIES)
+        if unknown:
+            raise ValueError(f"protected_categories: unknown {sorted(map(str, unknown))}; known are {list(CATEGORIES)}")
+    elif name in _POSITIVE_INTEGERS:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}")
+    elif name == "confidence_threshold" and value > 1:
+        raise ValueError(f"confidence_threshold must be between 0 and 1, not {value!r}")

@@ -1,0 +1,88 @@
+"""Every store namespace and key, and whose it is. Pure, and the only place that builds one."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Literal, Self
+
+ROOT = "palimpsest"
+DUE_ROOT = "palimpsest-due"
+DUE_SHARDS = 16
+
+Kind = Literal["facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts"]
+
+_AGENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SEGMENT = re.compile(r"u_[0-9a-f]{32}")
+
+
+def user_segment(user_id: str) -> str:
+    """Return the namespace label of one user: `u_` and the first 32 hex digits of SHA-256 of the identity.
+
+    No label is a prefix of another, none holds a dot, and no text of a client becomes part of a namespace.
+
+    Raises:
+        ValueError: If the identity is empty or no string.
+    """
+    if not isinstance(user_id, str) or not user_id:
+        raise ValueError(f"user_id must be a non-empty string, not {user_id!r}")
+    return "u_" + hashlib.sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose memory it is: one user (as a segment, never the identity itself) and one agent."""
+
+    segment: str
+    agent_name: str = "default"
+
+    def __post_init__(self) -> None:
+        if not _SEGMENT.fullmatch(self.segment):
+            raise ValueError(f"segment must be made by user_segment(), not {self.segment!r}")
+        if not _AGENT_NAME.fullmatch(self.agent_name):
+            raise ValueError(f"agent_name must match {_AGENT_NAME.pattern}, not {self.agent_name!r}")
+
+    @classmethod
+    def of(cls, user_id: str, agent_name: str = "default") -> Self:
+        """Return the owner for an authenticated identity; `ValueError` names the field that is wrong."""
+        return cls(user_segment(user_id), agent_name)
+
+    def namespace(self, kind: Kind) -> tuple[str, ...]:
+        """Return where this owner's items of one kind live."""
+        return (ROOT, self.segment, self.agent_name, kind)
+
+    @property
+    def control(self) -> tuple[str, ...]:
+        """Where the user's epoch and switches live; shared by all agents of the user."""
+        return (ROOT, self.segment, "control")
+
+    @property
+    def due_namespace(self) -> tuple[str, ...]:
+        """The shard of the due markers in which this owner's marker stands."""
+        return (DUE_ROOT, str(int(self.segment[2:10], 16) % DUE_SHARDS))
+
+    @property
+    def due_key(self) -> str:
+        """The key of this owner's due marker: segment and agent, no text."""
+        return f"{self.segment}.{self.agent_name}"
+
+    @classmethod
+    def from_due_key(cls, key: str) -> Self:
+        """Return the owner that a due marker names; `ValueError` if the key names none."""
+        segment, _, agent_name = key.partition(".")
+        return cls(segment, agent_name)
+
+
+def owner_of(namespace: tuple[str, ...] | list[str]) -> Owner | None:
+    """Return the owner of a namespace made by `Owner.namespace`, or `None` for any other."""
+    parts = tuple(namespace)
+    if len(parts) != 4 or parts[0] != ROOT:
+        return None
+    try:
+        return Owner(parts[1], parts[2])
+    except ValueError:
+        return None
+
+
+def due_namespaces() -> tuple[tuple[str, ...], ...]:
+    """Return all shards of the due markers."""
+    return tuple((DUE_ROOT, str(shard)) for shard in range(DUE_SHARDS))

@@ -1,0 +1,96 @@
+"""Store access written once: a generator yields batches of operations, `run` or `arun` carries them out.
+
+A function that reads or writes a store is a generator of type `Steps[T]`: it yields a list of store operations,
+is sent their results, and returns its value. `run(store, steps)` and `await arun(store, steps)` are the only
+drivers, so that sync and async entry points share every decision.
+
+    def rename(owner: Owner, key: str, name: str) -> Steps[bool]:
+        item = yield from read(owner.namespace("facts"), key)
+        if item is None:
+            return False
+        yield [put(item.namespace, key, {**item.value, "name": name})]
+        return True
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Any, TypeVar
+
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
+
+T = TypeVar("T")
+Steps = Generator[Sequence[Op], list[Any], T]
+
+PAGE = 1000
+
+
+def run(store: BaseStore, steps: Steps[T]) -> T:
+    """Carry the steps out on a store's synchronous interface and return their value."""
+    try:
+        operations = next(steps)
+        while True:
+            operations = _advance(steps, store.batch, operations)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def _advance(steps: Steps[T], batch: Any, operations: Sequence[Op]) -> Sequence[Op]:
+    try:
+        results = batch(operations)
+    except Exception as error:  # handed into the generator: it decides whether a failed batch matters
+        return steps.throw(error)
+    return steps.send(results)
+
+
+async def arun(store: BaseStore, steps: Steps[T]) -> T:
+    """Carry the steps out on a store's asynchronous interface and return their value."""
+    try:
+        operations = next(steps)
+        while True:
+            try:
+                results = await store.abatch(operations)
+            except Exception as error:  # handed into the generator: it decides whether a failed batch matters
+                operations = steps.throw(error)
+            else:
+                operations = steps.send(results)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def put(namespace: Sequence[str], key: str, value: dict[str, Any]) -> PutOp:
+    """Return the operation that writes one item. It is never indexed: recall keeps its own index."""
+    return PutOp(tuple(namespace), key, value, index=False)
+
+
+def delete(namespace: Sequence[str], key: str) -> PutOp:
+    """Return the operation that deletes one item; deleting what is not there is no error."""
+    return PutOp(tuple(namespace), key, None)
+
+
+def read(namespace: Sequence[str], key: str) -> Steps[Item | None]:
+    """Read one item, or `None`."""
+    (item,) = yield [GetOp(tuple(namespace), key, refresh_ttl=False)]
+    return item  # type: ignore[no-any-return]
+
+
+def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Steps[list[Item | None]]:
+    """Read several items of one namespace in one batch, in the order of their keys."""
+    if not keys:
+        return []
+    return (yield [GetOp(tuple(namespace), key, refresh_ttl=False) for key in keys])
+
+
+def scan(namespace: Sequence[str], page: int = PAGE) -> Steps[list[Item]]:
+    """Read every item of exactly this namespace, sorted by key.
+
+    A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes; a
+    writer between two pages can show an item twice, so keys are made unique.
+    """
+    wanted = tuple(namespace)
+    found: dict[str, Item] = {}
+    offset = 0
+    while True:
+        (items,) = yield [SearchOp(wanted, None, page, offset, refresh_ttl=False)]
+        found.update({item.key: item for item in items if tuple(item.namespace) == wanted})
+        if len(items) < page:
+            return [found[key] for key in sorted(found)]
+        offset += page
