@@ -69,7 +69,7 @@ class _Demo:
             thread_id,
             "chat",
             input=_message(text),
-            context={**_CONTEXT, "user_id": self.user},
+            config={"configurable": {**_CONTEXT, "user_id": self.user}},
             stream_mode=["values", "messages-tuple", "custom"],
         )
         async for part in stream:
