@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -87,6 +88,28 @@ def render_memory_block(
             return block if inner.strip(".\n") else ""
         budget -= surplus  # tokens of joined texts do not add up exactly
     return ""
+
+
+def fitting_facts(
+    memory: MemoryData, max_tokens: int, token_counter: TextCounter = _count
+) -> list[Fact | Mapping[str, Any]]:
+    """Return so many of the facts, in the order given, as fit into the block together with its sections.
+
+    A fact that is too long by itself is left out; of the others none is passed over for one that comes later.
+    """
+    lines = [fact_line(fact) for fact in memory.facts]
+    sections = _sections(memory)
+
+    def fits(text: str) -> bool:
+        return token_counter(prompts.MEMORY_BLOCK.format(memory=text)) <= max_tokens
+
+    kept = Counter(_fitting(sections, lines, fits))
+    chosen = []
+    for fact, line in zip(memory.facts, lines, strict=True):
+        if kept[line]:
+            kept[line] -= 1
+            chosen.append(fact)
+    return chosen
 
 
 def fact_line(fact: Fact | Mapping[str, Any]) -> str:

@@ -84,7 +84,7 @@ def _answer(value: Any, text: str) -> Answer | None:
         return Answer(tuple(value)) if all(_is_fact(each) for each in value) else None
     if not isinstance(value, Mapping) or not any(name in value for name in (*_LISTS, "profile")):
         return None
-    facts = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [])
+    facts: list[Any] = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [])
     return Answer(tuple(facts), tuple(_sections(value.get("profile"))))
 
 

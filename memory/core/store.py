@@ -24,8 +24,8 @@ from memory.core.facts import (
     strongest_first,
     timestamp,
 )
-from memory.core.injection import MemoryData
-from memory.core.profile import drop_repeats, read_profile, sections_of
+from memory.core.known import Known
+from memory.core.profile import drop_repeats, read_profile
 from memory.core.relatedness import related
 from memory.core.rules import Shelf, create, find, release, same_content, update
 from memory.core.shelf import (
@@ -209,13 +209,13 @@ class FactStore:
         """Do what `confirmations` does, asynchronously."""
         return await arun(self._store, self._confirmations(fact_id))
 
-    def memory(self) -> MemoryData:
-        """Return everything that may be injected: the profile's sections and the active facts."""
-        return run(self._store, self._memory())
+    def known(self) -> Known:
+        """Return everything that may be injected or shown to the extractor: active facts and profile, as stored."""
+        return run(self._store, self._known())
 
-    async def amemory(self) -> MemoryData:
-        """Do what `memory` does, asynchronously."""
-        return await arun(self._store, self._memory())
+    async def aknown(self) -> Known:
+        """Do what `known` does, asynchronously."""
+        return await arun(self._store, self._known())
 
     def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Applied:
         """Apply what was extracted; applying it twice is the same as once (see `apply_steps`)."""
@@ -297,11 +297,10 @@ class FactStore:
         yield from self._get(fact_id)
         return (yield from read_confirmations(self.owner, fact_id))
 
-    def _memory(self) -> Steps[MemoryData]:
+    def _known(self) -> Steps[Known]:
         epoch, shelf = yield from self._read()
         profile = yield from read_profile(self.owner, epoch)
-        user, history = sections_of(profile)
-        return MemoryData(user=user, history=history, facts=strongest_first(list(shelf.active().values())))
+        return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile)
 
     def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> Steps[Applied]:
         return apply_steps(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)

@@ -109,7 +109,7 @@ class _Reading:
             reason=reason,
             content=content[: self._config.max_fact_chars],
             category=_category(raw) or "context",
-            confidence=_number(raw.get("confidence")) or 0.0,
+            confidence=_share(raw.get("confidence")) or 0.0,
             sources=tuple(message.id for message in sources),
             said_at=sources[-1].time,
         )
@@ -135,8 +135,8 @@ class _Reading:
         return content
 
     def _confidence(self, raw: Mapping[str, Any]) -> float:
-        confidence = _number(raw.get("confidence"))
-        if confidence is None or not 0 <= confidence <= 1:
+        confidence = _share(raw.get("confidence"))
+        if confidence is None:
             raise Refused("bad_confidence")
         if confidence < self._config.confidence_threshold:
             raise Refused("low_confidence")
@@ -210,6 +210,11 @@ def _checked_category(raw: Mapping[str, Any]) -> Category:
     if category is None:
         raise Refused("unknown_category")
     return category
+
+
+def _share(value: object) -> float | None:
+    number = _number(value)
+    return number if number is not None and 0 <= number <= 1 else None
 
 
 def _number(value: object) -> float | None:
