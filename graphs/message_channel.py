@@ -39,7 +39,7 @@ def merge_messages(state: Sequence[BaseMessage], writes: Sequence[object]) -> li
 
 
 def messages_channel() -> DeltaChannel[list[BaseMessage]]:
-    """Return a new channel, to annotate a state with: `messages: Annotated[list[AnyMessage], messages_channel()]`."""
+    """Return a new channel for a list of messages in a state, to be named in `Annotated`."""
     return DeltaChannel(merge_messages, snapshot_frequency=SNAPSHOT_EVERY)
 
 
