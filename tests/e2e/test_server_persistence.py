@@ -7,15 +7,11 @@ from sqlite3 import connect
 import pytest
 from langgraph_sdk.client import SyncLangGraphClient
 from langgraph_sdk.errors import NotFoundError
-from langgraph_sdk.schema import Json
 
 from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
+from tests.e2e.speaking import say
 from tests.stub_model import ChatRequest, Reply, StubModel
-
-
-def say(text: str) -> Json:
-    return {"messages": [{"role": "user", "content": text}]}
 
 
 def texts(client: SyncLangGraphClient, thread_id: str) -> list[str]:
