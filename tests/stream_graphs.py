@@ -14,6 +14,7 @@ from langgraph.types import Checkpointer, RetryPolicy, Send, interrupt
 from typing_extensions import TypedDict
 
 from graphs.events import aemit, emit
+from graphs.streaming import stream_transformers
 from tests.fakes import RecordingModel
 
 
@@ -163,3 +164,5 @@ SHAPES: dict[Shape, Any] = {
 }
 
 graph = outer(inner(), None)
+
+__all__ = ["SHAPES", "Graph", "Shape", "State", "graph", "inner", "outer", "retrying", "stream_transformers"]
