@@ -1,5 +1,6 @@
 """Graphs with every shape that an event stream must cope with; served to the SDK too, see `graph`."""
 
+import asyncio
 import operator
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ class State(TypedDict, total=False):
     log: Annotated[list[str], operator.add]
     ask: bool
     fail: bool
+    wait: bool
 
 
 Graph = CompiledStateGraph[State, None, State, State]
@@ -67,7 +69,10 @@ async def each(state: State) -> State:
 
 
 async def gather(state: State) -> State:
-    """Ask or fail where the state says so."""
+    """Ask, fail or hang where the state says so."""
+    if state.get("wait"):
+        await aemit("waiting", None)
+        await asyncio.Event().wait()
     if state.get("fail"):
         raise ValueError("asked to fail")
     if state.get("ask"):
