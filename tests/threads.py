@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.graph.message import add_messages
 
 from memory.context.summarization import SUMMARY_ID, SummarizationNode
@@ -33,7 +33,7 @@ class Thread:
     node: SummarizationNode
     counter: TokenCounter
     max_tokens: int
-    messages: list[AnyMessage] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
     context: dict[str, Any] = field(default_factory=dict)
     flushed: list[str] = field(default_factory=list)
     removed: set[str] = field(default_factory=set)
@@ -44,7 +44,7 @@ class Thread:
         return self.node.input_messages_key == self.node.output_messages_key
 
     def say(self, message: BaseMessage) -> None:
-        self.messages = list(add_messages(self.messages, [message]))  # type: ignore[arg-type, list-item]
+        self.messages = list(add_messages(self.messages, message))
 
     def identity(self, kind: str) -> str:
         self.made += 1
@@ -56,7 +56,7 @@ class Thread:
         result = self.node.result(state)
         update = self.node.update(state, result)
         if self.is_compact:
-            self.messages = list(add_messages(self.messages, update["messages"]))  # type: ignore[assignment]
+            self.messages = list(add_messages(self.messages, update["messages"]))
         self.context = update.get("context", self.context)
         return result.messages
 
@@ -130,10 +130,10 @@ class Life:
             self.thread.removed.add(str(gone.id))
 
 
-def broken_pairs(messages: Sequence[BaseMessage], state: Sequence[BaseMessage]) -> list[str]:
+def broken_pairs(messages: Sequence[BaseMessage], state: Sequence[BaseMessage]) -> list[str | None]:
     """Results without their call, and calls without a result that the state has."""
-    called = {call["id"] for m in messages if isinstance(m, AIMessage) for call in m.tool_calls}
-    answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    called: set[str | None] = {call["id"] for m in messages if isinstance(m, AIMessage) for call in m.tool_calls}
+    answered: set[str | None] = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     available = {m.tool_call_id for m in state if isinstance(m, ToolMessage)}
     return [*(answered - called), *((called & available) - answered)]
 

@@ -40,7 +40,10 @@ def ai(name: str, size: int = 20) -> AIMessage:
 
 def talk(turns: int, size: int = 20, first: int = 1) -> list[BaseMessage]:
     """Exchanges h1 a1 h2 a2 …, the last one still unanswered."""
-    return [m for n in range(first, first + turns) for m in (human(f"h{n}", size), ai(f"a{n}", size))][:-1]
+    said = list[BaseMessage]()
+    for n in range(first, first + turns):
+        said += [human(f"h{n}", size), ai(f"a{n}", size)]
+    return said[:-1]
 
 
 def summarize(messages: list[BaseMessage], model: RecordingModel | None = None, **options: Any) -> SummarizationResult:
