@@ -7,6 +7,8 @@ from pathlib import Path
 
 from memory.config import MemoryConfig
 
+_SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -19,7 +21,8 @@ class Settings:
         local_base_url: Where the embedded local model is served; set by `palimpsest dev`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
-            or to the user `local`. Never in production: a client could name anyone.
+            or to the user `local`. Never in production: a client could name anyone. On by default under
+            `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else.
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
         memory: Limits and switches of memory itself.
     """
@@ -52,7 +55,7 @@ class Settings:
             openai_base_url=openai_base_url,
             local_base_url=reader.text("PALIMPSEST_LOCAL_BASE_URL", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
-            single_user=reader.switch("PALIMPSEST_SINGLE_USER", False),
+            single_user=reader.switch("PALIMPSEST_SINGLE_USER", reader.text(_SERVER_VARIANT, "") == "local_dev"),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             memory=reader.memory(),
         )

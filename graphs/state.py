@@ -1,0 +1,46 @@
+"""What callers may send, and what the nodes share."""
+
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from memory.context.summarization import RunningSummary
+
+
+class InputState(TypedDict):
+    """All that a caller sends."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The thread's new messages."""
+
+
+class Delta(TypedDict):
+    """What was recalled for one user message, by reference: the texts are rendered from the store."""
+
+    message_id: str
+    facts: list[list[Any]]
+    """`[fact id, revision]` each."""
+
+
+class MemoryState(TypedDict, total=False):
+    """What memory put before the model, as ids and counts; never a text, so that an erased fact is gone at once."""
+
+    basis: list[list[Any]]
+    """`[fact id, revision]` of each fact in the memory block, in its order."""
+    deltas: list[Delta]
+    """What was recalled since the basis was chosen."""
+    receipt: dict[str, Any]
+    """What memory did in the latest turn: facts injected, tokens per part, updates since the turn before."""
+
+
+class State(InputState):
+    """What the nodes share; `graphs.chat` says who writes what."""
+
+    summarized_messages: list[AnyMessage]
+    """What the model sees of the conversation: the summary, then the messages after it."""
+    context: dict[str, RunningSummary]
+    """The `RunningSummary`, under `running_summary`."""
+    memory: MemoryState
+    """What memory put before the model."""
