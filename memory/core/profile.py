@@ -1,6 +1,6 @@
 """The profile: six short texts about the user, one store item a section."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -47,7 +47,7 @@ class StoredSection:
         return StoredSection(text, self.revision + 1, dict(kept))
 
 
-def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
+def read_sections(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
     """Read the sections that hold something, by name (`user.work`), in their order."""
     items = yield from scan(owner.namespace("profile"))
     found = {item.key: _section(item.value) for item in items if belongs(item.value, epoch)}
@@ -56,7 +56,7 @@ def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
 
 def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now: str) -> Steps[None]:
     """Write the sections that changed; an empty text deletes its section, an unknown name is ignored."""
-    stored = yield from read_profile(owner, epoch)
+    stored = yield from read_sections(owner, epoch)
     namespace = owner.namespace("profile")
     changes = {each.name: bounded(each.text) for each in sections if each.name in SECTIONS}
     writes: list[Op] = []
@@ -95,21 +95,36 @@ def _section(value: Mapping[str, Any]) -> StoredSection | None:
     )
 
 
+def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, str]]:
+    """Read the newest text of each section, by name (`user.work`)."""
+    sections = yield from read_sections(owner, epoch)
+    return texts_of(sections)
+
+
 def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
     """Return the newest text of each section."""
     return {name: section.text for name, section in profile.items()}
 
 
-def drop_repeats(owner: Owner, profile: Mapping[str, StoredSection], content: str) -> Steps[None]:
-    """Delete the sections that say what a fact says that is gone; the next update writes them anew."""
-    namespace = owner.namespace("profile")
-    repeating = [
+def drop_sections_about(owner: Owner, epoch: str, contents: Iterable[str], kept: Collection[str] = ()) -> Steps[None]:
+    """Delete the sections that say, or said, what facts say that are gone; the next update writes them anew.
+
+    Args:
+        owner: Whose profile.
+        epoch: The user's current epoch.
+        contents: What the facts said.
+        kept: Names of sections to leave alone.
+    """
+    sections = yield from read_sections(owner, epoch)
+    gone = list(contents)
+    about = [
         name
-        for name, section in profile.items()
-        if any(repeats(text, content) for text in (section.text, *section.past.values()))
+        for name, section in sections.items()
+        if name not in kept
+        and any(repeats(text, content) for text in (section.text, *section.past.values()) for content in gone)
     ]
-    if repeating:
-        yield [delete(namespace, name) for name in repeating]
+    if about:
+        yield [delete(owner.namespace("profile"), name) for name in about]
 
 
 def repeats(text: str, content: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from langgraph.store.base import Op
+from langgraph.store.base import Item, Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
@@ -24,11 +24,14 @@ logger = logging.getLogger(__name__)
 
 KEPT_CONFIRMATIONS: Final = 32
 KEPT_HISTORY: Final = 1000
+KEPT_MARKS: Final = 2000
 # How many ids of one content are looked up in history before a new fact of it is placed; more relearnings of one
 # text than that never happened to anybody.
 _CANDIDATES: Final = 4
 # Keys of the marks that deleted facts leave among the revisions (`memory.core.tombstones`).
 GONE: Final = "gone."
+# The item among the revisions that names the extractions applied last (`memory.core.applied`).
+APPLIED: Final = "applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +183,7 @@ def read_history(owner: Owner, epoch: str) -> Steps[list[Fact]]:
     items = yield from scan(owner.namespace("history"))
     facts = []
     for item in items:
-        if item.key.startswith(GONE) or not belongs(item.value, epoch):
+        if not _is_revision(item) or not belongs(item.value, epoch):
             continue
         try:
             facts.append(from_item(item.value, epoch=epoch, written_at=item.created_at.isoformat()))
@@ -190,11 +193,17 @@ def read_history(owner: Owner, epoch: str) -> Steps[list[Fact]]:
 
 
 def trim_history(owner: Owner) -> Steps[None]:
-    """Delete the oldest items of history above its bound."""
-    items = yield from scan(owner.namespace("history"))
-    surplus = sorted(items, key=lambda item: (item.updated_at, item.key))[: max(0, len(items) - KEPT_HISTORY)]
+    """Delete the oldest revisions, and the oldest marks of deleted facts, above their bounds."""
+    items = sorted((yield from scan(owner.namespace("history"))), key=lambda item: (item.updated_at, item.key))
+    revisions = [item for item in items if _is_revision(item)]
+    marks = [item for item in items if item.key.startswith(GONE)]
+    surplus = [*revisions[:-KEPT_HISTORY], *marks[:-KEPT_MARKS]]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
+
+
+def _is_revision(item: Item) -> bool:
+    return item.key != APPLIED and not item.key.startswith(GONE)
 
 
 def history_key(fact_id: str, revision: int) -> str:

@@ -25,7 +25,7 @@ from memory.core.facts import (
     timestamp,
 )
 from memory.core.known import Known
-from memory.core.profile import drop_repeats, read_profile
+from memory.core.profile import drop_sections_about, read_sections
 from memory.core.relatedness import related
 from memory.core.rules import Shelf, create, find, release, same_content, update
 from memory.core.shelf import (
@@ -277,6 +277,8 @@ class FactStore:
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned
         )
         yield from self._write(epoch, before, after)
+        if content is not None:
+            yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
         return fact
 
     def _release(self, fact_id: str) -> Steps[Fact]:
@@ -289,8 +291,7 @@ class FactStore:
         epoch, shelf = yield from self._read()
         _, fact = find(shelf, fact_id)
         yield from forget(self.owner, shelf, fact, now=self._now(), epoch=epoch)
-        profile = yield from read_profile(self.owner, epoch)
-        yield from drop_repeats(self.owner, profile, fact.content)
+        yield from drop_sections_about(self.owner, epoch, [fact.content])
         logger.info("deleted %s", fact_id)
 
     def _confirmations(self, fact_id: str) -> Steps[Confirmations]:
@@ -299,7 +300,7 @@ class FactStore:
 
     def _known(self) -> Steps[Known]:
         epoch, shelf = yield from self._read()
-        profile = yield from read_profile(self.owner, epoch)
+        profile = yield from read_sections(self.owner, epoch)
         return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile)
 
     def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> Steps[Applied]:

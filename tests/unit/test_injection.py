@@ -14,14 +14,13 @@ from memory.core.injection import (
     render_memory_block,
 )
 
-FULL = {
-    "user": {"work": "Nurse in Oslo", "personal": "Has two cats", "topOfMind": "Moving house"},
-    "history": {"recent": "Asked about flats", "earlier": "Learned Norwegian", "background": "Grew up in Rome"},
-    "facts": [
-        {"content": "Likes tea", "category": "preference", "confidence": 0.5},
-        {"content": "Lives in Oslo", "category": "knowledge", "confidence": 0.9},
-    ],
-}
+FACTS: list[dict[str, Any]] = [
+    {"content": "Likes tea", "category": "preference", "confidence": 0.5},
+    {"content": "Lives in Oslo", "category": "knowledge", "confidence": 0.9},
+]
+USER = {"work": "Nurse in Oslo", "personal": "Has two cats", "topOfMind": "Moving house"}
+HISTORY = {"recent": "Asked about flats", "earlier": "Learned Norwegian", "background": "Grew up in Rome"}
+FULL = {"user": USER, "history": HISTORY, "facts": FACTS}
 
 
 def fact(content: str, confidence: float = 0.5, category: str = "goal") -> dict[str, Any]:
@@ -65,17 +64,15 @@ def test_F9_the_text_has_three_parts_and_facts_by_confidence_highest_first() -> 
 
 
 def test_F9_a_memory_data_value_and_facts_give_the_same_text() -> None:
-    made = [
-        Fact(id="fact_00000001", created_at="", updated_at="", **each)
-        for each in FULL["facts"]  # type: ignore[arg-type]
-    ]
-    data = MemoryData(user=FULL["user"], history=FULL["history"], facts=made)  # type: ignore[arg-type]
+    made = [Fact(id="fact_00000001", created_at="", updated_at="", **each) for each in FACTS]
+
+    data = MemoryData(user=USER, history=HISTORY, facts=made)
 
     assert format_memory_for_injection(data) == format_memory_for_injection(FULL)
 
 
 def test_F9_parts_without_content_are_left_out() -> None:
-    assert format_memory_for_injection({"facts": [fact("Run a marathon", 1)]}) == "Facts:\n- [goal | 1.00] Run a marathon"
+    assert format_memory_for_injection({"facts": [fact("Run", 1)]}) == "Facts:\n- [goal | 1.00] Run"
     assert format_memory_for_injection({"user": {"work": {"summary": "Nurse"}}}) == "User Context:\n- Work: Nurse"
     assert format_memory_for_injection({"user": None, "history": {"recent": " "}, "facts": None}) == ""
 

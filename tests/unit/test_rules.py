@@ -277,7 +277,7 @@ def test_the_order_in_which_facts_stay_does_not_depend_on_the_order_of_rows() ->
     config = MemoryConfig(max_facts=2)
 
     forward = limit(Shelf(SALT, dict(rows)), config, frozenset())
-    backward = limit(Shelf(SALT, dict(reversed(rows.items()))), config, frozenset())
+    backward = limit(Shelf(SALT, dict(reversed(list(rows.items())))), config, frozenset())
 
     assert set(forward.rows) == set(backward.rows)
     assert len(forward.rows) == 2

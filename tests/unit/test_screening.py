@@ -108,8 +108,8 @@ def test_any_text_can_be_screened(text: str) -> None:
     assert is_instruction_like(text) in (True, False)
 
 
-@pytest.mark.parametrize("text", ["a " * 5000, "please always " * 800, "send " * 2000, "1 " * 5000, "password is " * 900])
+@pytest.mark.parametrize("text", ["a ", "please always ", "send ", "1 ", "password is ", "if x, ", "pin ", "and "])
 @pytest.mark.timeout(5)
 def test_no_text_makes_screening_slow(text: str) -> None:
-    assert holds_secret(text) in (True, False)
-    assert is_instruction_like(text) in (True, False)
+    assert holds_secret(text * 1000) in (True, False)
+    assert is_instruction_like(text * 1000) in (True, False)
