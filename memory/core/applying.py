@@ -60,8 +60,8 @@ def apply_steps(
         return _stale(extraction)
     if update.shelf.archived:
         fresh = {section.name for section in extraction.profile}
-        gone = [fact.content for fact in update.shelf.archived]
-        yield from drop_sections_about(owner, epoch, gone, kept=fresh)
+        over = [fact.content for fact in update.shelf.archived]
+        yield from drop_sections_about(owner, epoch, over, kept=fresh)
         yield from trim_history(owner)
     applied = update.result(settled)
     yield from write_done(owner, epoch, mark, applied)
