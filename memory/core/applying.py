@@ -20,7 +20,7 @@ from memory.core.rules import (
     retire,
     same_content,
 )
-from memory.core.shelf import read_shelf, settle, trim_history, write_difference
+from memory.core.shelf import read_shelf, settle, stands, trim_history, write_difference
 from memory.core.tombstones import forgotten
 from memory.namespaces import Owner
 from memory.storage import Steps
@@ -56,8 +56,6 @@ def apply_steps(
     yield from write_difference(owner, epoch, before, update.shelf)
     yield from write_profile(owner, extraction.profile, epoch=epoch, now=now)
     settled = yield from settle(owner, epoch, before, config)
-    if settled is None:
-        return _stale(extraction)
     if update.shelf.archived:
         fresh = {section.name for section in extraction.profile}
         over = [fact.content for fact in update.shelf.archived]
@@ -65,6 +63,8 @@ def apply_steps(
         yield from trim_history(owner)
     applied = update.result(settled)
     yield from write_done(owner, epoch, mark, applied)
+    if not (yield from stands(owner, epoch)):
+        return _stale(extraction)
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, refused %s",
         *(len(applied.created), len(applied.confirmed), len(applied.superseded), reasons(applied.refused)),

@@ -140,8 +140,8 @@ def read_confirmations(owner: Owner, fact_id: str) -> Steps[Confirmations]:
     return Confirmations(count if isinstance(count, int) else len(said), tuple(str(time) for _, time in said))
 
 
-def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Steps[Shelf | None]:
-    """Look again after writing: erase wins, one row for each content, never more than the limit.
+def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Steps[Shelf]:
+    """Look again after writing: one row for each content, never more than the limit; return the shelf as it is now.
 
     No store has compare-and-swap, so the laws are enforced on what is there afterwards, in an order that every
     writer agrees on.
@@ -151,19 +151,20 @@ def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Ste
         epoch: The epoch it was written under.
         before: The shelf as it was read.
         config: The limit, and which categories are protected.
-
-    Returns:
-        The shelf as it is now, or `None` if an erase came in between and the written rows were taken back.
     """
-    current = yield from read_epoch(owner)
-    if current != epoch:
-        yield from _take_back(owner, epoch)
-        return None
     after = yield from read_shelf(owner, epoch)
     new = frozenset(after.rows) - frozenset(before.rows)
     settled = limit(unite(adopt(after, epoch)), config, new)
     yield from write_difference(owner, epoch, after, settled)
     return settled
+
+
+def stands(owner: Owner, epoch: str) -> Steps[bool]:
+    """Say, as the last step of writing, whether the epoch is still the current one; if not, take back what it wrote."""
+    if (yield from read_epoch(owner)) == epoch:
+        return True
+    yield from _take_back(owner, epoch)
+    return False
 
 
 def _take_back(owner: Owner, epoch: str) -> Steps[None]:
