@@ -47,7 +47,7 @@ class StoredSection:
         return StoredSection(text, self.revision + 1, dict(kept))
 
 
-def read_sections(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
+def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
     """Read the sections that hold something, by name (`user.work`), in their order."""
     items = yield from scan(owner.namespace("profile"))
     found = {item.key: _section(item.value) for item in items if belongs(item.value, epoch)}
@@ -56,7 +56,7 @@ def read_sections(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
 
 def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now: str) -> Steps[None]:
     """Write the sections that changed; an empty text deletes its section, an unknown name is ignored."""
-    stored = yield from read_sections(owner, epoch)
+    stored = yield from read_profile(owner, epoch)
     namespace = owner.namespace("profile")
     changes = {each.name: bounded(each.text) for each in sections if each.name in SECTIONS}
     writes: list[Op] = []
@@ -95,12 +95,6 @@ def _section(value: Mapping[str, Any]) -> StoredSection | None:
     )
 
 
-def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, str]]:
-    """Read the newest text of each section, by name (`user.work`)."""
-    sections = yield from read_sections(owner, epoch)
-    return texts_of(sections)
-
-
 def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
     """Return the newest text of each section."""
     return {name: section.text for name, section in profile.items()}
@@ -115,7 +109,7 @@ def drop_sections_about(owner: Owner, epoch: str, contents: Iterable[str], kept:
         contents: What the facts said.
         kept: Names of sections to leave alone.
     """
-    sections = yield from read_sections(owner, epoch)
+    sections = yield from read_profile(owner, epoch)
     gone = list(contents)
     about = [
         name

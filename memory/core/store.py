@@ -25,7 +25,7 @@ from memory.core.facts import (
     timestamp,
 )
 from memory.core.known import Known
-from memory.core.profile import drop_sections_about, read_sections
+from memory.core.profile import drop_sections_about, read_profile
 from memory.core.relatedness import related
 from memory.core.rules import Shelf, create, find, is_full, release, same_content, update
 from memory.core.shelf import (
@@ -302,7 +302,7 @@ class FactStore:
 
     def _known(self) -> Steps[Known]:
         epoch, shelf = yield from self._read()
-        profile = yield from read_sections(self.owner, epoch)
+        profile = yield from read_profile(self.owner, epoch)
         return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile)
 
     def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> Steps[Applied]:
