@@ -81,7 +81,7 @@ class MemoryService:
         self.settings = settings
         self._config = settings.memory
         self._load_model = load_model
-        self._clock = clock
+        self.clock = clock
         self._client = client
         self._calls = ModelCalls()
         self._worker = Worker.here()
@@ -160,7 +160,7 @@ class MemoryService:
             kind=kind,
             thread_id=thread_id,
             messages=messages,
-            now=self._clock(),
+            now=self.clock(),
             max_wait=self._config.max_wait_seconds,
             model=model,
         )
@@ -181,7 +181,7 @@ class MemoryService:
         client, thread_id = self._client(), memory_thread_id(owner)
         await client.threads.create(thread_id=thread_id, if_exists="do_nothing")
         running = await client.runs.list(thread_id, status="running", limit=1)
-        age = self._clock() - recorded.since
+        age = self.clock() - recorded.since
         delay = max(0.0, min(self._config.debounce_seconds, self._config.max_wait_seconds - age))
         await client.runs.create(
             thread_id,
@@ -210,7 +210,7 @@ class MemoryService:
         return await self._updater(store).asweep(owners)
 
     def _owners(self, store: BaseStore) -> Steps[list[Owner]]:
-        now = self._clock()
+        now = self.clock()
         if now - self._swept.get(store, float("-inf")) < _DAY:
             return (yield from outbox.due_owners(now))
         self._swept[store] = now
@@ -219,7 +219,7 @@ class MemoryService:
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
         if store not in self._swept:
-            self._swept[store] = self._clock()
+            self._swept[store] = self.clock()
             threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
 
     def _take_over(self, store: BaseStore) -> None:
@@ -247,20 +247,20 @@ class MemoryService:
         owner = Owner(context.user_id, context.agent_name)
         thread_id = None if context.thread_id == _ALL_THREADS else context.thread_id
         due = self._updater(context.store).drain(owner, thread_id).due
-        return None if due is None else max(due - self._clock(), self._config.retry_base_seconds)
+        return None if due is None else max(due - self.clock(), self._config.retry_base_seconds)
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(
             store,
             self._memory_model,
             config=self._config,
-            clock=self._clock,
+            clock=self.clock,
             calls=self._calls,
             worker=self._worker,
         )
 
     def _now(self) -> str:
-        return iso_time(self._clock())
+        return iso_time(self.clock())
 
 
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:
