@@ -97,8 +97,7 @@ def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
 
 
 def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
-    owner, keys = batch[0].owner, {entry.key for entry in batch}
-    entries = [entry for entry in (yield from outbox.read_entries(owner)) if entry.key in keys]
+    entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
     failed = [_failed(entry, error, terms) for entry in entries]
     yield from outbox.write(failed)
     for entry in failed:
@@ -162,12 +161,8 @@ def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
 
 def _are_mine(claimed: Sequence[Entry], terms: Terms) -> Steps[bool]:
     """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
-    keys = {entry.key for entry in claimed}
-    mine = [
-        entry
-        for entry in (yield from outbox.read_entries(claimed[0].owner))
-        if entry.key in keys and entry.lease and entry.lease.worker == terms.worker
-    ]
+    entries = yield from outbox.read_entries(claimed[0].owner, [entry.key for entry in claimed])
+    mine = [entry for entry in entries if entry.lease and entry.lease.worker == terms.worker]
     if len(mine) == len(claimed):
         return True
     yield from outbox.write(replace(entry, state="pending", lease=None) for entry in mine)
