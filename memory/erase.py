@@ -56,21 +56,27 @@ async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[],
     return await arun(store, _erase_thread(thread_id, clock()))
 
 
-def erase_fact(store: BaseStore, owner: Owner, fact_id: str) -> None:
+def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> None:
     """Delete one fact, and what the journal holds of the messages it came from; they do not bring it back.
+
+    Args:
+        store: Where memory is kept.
+        owner: Whose memory it is.
+        fact_id: Which fact.
+        clock: Returns seconds since the epoch.
 
     Raises:
         FactNotFound: If no fact has the id.
     """
-    facts = FactStore.of_owner(store, owner)
+    facts = FactStore.of_owner(store, owner, clock=clock)
     fact = facts.get(fact_id)
     facts.delete(fact_id)
     run(store, redact(owner, fact.thread_id, fact.message_ids))
 
 
-async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str) -> None:
+async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> None:
     """Do what `erase_fact` does, asynchronously."""
-    facts = FactStore.of_owner(store, owner)
+    facts = FactStore.of_owner(store, owner, clock=clock)
     fact = await facts.aget(fact_id)
     await facts.adelete(fact_id)
     await arun(store, redact(owner, fact.thread_id, fact.message_ids))
