@@ -35,10 +35,10 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
         return False
     journal = yield from read_journal(owner, epoch)
     folds, reached = plan_rollup(today, marks, journal)
-    profile = texts_of((yield from read_profile(owner, epoch)))
+    texts = texts_of((yield from read_profile(owner, epoch)))
     sections = []
     for one in folds:
-        text = yield from _tell(one, profile.get(f"history.{one.section}", ""))
+        text = yield from _tell(one, texts.get(f"history.{one.section}", ""))
         sections.append(Section(name=f"history.{one.section}", text=text))
     if (yield from read_epoch(owner)) != epoch:
         return False
