@@ -18,7 +18,25 @@ from memory.core.store import FactStore
 from memory.message import iso_time
 from tests.fakes import RecordingModel
 
-WORDS = "the harbour was quiet and we walked along the water talking about boats weather bread and work ".split()
+WORDS = [
+    "the",
+    "harbour",
+    "was",
+    "quiet",
+    "and",
+    "we",
+    "walked",
+    "along",
+    "the",
+    "water",
+    "talking",
+    "about",
+    "boats",
+    "weather",
+    "bread",
+    "and",
+    "work",
+]
 
 
 def sentence(seed: int, words: int) -> str:
