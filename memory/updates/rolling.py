@@ -5,7 +5,7 @@ from functools import partial
 
 from memory.control import belongs, read_epoch
 from memory.core.changes import Section
-from memory.core.profile import read_profile, write_profile
+from memory.core.profile import read_profile, texts_of, write_profile
 from memory.daily.journal import day_of, prune, read_journal
 from memory.daily.rollup import Fold, Marks, chunks, fold, plan_rollup
 from memory.namespaces import Owner
@@ -32,10 +32,10 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     marks = yield from _read_marks(owner, epoch)
     journal = yield from read_journal(owner, epoch)
     folds, reached = plan_rollup(today, marks, journal)
-    profile = yield from read_profile(owner, epoch)
+    texts = texts_of((yield from read_profile(owner, epoch)))
     sections = []
     for one in folds:
-        text = yield from _tell(one, profile.get(f"history.{one.section}", ""))
+        text = yield from _tell(one, texts.get(f"history.{one.section}", ""))
         sections.append(Section(name=f"history.{one.section}", text=text))
     if (yield from read_epoch(owner)) != epoch:
         return False

@@ -14,7 +14,7 @@ from memory.control import INITIAL_EPOCH, Fences, read_fences
 from memory.core.applying import apply_steps
 from memory.core.changes import Applied, Extraction, reasons
 from memory.core.extraction import extract_facts
-from memory.core.profile import read_profile
+from memory.core.profile import read_profile, texts_of
 from memory.core.shelf import read_shelf
 from memory.daily.journal import append, entries_of
 from memory.namespaces import Owner
@@ -189,7 +189,7 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
         extract_facts,
         messages=reading.talk,
         existing=tuple(shelf.active().values()),
-        profile=profile,
+        profile=texts_of(profile),
         config=terms.config,
     )
     found: Extraction = yield ModelCall(carrier.model, extract)
