@@ -249,5 +249,3 @@ def test_the_state_holds_ids_and_comes_back_as_itself(facts: list[Fact]) -> None
 )
 def test_a_state_that_cannot_be_read_counts_as_none(state: Any) -> None:
     assert Injected.from_state(state) is None
-
-
