@@ -23,18 +23,21 @@ from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, run
 from memory.updates import outbox
+from memory.updates.conversation import ConversationContext
+from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.model_calls import ModelCalls
-from memory.updates.outbox import EntryKind, Recorded
+from memory.updates.outbox import Recorded
 from memory.updates.transcript import to_stored, to_turn
 from memory.updates.update import Drained
-from memory.updates.update_queue import ConversationContext, MemoryUpdateQueue
+from memory.updates.update_queue import MemoryUpdateQueue
 from memory.updates.updater import MemoryUpdater
 
 logger = logging.getLogger(__name__)
 
 MEMORY_GRAPH = "memory"
-_DAY = 86_400.0
+_HOUR = 3_600.0
+_DAY = 24 * _HOUR
 _ALL_THREADS = "*"
 _THREADS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/memory-thread")
 
@@ -81,11 +84,12 @@ class MemoryService:
         self.settings = settings
         self._config = settings.memory
         self._load_model = load_model
-        self._clock = clock
+        self.clock = clock
         self._client = client
         self._calls = ModelCalls()
         self._worker = Worker.here()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
+        self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
@@ -142,28 +146,26 @@ class MemoryService:
         owner: Owner,
         kind: EntryKind,
         thread_id: str,
-        messages: Sequence[StoredMessage],
+        messages: tuple[StoredMessage, ...],
         model: str,
     ) -> Queued | None:
         if not self._config.enabled or all(message.seen for message in messages):
             return None
-        recorded = await arun(store, self._record(owner, kind, thread_id, messages, model))
+        now = self.clock()
+        draft = Entry(
+            kind=kind,
+            owner=owner,
+            thread_id=thread_id,
+            epoch="",
+            created=now,
+            due=now + self._config.max_wait_seconds,
+            messages=messages,
+            model=model,
+        )
+        recorded = await arun(store, outbox.record(draft))
         await self.atrigger(store, owner, thread_id, recorded)
         in_process = self.settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
-
-    def _record(
-        self, owner: Owner, kind: EntryKind, thread_id: str, messages: Sequence[StoredMessage], model: str
-    ) -> Steps[Recorded]:
-        return outbox.record(
-            owner,
-            kind=kind,
-            thread_id=thread_id,
-            messages=messages,
-            now=self._clock(),
-            max_wait=self._config.max_wait_seconds,
-            model=model,
-        )
 
     async def atrigger(self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded) -> None:
         """See to it that an update runs after the quiet period. Losing a trigger loses nothing but time."""
@@ -181,7 +183,7 @@ class MemoryService:
         client, thread_id = self._client(), memory_thread_id(owner)
         await client.threads.create(thread_id=thread_id, if_exists="do_nothing")
         running = await client.runs.list(thread_id, status="running", limit=1)
-        age = self._clock() - recorded.since
+        age = self.clock() - recorded.since
         delay = max(0.0, min(self._config.debounce_seconds, self._config.max_wait_seconds - age))
         await client.runs.create(
             thread_id,
@@ -197,9 +199,17 @@ class MemoryService:
 
     async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
         """Fold days of the journal that are over into the history of one owner, or of all, and return of how many."""
-        owners = [owner] if owner else await arun(store, outbox.owners_with("journal"))
-        updater = self._updater(store)
-        return sum([await updater.aroll_up(one) for one in owners])
+        owners = [owner] if owner else await arun(store, self._owners_of_journals(store))
+        return sum(await self._updater(store).aroll_up(owners))
+
+    def _owners_of_journals(self, store: BaseStore) -> Steps[list[Owner]]:
+        """Read who has a journal, at most once an hour: days end at every hour somewhere."""
+        now = self.clock()
+        if now - self._rolled.get(store, float("-inf")) < _HOUR:
+            return []
+        owners = yield from outbox.owners_with("journal")
+        self._rolled[store] = now
+        return owners
 
     async def asweep(self, store: BaseStore) -> list[Drained]:
         """Apply what is due though nobody's turn triggers it, of any user.
@@ -210,16 +220,17 @@ class MemoryService:
         return await self._updater(store).asweep(owners)
 
     def _owners(self, store: BaseStore) -> Steps[list[Owner]]:
-        now = self._clock()
+        now = self.clock()
         if now - self._swept.get(store, float("-inf")) < _DAY:
             return (yield from outbox.due_owners(now))
+        owners = yield from outbox.owners_with("outbox")
         self._swept[store] = now
-        return (yield from outbox.owners_with("outbox"))
+        return owners
 
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
         if store not in self._swept:
-            self._swept[store] = self._clock()
+            self._swept[store] = self.clock()
             threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
 
     def _take_over(self, store: BaseStore) -> None:
@@ -247,20 +258,20 @@ class MemoryService:
         owner = Owner(context.user_id, context.agent_name)
         thread_id = None if context.thread_id == _ALL_THREADS else context.thread_id
         due = self._updater(context.store).drain(owner, thread_id).due
-        return None if due is None else max(due - self._clock(), self._config.retry_base_seconds)
+        return None if due is None else max(due - self.clock(), self._config.retry_base_seconds)
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(
             store,
             self._memory_model,
             config=self._config,
-            clock=self._clock,
+            clock=self.clock,
             calls=self._calls,
             worker=self._worker,
         )
 
     def _now(self) -> str:
-        return iso_time(self._clock())
+        return iso_time(self.clock())
 
 
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from memory.control import INITIAL_EPOCH, Fences, read_fences
+from memory.control import INITIAL_EPOCH, Fences, read_fences, read_time_zone
 from memory.core.applying import apply_steps
 from memory.core.changes import Applied, Extraction, reasons
 from memory.core.extraction import extract_facts
@@ -20,10 +20,10 @@ from memory.daily.journal import append, entries_of
 from memory.namespaces import Owner
 from memory.storage import Steps
 from memory.updates import outbox
+from memory.updates.entry import Entry
 from memory.updates.forgetting import forget_rows
 from memory.updates.job import Job, ModelCall, Terms
 from memory.updates.lease import Lease, is_held
-from memory.updates.outbox import Entry
 from memory.updates.reading import Reading, covered, read_together, remembered, together
 from memory.updates.records import read_seen, write_receipt, write_seen
 from memory.updates.retry import is_retryable, retry_delay
@@ -97,8 +97,7 @@ def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
 
 
 def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
-    owner, keys = batch[0].owner, {entry.key for entry in batch}
-    entries = [entry for entry in (yield from outbox.read_entries(owner)) if entry.key in keys]
+    entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
     failed = [_failed(entry, error, terms) for entry in entries]
     yield from outbox.write(failed)
     for entry in failed:
@@ -139,7 +138,8 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     applied = yield from apply_steps(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    yield from append(owner, entries_of(thread_id, exchanges(reading.cut), epoch, claimed[-1].model))
+    zone = yield from read_time_zone(owner)
+    yield from append(owner, entries_of(thread_id, exchanges(reading.cut), epoch, claimed[-1].model, zone))
     yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
     receipt = _receipt(claimed[-1], reading, applied, terms)
     yield from write_receipt(owner, claimed[-1].key, receipt)
@@ -161,12 +161,8 @@ def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
 
 def _are_mine(claimed: Sequence[Entry], terms: Terms) -> Steps[bool]:
     """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
-    keys = {entry.key for entry in claimed}
-    mine = [
-        entry
-        for entry in (yield from outbox.read_entries(claimed[0].owner))
-        if entry.key in keys and entry.lease and entry.lease.worker == terms.worker
-    ]
+    entries = yield from outbox.read_entries(claimed[0].owner, [entry.key for entry in claimed])
+    mine = [entry for entry in entries if entry.lease and entry.lease.worker == terms.worker]
     if len(mine) == len(claimed):
         return True
     yield from outbox.write(replace(entry, state="pending", lease=None) for entry in mine)
