@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from memory.core.dates import with_dates
 from memory.message import StoredMessage
 from memory.text import one_line
 
@@ -28,7 +29,12 @@ def render_dialogue(messages: Sequence[StoredMessage]) -> str:
 
 def _line(message: StoredMessage, mark: str) -> str:
     limit = MAX_USER_CHARS if message.role == "user" else MAX_CONTEXT_CHARS
-    return f"{mark} {message.role}, {_day(message.time)}: {shortened(message.text, limit)}"
+    text = shortened(message.text, limit)
+    try:
+        day = datetime.fromisoformat(message.time).date()
+    except ValueError:
+        return f"{mark} {message.role}, date unknown: {text}"
+    return f"{mark} {message.role}, {_DAYS[day.weekday()]} {day.isoformat()}: {with_dates(text, day)}"
 
 
 def shortened(text: str, limit: int) -> str:
@@ -36,11 +42,3 @@ def shortened(text: str, limit: int) -> str:
     line = one_line(text)
     half = (limit - 3) // 2
     return line if len(line) <= limit else f"{line[:half]}...{line[-half:]}"
-
-
-def _day(time: str) -> str:
-    try:
-        day = datetime.fromisoformat(time)
-    except ValueError:
-        return "date unknown"
-    return f"{_DAYS[day.weekday()]} {day.date().isoformat()}"
