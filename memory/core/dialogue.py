@@ -1,7 +1,7 @@
 """What was said, as the memory model reads it: dated, one line each, the user's new messages numbered. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from memory.core.dates import with_dates
@@ -30,11 +30,18 @@ def render_dialogue(messages: Sequence[StoredMessage]) -> str:
 def _line(message: StoredMessage, mark: str) -> str:
     limit = MAX_USER_CHARS if message.role == "user" else MAX_CONTEXT_CHARS
     text = shortened(message.text, limit)
-    try:
-        day = datetime.fromisoformat(message.time).date()
-    except ValueError:
+    day = day_of(message)
+    if day is None:
         return f"{mark} {message.role}, date unknown: {text}"
     return f"{mark} {message.role}, {_DAYS[day.weekday()]} {day.isoformat()}: {with_dates(text, day)}"
+
+
+def day_of(message: StoredMessage) -> date | None:
+    """Return the day a message was written, as its own offset has it; `None` if its time cannot be read."""
+    try:
+        return datetime.fromisoformat(message.time).date()
+    except ValueError:
+        return None
 
 
 def shortened(text: str, limit: int) -> str:

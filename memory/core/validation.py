@@ -9,7 +9,8 @@ from typing import Any, Final
 from memory import prompts
 from memory.config import CATEGORIES, Category, MemoryConfig
 from memory.core.changes import ACTIONS, Action, Change, Extraction, Reason, Refusal, Section
-from memory.core.dialogue import new_messages
+from memory.core.dates import with_dates
+from memory.core.dialogue import day_of, new_messages
 from memory.core.facts import Fact
 from memory.core.parsing import Answer
 from memory.core.profile import SECTIONS, Profile, bounded
@@ -152,12 +153,17 @@ class _Reading:
         return (action, target) if target is not None and action != "new" else ("new", None)
 
     def _content(self, raw: Mapping[str, Any]) -> str:
-        content = _text(raw.get("content"))
+        content = self._dated(_text(raw.get("content")), raw)
         if not normalize(content):
             raise Refused("empty")
         if len(content) > self._config.max_fact_chars:
             raise Refused("too_long")
         return content
+
+    def _dated(self, content: str, raw: Mapping[str, Any]) -> str:
+        """Return the content with dates behind "yesterday" and the like, which models leave as they are."""
+        day = day_of(self._sources(raw)[-1])
+        return with_dates(content, day) if day else content
 
     def _confidence(self, raw: Mapping[str, Any]) -> float:
         confidence = _share(raw.get("confidence"))

@@ -208,6 +208,15 @@ def test_every_message_shows_the_day_it_was_written_and_relative_dates_their_day
     assert "[1] user, Friday 2026-05-08: See you next Friday (2026-05-15)" in model.prompts[0][-1].text
 
 
+def test_a_relative_date_that_the_model_left_is_stored_with_its_day() -> None:
+    extraction = extract(found("User moves to Bergen next Friday"), found("User saw Bergen last year (2025)"))
+
+    assert [change.content for change in extraction.changes] == [
+        "User moves to Bergen next Friday (2026-05-15)",
+        "User saw Bergen last year (2025)",
+    ]
+
+
 def test_a_message_cannot_forge_another_one() -> None:
     model = RecordingModel(replies=['{"facts": []}'])
 
