@@ -86,6 +86,8 @@ class _Reading:
         self._heard = _words(message.text for message in messages if message.role != "user")
         self._remembered = _words([*(fact.content for fact in existing), *profile.values()])
         self._shown, self._config = shown, config
+        self._just_said = _words(message.text for message in self._new)
+        self._contents = {fact.id: fact.content for fact in existing}
         self._known = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
         self._learned: set[str] = set()
 
@@ -114,6 +116,8 @@ class _Reading:
     def _change(self, raw: Mapping[str, Any]) -> Change:
         action, target = self._action(raw)
         if action == "confirms":
+            if not self._is_repeated(self._contents.get(target or "", ""), raw):
+                raise Refused("not_said")
             return self._made(raw, Change(action=action, target=target))
         if action == "ends":
             self._confidence(raw)
@@ -188,13 +192,20 @@ class _Reading:
             return False  # small models repeat the prompt's example
         if wanted & self._said or not wanted & self._heard:
             return True
+        return self._is_short_reply(raw)
+
+    def _is_repeated(self, content: str, raw: Mapping[str, Any]) -> bool:
+        """Say whether the user said it again just now: models repeat what they were shown as known."""
+        return bool(words(content) & self._just_said) or self._is_short_reply(raw)
+
+    def _is_short_reply(self, raw: Mapping[str, Any]) -> bool:
         return any(len(message.text.split()) <= _SHORT_REPLY for message in self._sources(raw))
 
     def _learn(self, content: str, target: str | None, raw: Mapping[str, Any]) -> None:
         """Refuse what is known, as a repetition that counts as a confirmation, and what this answer says twice."""
         said = normalize(content)
         known = self._known.get(said)
-        if known is not None and known != target:
+        if known is not None and known != target and self._is_repeated(content, raw):
             self.changes.append(self._made(raw, Change(action="confirms", target=known)))
         if said in self._learned or (known is not None and known != target):
             raise Refused("duplicate")

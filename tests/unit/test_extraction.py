@@ -150,6 +150,14 @@ def test_F7_a_repeat_of_what_is_known_is_refused_and_counts_as_a_confirmation() 
     assert [(change.action, change.target) for change in extraction.changes] == [("confirms", "fact_00000001")]
 
 
+@pytest.mark.parametrize("fact", [found("User lives in Bergen"), {"action": "confirms", "known": 1}])
+def test_F7_what_the_model_repeats_from_its_prompt_is_no_confirmation(fact: dict[str, Any]) -> None:
+    extraction = extract(fact, text="What a lovely painting that is!", existing=(known("User lives in Bergen"),))
+
+    assert extraction.changes == ()
+    assert reasons(extraction) in (["duplicate"], ["not_said"])
+
+
 def test_F7_one_answer_says_a_thing_once() -> None:
     extraction = extract(found(), found("User lives in Bergen!"))
 
@@ -172,7 +180,7 @@ def test_a_small_number_in_the_answer_becomes_the_fact_it_stood_for() -> None:
     facts = [
         found("User lives in Bergen", action="corrects", known=2),
         {"action": "confirms", "known": 1},
-        {"action": "ends", "known": 1, "confidence": 0.9},
+        {"action": "ends", "known": 2, "confidence": 0.9},
         found("User likes Bergen", action="corrects", known=9),
         {"action": "ends", "known": 0, "confidence": 0.9},
     ]
@@ -183,7 +191,7 @@ def test_a_small_number_in_the_answer_becomes_the_fact_it_stood_for() -> None:
     assert [(change.action, change.target) for change in extraction.changes] == [
         ("corrects", shown["2"]),
         ("confirms", shown["1"]),
-        ("ends", shown["1"]),
+        ("ends", shown["2"]),
         ("new", None),
     ]
     assert reasons(extraction) == ["malformed"]
