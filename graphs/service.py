@@ -38,7 +38,6 @@ logger = logging.getLogger(__name__)
 MEMORY_GRAPH = "memory"
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
-_ALL_THREADS = "*"
 _THREADS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/memory-thread")
 
 
@@ -86,6 +85,7 @@ class MemoryService:
         self._load_model = load_model
         self._clock = clock
         self._client = client
+        self._born = clock()
         self._calls = ModelCalls()
         self._worker = Worker.here()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
@@ -235,12 +235,20 @@ class MemoryService:
 
     def _take_over(self, store: BaseStore) -> None:
         try:
-            owners = run(store, outbox.owners_with("outbox"))
+            left = run(store, self._left_behind())
         except Exception as error:  # a thread's outer loop: what was left behind waits for the next sweep
             logger.warning("could not look for pending updates: %s", type(error).__name__)
             return
-        for owner in owners:
-            self._queue.add_nowait(_context(store, owner, _ALL_THREADS))
+        for owner, thread_id in left:
+            self._queue.add_nowait(_context(store, owner, thread_id))
+
+    def _left_behind(self) -> Steps[list[tuple[Owner, str]]]:
+        """Read whose updates, of which threads, were written down before this process began."""
+        left: dict[tuple[Owner, str], None] = {}
+        for owner in (yield from outbox.owners_with("outbox")):
+            entries = yield from outbox.read_entries(owner)
+            left.update(((owner, entry.thread_id), None) for entry in entries if entry.created < self._born)
+        return list(left)
 
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
@@ -256,8 +264,7 @@ class MemoryService:
         if context.store is None:
             raise ValueError("store must be set in the context")
         owner = Owner(context.user_id, context.agent_name)
-        thread_id = None if context.thread_id == _ALL_THREADS else context.thread_id
-        due = self._updater(context.store).drain(owner, thread_id).due
+        due = self._updater(context.store).drain(owner, context.thread_id).due
         return None if due is None else max(due - self._clock(), self._config.retry_base_seconds)
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
