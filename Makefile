@@ -23,6 +23,15 @@ $(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
+# A configured provider makes the local model needless; `local` asks for it by name.
+NAMED = $(strip $(PALIMPSEST_MODEL) $(shell sed -n 's/^ *\(export \)\{0,1\}PALIMPSEST_MODEL *= *//p' .env 2>/dev/null))
+KEYED = $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(shell grep -sEq '^ *(export )?OPENAI_(API_KEY|BASE_URL) *= *[^ ]' .env && echo yes)
+PROVIDER = $(if $(NAMED),$(filter-out local,$(NAMED)),$(KEYED))
+
+dev: ## Run the graph under `langgraph dev` (ARGS="--port 2025")
+	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local)
+	@exec $(BIN)/palimpsest dev $(ARGS)
+
 JS := tests/e2e/js
 $(JS)/node_modules/installed: $(JS)/package-lock.json
 	@command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is needed for the tests of the JavaScript client."; exit 1; }
@@ -48,8 +57,15 @@ check: $(VENV)/dev ## Check style, types, doors, locks, the server's configurati
 		$(BIN)/langgraph dockerfile --config $$config $(VENV)/Dockerfile || exit 1; done
 	@echo "Wheel ..." && scripts/check-wheel $(BIN)/python
 
+DATA ?= $(firstword $(wildcard ../shared/data/locomo/*.json) examples/conversation.json)
+TURNS ?= 30
+demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=30)
+	@test -x $(BIN)/palimpsest || { echo "Start the server first: make dev"; exit 1; }
+	@$(BIN)/palimpsest demo --conversation "$(DATA)" --turns $(TURNS)
+
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
-	@for set in "server --extra server" "local --extra server --extra local" "dev --extra server --extra local --group dev"; do \
+	@for set in "server --extra server --extra tokens" "local --extra server --extra tokens --extra local" \
+		"dev --extra server --extra tokens --extra local --group dev"; do \
 		set -- $$set; name=$$1; shift; \
 		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 			pyproject.toml "$$@" -o requirements/$$name.lock; done

@@ -83,7 +83,7 @@ class MemoryService:
         self.settings = settings
         self._config = settings.memory
         self._load_model = load_model
-        self._clock = clock
+        self.clock = clock
         self._client = client
         self._born = clock()
         self._calls = ModelCalls()
@@ -151,7 +151,7 @@ class MemoryService:
     ) -> Queued | None:
         if not self._config.enabled or all(message.seen for message in messages):
             return None
-        now = self._clock()
+        now = self.clock()
         draft = Entry(
             kind=kind,
             owner=owner,
@@ -183,7 +183,7 @@ class MemoryService:
         client, thread_id = self._client(), memory_thread_id(owner)
         await client.threads.create(thread_id=thread_id, if_exists="do_nothing")
         running = await client.runs.list(thread_id, status="running", limit=1)
-        age = self._clock() - recorded.since
+        age = self.clock() - recorded.since
         delay = max(0.0, min(self._config.debounce_seconds, self._config.max_wait_seconds - age))
         await client.runs.create(
             thread_id,
@@ -204,7 +204,7 @@ class MemoryService:
 
     def _owners_of_journals(self, store: BaseStore) -> Steps[list[Owner]]:
         """Read who has a journal, at most once an hour: days end at every hour somewhere."""
-        now = self._clock()
+        now = self.clock()
         if now - self._rolled.get(store, float("-inf")) < _HOUR:
             return []
         owners = yield from outbox.owners_with("journal")
@@ -220,7 +220,7 @@ class MemoryService:
         return await self._updater(store).asweep(owners)
 
     def _owners(self, store: BaseStore) -> Steps[list[Owner]]:
-        now = self._clock()
+        now = self.clock()
         if now - self._swept.get(store, float("-inf")) < _DAY:
             return (yield from outbox.due_owners(now))
         owners = yield from outbox.owners_with("outbox")
@@ -230,7 +230,7 @@ class MemoryService:
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
         if store not in self._swept:
-            self._swept[store] = self._clock()
+            self._swept[store] = self.clock()
             threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
 
     def _take_over(self, store: BaseStore) -> None:
@@ -265,20 +265,20 @@ class MemoryService:
             raise ValueError("store must be set in the context")
         owner = Owner(context.user_id, context.agent_name)
         due = self._updater(context.store).drain(owner, context.thread_id).due
-        return None if due is None else max(due - self._clock(), self._config.retry_base_seconds)
+        return None if due is None else max(due - self.clock(), self._config.retry_base_seconds)
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(
             store,
             self._memory_model,
             config=self._config,
-            clock=self._clock,
+            clock=self.clock,
             calls=self._calls,
             worker=self._worker,
         )
 
     def _now(self) -> str:
-        return iso_time(self._clock())
+        return iso_time(self.clock())
 
 
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:

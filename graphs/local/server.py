@@ -9,12 +9,13 @@ the background to the second.
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from graphs.local.tether import tether
+from graphs.cli.processes import tether
 
 HOST = "127.0.0.1"
 SLOTS = 2
@@ -26,6 +27,11 @@ _BATCH_TOKENS = 64
 _ERRORS_ONLY = 1
 
 
+# llama.cpp's threads wait for each other by spinning. Where another process works too, as the graph's server does, they
+# spin on the core that the one they wait for needs: 0.5 instead of 9 tokens a second with one of two cores busy.
+ENVIRONMENT: Mapping[str, str] = {"OMP_WAIT_POLICY": "passive"}
+
+
 @click.command()
 @click.option("--model", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
 @click.option("--port", type=click.IntRange(1, 65535), required=True)
@@ -34,7 +40,7 @@ def main(model: Path, port: int, tethered: bool) -> None:
     """Serve a GGUF file at http://127.0.0.1:PORT/v1 until interrupted."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to save: end at once, also while the model is loading
     if tethered:
-        tether(sys.stdin.buffer, graceful=False)
+        tether(sys.stdin.buffer)
     serve(model, port)
 
 
