@@ -2,22 +2,27 @@
 
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
-from graphs.cli.processes import start, stop
+from graphs.cli.processes import Child, start, stop
 from graphs.local.weights import WeightsUnavailable
 from graphs.model_errors import LOCAL
 from graphs.settings import Settings, environment
 
 _STUDIO = "https://smith.langchain.com/studio/?baseUrl="
-_QUIET = {"LANGGRAPH_NO_VERSION_CHECK": "true", "LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGSMITH_TRACING": "false"}
+_QUIET = {
+    "LANGGRAPH_NO_VERSION_CHECK": "true",
+    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+    "LANGSMITH_TRACING": "false",
+    "LOG_LEVEL": "WARNING",  # INFO is 30 lines at start and several for each run
+}
 _LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.5
@@ -45,14 +50,9 @@ def dev(host: str, port: int, langgraph_options: tuple[str, ...]) -> None:
         if wants_local(settings):
             check_not_hidden(environment(env_file, {}))
             local = _local_model(settings.local_model, environ)
-        command = langgraph_command(host, port, langgraph_options)
-        server = start(command, server_environment(environ, local))
-        code = supervise(
-            server,
-            local,
-            lambda: _welcome(host, port, server, describe(settings, local)),
-            settings.memory.drain_seconds,
-        )
+        server = start(langgraph_command(host, port, langgraph_options), server_environment(environ, local))
+        grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
+        code = supervise(server, local, _Welcome(host, port, describe(settings, local)), grace_seconds)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:
@@ -133,30 +133,36 @@ def describe(settings: Settings, local: LocalModel | None) -> str:
     return settings.model
 
 
-def _welcome(host: str, port: int, server: subprocess.Popen[bytes], model: str) -> None:
-    address = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    wait_until_answering(server, address, port, "/ok", timeout=_START_SECONDS)
-    url = f"http://{address}:{port}"
-    click.echo(f"\nReady:   {url}\nStudio:  {_STUDIO}{url}\nAPI:     {url}/docs\nModel:   {model}\nStop:    Ctrl-C\n")
+@dataclass(frozen=True, slots=True)
+class _Welcome:
+    """Says where everything is, once the server answers."""
+
+    host: str
+    port: int
+    model: str
+
+    def __call__(self, server: Child) -> None:
+        address = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
+        wait_until_answering(server, address, self.port, "/ok", timeout=_START_SECONDS)
+        url = f"http://{address}:{self.port}"
+        click.echo(
+            f"\nReady    {url}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\nModel    {self.model}\nStop     Ctrl-C\n"
+        )
 
 
 def supervise(
-    server: subprocess.Popen[bytes],
-    local: LocalModel | None,
-    *,
-    when_started: Callable[[], None],
-    grace_seconds: float,
+    server: Child, local: LocalModel | None, when_starting: Callable[[Child], None], grace_seconds: float
 ) -> int:
     """Stay until the server ends, or end it when this process is told to stop, and return its exit code.
 
     Args:
-        server: What runs in the foreground of all this.
-        local: The local model it uses; that one's end is told, not answered.
-        when_started: Called first; may raise `click.ClickException`.
-        grace_seconds: How long the server may take to end, before it is killed.
+        server: What everything else is there for.
+        local: The local model it uses; when that one ends before the server does, it is said once.
+        when_starting: Called first, with the server; may wait for it.
+        grace_seconds: How long the server may take to end before it is killed.
     """
     try:
-        when_started()
+        when_starting(server)
         return _wait(server, local)
     except KeyboardInterrupt:
         click.echo("Stopping ...", err=True)
@@ -166,7 +172,7 @@ def supervise(
         stop(server, grace_seconds)
 
 
-def _wait(server: subprocess.Popen[bytes], local: LocalModel | None) -> int:
+def _wait(server: Child, local: LocalModel | None) -> int:
     told = local is None
     while server.poll() is None:
         if local and not told and local.process.poll() is not None:

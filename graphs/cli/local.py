@@ -2,7 +2,6 @@
 
 import importlib.util
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from graphs.cli.processes import start, stop
+from graphs.cli.processes import Child, start, stop
 from graphs.local import server, weights
 from graphs.local.parts import Weights
 
@@ -33,7 +32,7 @@ class LocalModel:
 
     name: str
     base_url: str
-    process: subprocess.Popen[bytes]
+    process: Child
 
 
 def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
@@ -56,7 +55,7 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
     port = free_port()
     command = [sys.executable, "-m", "graphs.local.server", "--model", str(path), "--port", str(port), "--tethered"]
     click.echo(f"Loading {path.name} ...", err=True)
-    process = start(command, {**environ, **server.ENVIRONMENT})
+    process = start(command, environ)
     try:
         wait_until_answering(process, server.HOST, port, "/health", timeout=_START_SECONDS)
     except (click.ClickException, KeyboardInterrupt):
@@ -87,7 +86,7 @@ def free_port() -> int:
 
 
 def wait_until_answering(
-    process: subprocess.Popen[bytes],
+    process: Child,
     host: str,
     port: int,
     path: str,

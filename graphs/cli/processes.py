@@ -7,8 +7,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import IO
 
+Child = subprocess.Popen[bytes]
 
-def start(command: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+
+def start(command: Sequence[str], environ: Mapping[str, str]) -> Child:
     """Start a child in a session of its own, its standard input a pipe that only this process holds.
 
     In a session of its own it does not get the terminal's Ctrl-C: its parent decides who ends when.
@@ -16,7 +18,7 @@ def start(command: Sequence[str], environ: Mapping[str, str]) -> subprocess.Pope
     return subprocess.Popen(command, env=dict(environ), stdin=subprocess.PIPE, start_new_session=True)
 
 
-def stop(child: subprocess.Popen[bytes], grace_seconds: float) -> int:
+def stop(child: Child, grace_seconds: float) -> int:
     """Ask a child to end (SIGTERM), end it and its own children after the grace period, and return its exit code."""
     if child.poll() is None:
         child.terminate()
