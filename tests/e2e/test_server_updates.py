@@ -98,3 +98,18 @@ def test_the_memory_graph_takes_commands_only(bare_memory: SyncLangGraphClient, 
 def bare_memory(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[SyncLangGraphClient]:
     with serving(tmp_path_factory.mktemp("memory"), stub) as (_, client):
         yield client
+
+
+def test_who_deletes_a_thread_deletes_what_came_from_it_and_what_is_pending(tmp_path: Path, model: StubModel) -> None:
+    model.respond = Scripted(learns={**FIGS, "like plums": "User likes plums."})
+    with serving(tmp_path, model) as (server, client):
+        learnt, _ = speak_python(server, "I like figs.", None, {})
+        client.runs.wait(None, "memory", input={"drain": Owner.of("local").due_key})
+        assert facts(client) == ["User likes figs."]
+        pending, _ = speak_python(server, "I like plums.", None, {})
+        client.threads.delete(learnt)
+        assert facts(client) == []
+        client.threads.delete(pending)
+        assert outbox(client) == []
+        client.runs.wait(None, "memory", input={"drain": Owner.of("local").due_key})
+        assert facts(client) == []

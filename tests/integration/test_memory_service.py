@@ -14,8 +14,9 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.background import build_memory_graph, parse
+from graphs.delayed_runs import memory_thread_id
 from graphs.persistence import open_store
-from graphs.service import MemoryService, memory_thread_id
+from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.core.store import FactStore
