@@ -71,7 +71,7 @@ async def test_S4_the_chat_graph_speaks_the_newest_protocol(
         events = await read(client, thread_id)
     else:
         given = say("My tent is a green tent.")
-        options = {"threadId": thread_id, "assistantId": "chat", "channels": CHANNELS, "input": given}
+        options: dict[str, Any] = {"threadId": thread_id, "assistantId": "chat", "channels": CHANNELS, "input": given}
         events = run_javascript("protocol.mjs", url=server.url, **options)
     by_method: dict[str, list[Any]] = {method: [] for method in CHANNELS}
     for event in events:
