@@ -304,10 +304,11 @@ def test_trap_6_a_summarized_message_that_is_gone_breaks_nothing_and_none_comes_
     gone = [m.id for m in talk(5) if m.id in first.summarized_message_ids][-lost:]
     assert first.last_summarized_message_id in gone
     calls: list[str] = []
-    for turns in (6, 9):
+    for turns, max_tokens in ((6, 200), (9, 200), (9, 1000)):
         result = summarize(
             [m for m in talk(turns) if m.id not in gone],
             running_summary=first,
+            max_tokens=max_tokens,
             memory_flush_hook=lambda leaving: calls.extend(str(m.id) for m in leaving),
         )
         assert not own_ids(result.messages) & first.summarized_message_ids
