@@ -6,7 +6,8 @@ the reducer below gives the same result however the writes are batched.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langchain_core.messages import (
     BaseMessage,
@@ -19,9 +20,9 @@ from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Overwrite
 
-SNAPSHOT_EVERY = 100
-"""Writes between two whole copies. A turn makes two, and loading replays half of that on average: over 1,000 turns
-50 cost a fifth more bytes, 200 a tenth less, at the same time for a turn."""
+SNAPSHOT_EVERY = 40
+"""Writes between two whole copies: a turn makes two, and reads back through the checkpoints of half of this on
+average. Over 1,000 turns 100 costs a third fewer bytes and a fifth more time for a turn."""
 
 
 def merge_messages(state: Sequence[BaseMessage], writes: Sequence[object]) -> list[BaseMessage]:
@@ -43,12 +44,28 @@ def messages_channel() -> DeltaChannel[list[BaseMessage]]:
     return DeltaChannel(merge_messages, snapshot_frequency=SNAPSHOT_EVERY)
 
 
-def change(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> list[BaseMessage] | Overwrite:
-    """Return the smallest write that makes `new` of `old`: the messages added at the end, or the whole.
+def changes(state: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an update changes in a state, each list of messages as the smallest write that makes it.
 
-    The whole is an `Overwrite`, which is no message: the stream mode `messages` shows a `RemoveMessage` and every
-    message it has not seen to the user, a summary too.
+    That is the messages added at the end, or an `Overwrite` with the whole. The latter is no message itself: the
+    stream mode `messages` shows the user every message that a node returns and that it has not seen before, a
+    `RemoveMessage` and a summary too.
     """
+    smaller: dict[str, Any] = {}
+    for key, value in update.items():
+        old = state.get(key)
+        if isinstance(value, list):
+            value = _write(old or [], merge_messages(old or [], [value]) if _removes_all(value) else value)
+        if value != old and value != []:
+            smaller[key] = value
+    return smaller
+
+
+def _removes_all(messages: Sequence[object]) -> bool:
+    return any(isinstance(message, RemoveMessage) and message.id == REMOVE_ALL_MESSAGES for message in messages)
+
+
+def _write(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> list[BaseMessage] | Overwrite:
     begins_alike = len(new) >= len(old) and all(map(_is_same, old, new))
     return list(new[len(old) :]) if begins_alike else Overwrite(list(new))
 

@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 
 from graphs.context import Context
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
+from graphs.message_channel import changes
 from graphs.model_errors import explain, is_context_overflow
 from graphs.models import Purpose, resolve
 from graphs.prompt import Prompt, memory_budget, prompt_of, spoken, visible
@@ -98,7 +99,7 @@ class ChatNodes:
         result = await node.aresult(state)
         if result.cut is not None:
             await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
-        return node.update(state, result)
+        return changes(state, node.update(state, result))
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""

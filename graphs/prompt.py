@@ -106,7 +106,8 @@ def visible(state: State, context: Context) -> tuple[BaseMessage, ...]:
     """Return what `summarize` left of the conversation for the model to see, without the summary itself."""
     if context.transcript == "compact":
         return spoken(state)
-    return tuple(message for message in state["summarized_messages"] if message.id != SUMMARY_ID)
+    left = state.get("summarized_messages") or spoken(state)  # empty where a run resumes after `summarize`
+    return tuple(message for message in left if message.id != SUMMARY_ID)
 
 
 def prompt_of(

@@ -1,7 +1,7 @@
 """What a provider can cache: how much of each prompt is the one before it, measured on what the model received."""
 
-import os.path
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -18,25 +18,8 @@ from memory.core.store import FactStore
 from memory.message import iso_time
 from tests.fakes import RecordingModel
 
-WORDS = [
-    "the",
-    "harbour",
-    "was",
-    "quiet",
-    "and",
-    "we",
-    "walked",
-    "along",
-    "the",
-    "water",
-    "talking",
-    "about",
-    "boats",
-    "weather",
-    "bread",
-    "and",
-    "work",
-]
+SENTENCE = "the harbour was quiet and we walked along the water talking about boats weather bread and work"
+WORDS = SENTENCE.split()
 
 
 def sentence(seed: int, words: int) -> str:
@@ -49,10 +32,13 @@ def text_of(prompt: Sequence[BaseMessage]) -> str:
 
 def unchanged(prompts: Sequence[Sequence[BaseMessage]]) -> list[float]:
     """The share of each prompt, from the second on, that is exactly the beginning of the one before."""
-    texts = [text_of(prompt) for prompt in prompts]
-    return [
-        len(os.path.commonprefix([before, after])) / len(after) for before, after in zip(texts, texts[1:], strict=False)
-    ]
+    return [common(before, after) / len(after) for before, after in pairwise(map(text_of, prompts))]
+
+
+def common(before: str, after: str) -> int:
+    """How many characters two texts begin with alike."""
+    differing = (at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
+    return next(differing, min(len(before), len(after)))
 
 
 def learn(facts: FactStore, number: int, now: float, target: str | None = None) -> str:
