@@ -43,8 +43,8 @@ test: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests: unit, integrati
 	@echo "Running the tests ..."
 	@$(BIN)/python -m pytest
 
-KILLS ?= 20
-e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=20)
+KILLS ?= 10
+e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=10)
 	@echo "Running the server tests with $(KILLS) crashes ..."
 	@$(BIN)/python -m pytest tests/e2e --kills=$(KILLS) --durations=10
 
