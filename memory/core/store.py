@@ -306,7 +306,7 @@ class FactStore:
     def _known(self) -> Steps[Known]:
         epoch, shelf = yield from self._read()
         profile = yield from read_profile(self.owner, epoch)
-        return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile)
+        return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile, shelf.broken)
 
     def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> Steps[Applied]:
         return apply_steps(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)

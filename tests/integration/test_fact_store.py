@@ -248,6 +248,7 @@ def test_a_row_broken_by_hand_is_skipped_and_logged(
 
     assert facts.list() == [good]
     assert facts.known().facts == (good,)
+    assert facts.known().broken == 1
     assert "skipped an unreadable fact" in caplog.text
     assert "Rome" not in caplog.text
 
