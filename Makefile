@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test check e2e bench demo lock clean
+.PHONY: help dev test check check-mutants e2e bench demo lock clean
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -56,6 +56,9 @@ check: $(VENV)/dev ## Check style, types, doors, locks, the server's configurati
 		$(BIN)/langgraph validate --config $$config && \
 		$(BIN)/langgraph dockerfile --config $$config $(VENV)/Dockerfile || exit 1; done
 	@echo "Wheel ..." && scripts/check-wheel $(BIN)/python
+
+check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see the tests notice (3 minutes)
+	@$(BIN)/python -m tests.mutants
 
 DATA ?= $(firstword $(wildcard ../shared/data/locomo/*.json) examples/conversation.json)
 TURNS ?= 30

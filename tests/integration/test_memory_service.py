@@ -302,3 +302,24 @@ async def test_the_log_of_a_whole_update_holds_no_text(store: BaseStore, caplog:
     assert await learnt(store) == ["Likes figs"]
     assert caplog.text
     assert "figs" not in caplog.text
+
+
+async def test_all_triggers_of_several_processes_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    async with open_store(path) as one, open_store(path) as two:
+        processes = [Process(trigger="run"), Process(trigger="run"), Process(trigger="run")]
+        for number in range(12):
+            await processes[0].say(one, f"I like thing{number}", number, thread=f"T{number % 3}")
+        works = [
+            processes[0].service.asweep(one),
+            processes[0].service.adrain(one, ADA),
+            processes[1].service.asweep(two),
+            processes[1].service.adrain(two, ADA),
+            processes[2].service.adrain(two, ADA),
+        ]
+        await asyncio.gather(*works)
+        for process in processes:
+            process.clock.advance(NEVER.lease_seconds)
+        await processes[0].service.adrain(one, ADA)
+        assert await learnt(one) == sorted(f"Likes thing{number}" for number in range(12))
+        assert await arun(one, read_entries(ADA)) == []
