@@ -99,7 +99,7 @@ def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
 
 def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
     entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
-    failed = [_failed(entry, error, terms) for entry in entries]
+    failed = [_failed(entry, error, terms) for entry in entries if entry.lease is None or _is_mine(entry, terms)]
     yield from outbox.write(failed)
     for entry in failed:
         logger.warning(
@@ -131,6 +131,9 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     if not claimed:
         return None
     owner, thread_id, epoch = claimed[-1].owner, claimed[-1].thread_id, claimed[-1].epoch
+    if _is_cancelled(claimed[-1], (yield from read_fences(owner))):
+        yield from outbox.remove(claimed)
+        return None
     flushed = yield from read_seen(owner, thread_id, epoch)
     reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
     extraction = yield from _extraction(claimed, reading, terms)
@@ -144,8 +147,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
     receipt = _receipt(claimed[-1], reading, applied, terms)
     yield from write_receipt(owner, claimed[-1].key, receipt)
-    fences = yield from read_fences(owner)
-    is_cancelled = _is_cancelled(claimed[-1], fences)
+    is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))
     if is_cancelled:
         yield from forget_rows(owner, thread_id, epoch)
     yield from outbox.remove(claimed)
@@ -166,11 +168,15 @@ def _lease(terms: Terms) -> Lease:
 def _are_mine(claimed: Sequence[Entry], terms: Terms) -> Steps[bool]:
     """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
     entries = yield from outbox.read_entries(claimed[0].owner, [entry.key for entry in claimed])
-    mine = [entry for entry in entries if entry.lease and entry.lease.worker == terms.worker]
+    mine = [entry for entry in entries if _is_mine(entry, terms)]
     if len(mine) == len(claimed):
         return True
     yield from outbox.write(replace(entry, state="pending", lease=None) for entry in mine)
     return False
+
+
+def _is_mine(entry: Entry, terms: Terms) -> bool:
+    return entry.lease is not None and entry.lease.worker == terms.worker
 
 
 def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job[Extraction | None]:

@@ -477,6 +477,31 @@ def test_a_garbled_entry_is_left_alone_and_stops_nothing(caplog: pytest.LogCaptu
     assert "secrets" not in caplog.text
 
 
+@pytest.mark.parametrize("garbage", ["x", ["x"], {}, {"entries": "x", "portions": 1}, {"entries": [], "portions": "x"}])
+def test_a_garbled_journal_of_an_extraction_asks_the_model_again(garbage: object) -> None:
+    bench = MemoryBench()
+    key = bench.say("I like figs").key
+    (value,) = bench.store.values(ADA.namespace("outbox"))
+    bench.store.put(ADA.namespace("outbox"), key, {**value, "extracted": garbage})
+    bench.drain()
+    assert bench.facts() == ["Likes figs"]
+
+
+def test_what_an_erase_cancels_in_the_middle_of_a_drain_reaches_no_model() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs", thread="A")
+    bench.say("I like plums", thread="B")
+
+    def respond(messages: list[BaseMessage]) -> str:
+        erase_user(bench.store, "ada")
+        return learns(messages)
+
+    bench.model.respond = respond
+    bench.drain()
+    assert len(bench.model.prompts) == 1
+    assert bench.entries() == []
+
+
 def test_a_hung_model_call_is_given_up_after_its_deadline() -> None:
     bench = MemoryBench(config=replace(CONFIG, model_timeout_seconds=0.05))
     hung = threading.Event()
