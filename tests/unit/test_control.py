@@ -41,12 +41,13 @@ def test_a_forgotten_thread_cancels_what_was_written_up_to_then_only() -> None:
 
 def test_only_the_newest_forgotten_threads_are_kept() -> None:
     store = FaultyStore()
-    for number in range(MAX_FORGOTTEN_THREADS + 3):
-        run(store, forget_thread(ADA, f"T{number}", 1.0 + number))
+    for number in range(MAX_FORGOTTEN_THREADS):
+        store.put(ADA.control, f"thread.{number}", {"forgotten": 10.0 + number})
+    run(store, forget_thread(ADA, "T", 9999.0))
     fences = run(store, read_fences(ADA))
     assert len(fences.threads) == MAX_FORGOTTEN_THREADS
-    assert not fences.cancels(INITIAL_EPOCH, "T2", 0.5)
-    assert fences.cancels(INITIAL_EPOCH, "T3", 0.5)
+    assert "thread.0" not in fences.threads
+    assert fences.cancels(INITIAL_EPOCH, "T", 9999.0)
 
 
 @pytest.mark.parametrize("batches", [0, 1])

@@ -12,7 +12,7 @@ from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import PAGE, run
 from memory.updates.dead_letters import dead_letters, discard_dead, retry_dead
-from memory.updates.records import read_receipts, read_seen
+from memory.updates.records import MAX_RECEIPTS, read_receipts, read_seen
 from tests.fakes import Responder, learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore, Killed, fail_at
@@ -461,11 +461,14 @@ def test_the_cap_holds_after_a_drain() -> None:
 
 def test_receipts_are_bounded() -> None:
     bench = MemoryBench()
-    for number in range(1, 104):
-        bench.say(f"I like figs{number}", begin=number, thread=f"T{number}")
-        bench.clock.advance(1)
+    for number in range(MAX_RECEIPTS):
+        bench.store.put(ADA.namespace("receipts"), f"{number}", {"time": f"2000-01-01T00:{number:04}"})
+    bench.say("I like figs")
     bench.drain()
-    assert len(bench.store.items(ADA.namespace("receipts"))) == 100
+    kept = bench.store.values(ADA.namespace("receipts"))
+    assert len(kept) == MAX_RECEIPTS
+    assert "2000-01-01T00:0000" not in [receipt["time"] for receipt in kept]
+    assert kept[-1]["created"]
 
 
 def test_a_garbled_entry_is_left_alone_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
