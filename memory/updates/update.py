@@ -16,7 +16,7 @@ from memory.core.changes import Applied, Extraction, reasons
 from memory.core.extraction import extract_facts
 from memory.core.profile import read_profile, texts_of
 from memory.core.shelf import read_shelf
-from memory.daily.journal import append, entries_of
+from memory.daily.journal import JournalEntry, append, day_of, entries_of
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.storage import Steps
@@ -142,8 +142,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     applied = yield from apply_steps(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    zone = yield from read_time_zone(owner)
-    yield from append(owner, entries_of(thread_id, exchanges(reading.cut), epoch, claimed[-1].model, zone))
+    yield from _journal_cut(claimed[-1], reading, terms)
     yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
     receipt = _receipt(claimed[-1], reading, applied, terms)
     yield from write_receipt(owner, claimed[-1].key, receipt)
@@ -152,6 +151,12 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
         yield from forget_rows(owner, thread_id, epoch)
     yield from outbox.remove(claimed)
     return None if is_cancelled else receipt
+
+
+def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> Steps[None]:
+    zone = yield from read_time_zone(carrier.owner)
+    draft = JournalEntry(day_of(terms.now(), zone), carrier.thread_id, (), carrier.epoch, carrier.model)
+    yield from append(carrier.owner, entries_of(draft, exchanges(reading.cut), zone))
 
 
 def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:

@@ -31,7 +31,7 @@ from tests.unit.test_rollup import entry
 
 BOB = Owner.of("bob")
 PATIENCE = 10.0
-NEVER = MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600)
+NEVER = MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600, update_spacing_seconds=0)
 AT_ONCE = MemoryConfig(debounce_seconds=0, update_spacing_seconds=0)
 
 
@@ -219,6 +219,7 @@ async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: B
         "input": {"drain": ADA.due_key},
         "after_seconds": 30,
         "multitask_strategy": "rollback",
+        "stream_mode": ["values", "custom"],
     }
 
 

@@ -3,7 +3,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.config import MemoryConfig
 from memory.core.store import FactStore
@@ -11,8 +11,10 @@ from memory.erase import erase_user
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import PAGE, run
+from memory.updates.conversation import ConversationContext
 from memory.updates.dead_letters import dead_letters, discard_dead, retry_dead
 from memory.updates.records import MAX_RECEIPTS, read_receipts, read_seen
+from memory.updates.update_queue import MemoryUpdateQueue
 from tests.fakes import Responder, learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore, Killed, fail_at
@@ -552,3 +554,26 @@ def test_however_much_was_said_no_fact_is_too_many() -> None:
         bench.say(f"I like figs{number}", begin=number)
     bench.drain()
     assert len(bench.facts()) == 60
+
+
+def test_a_program_of_ones_own_gives_the_updater_to_the_queue() -> None:
+    bench = MemoryBench()
+    queue = MemoryUpdateQueue(
+        bench.updater.process,
+        memory_config=bench.config,
+        clock=bench.clock,
+        start_thread=lambda name, target: target() if name == "palimpsest-update" else None,
+    )
+    queue.add(ConversationContext("T", "ada", messages=[HumanMessage("I like figs", id="1")], kind="cut"))
+    queue.add(ConversationContext("T", "ada", messages=[HumanMessage("I like plums", id="2"), AIMessage("ok", id="3")]))
+    bench.clock.advance(bench.config.debounce_seconds)
+    queue.tick()
+    assert bench.facts() == ["Likes figs", "Likes plums"]
+    assert bench.entries() == []
+    assert len(bench.store.values(ADA.namespace("journal"))) == 1
+
+
+def test_a_failing_update_in_a_program_of_ones_own_is_tried_again_by_the_queue() -> None:
+    bench = MemoryBench()
+    bench.model.replies.append(TooMany())
+    assert bench.updater.process(ConversationContext("T", "ada", messages=bench.messages("I like figs"))) == 5
