@@ -260,8 +260,8 @@ class MemoryService:
         if context.store is None:
             raise ValueError("store must be set in the context")
         owner = Owner(context.user_id, context.agent_name)
-        due = self._updater(context.store).drain(owner, context.thread_id).due
-        return None if due is None else max(due - self.clock(), self._config.retry_base_seconds)
+        updater = self._updater(context.store)
+        return updater.wait_after(updater.drain(owner, context.thread_id))
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(

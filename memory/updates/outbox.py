@@ -12,7 +12,7 @@ from typing import Any
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition
 
-from memory.control import CONTROL_KEY, fences_in
+from memory.control import CONTROL_KEY, epoch_in
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_place
 from memory.storage import PAGE, Steps, delete, put, read, read_many, scan
 from memory.updates.entry import Entry
@@ -48,7 +48,7 @@ def record(draft: Entry) -> Steps[Recorded]:
         GetOp(threads, thread, refresh_ttl=False),
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
-    fresh = replace(draft, epoch=fences_in(control).epoch)
+    fresh = replace(draft, epoch=epoch_in(control))
     entry = _same(stored, fresh)
     owners = list(note.value.get("owners", [])) if note else []
     writes = [] if owner.due_key in owners else [put(threads, thread, {"owners": sorted([*owners, owner.due_key])})]
