@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Durability
 from pydantic import Field
@@ -16,7 +17,7 @@ from graphs.events import aemit
 from graphs.streaming import Checkpoint, StreamEvent, StreamMode, stream_events
 from tests.fakes import RecordingModel
 from tests.stream_checks import CONFIG, History, check, chunks, head
-from tests.stream_graphs import SHAPES, Shape, State, inner, outer, retrying
+from tests.stream_graphs import SHAPES, Shape, State, called, inner, outer, retrying
 
 INPUT: State = {"log": ["in"]}
 MODES: tuple[StreamMode, ...] = ("values", "updates", "tasks", "checkpoints", "custom", "messages", "debug")
@@ -57,6 +58,30 @@ async def test_S4_a_subgraph_without_checkpoints_carries_those_of_the_graph_arou
     check(events, history)
     spoken = [event for event in events if event["metadata"].get("langgraph_node") == "speak"]
     assert {cast(Checkpoint, event["checkpoint"])["step"] for event in spoken} == {1}
+
+
+async def test_S4_the_functional_interface_carries_its_checkpoints_too() -> None:
+    saver = InMemorySaver()
+
+    @entrypoint(checkpointer=saver)
+    async def workflow(words: list[str]) -> int:
+        return len([await called(word) for word in words])
+
+    events = await collect(stream_events(workflow, ["a", "b"], CONFIG, stream_mode=MODES))
+    ended = saver.get_tuple(CONFIG)
+    assert ended
+    assert ended.parent_config
+    assert events[-1]["checkpoint"]
+    assert events[-1]["checkpoint"]["id"] == ended.checkpoint["id"]
+    assert [event["checkpoint"] for event in events if ("values", 2) in [chunk_pair(event)]] == [
+        events[-1]["checkpoint"]
+    ]
+    inside = {event["checkpoint"]["id"] for event in events if event["checkpoint"] and event["parent_ids"]}
+    assert inside == {ended.parent_config["configurable"]["checkpoint_id"]}
+
+
+def chunk_pair(event: StreamEvent) -> object:
+    return event["data"]["chunk"][1:] if event["type"] == "on_chain_stream" and not event["parent_ids"] else None
 
 
 async def test_S4_a_node_that_is_tried_again_carries_the_same_checkpoint() -> None:
