@@ -184,5 +184,18 @@ SHAPES: dict[Shape, Any] = {
 }
 
 graph = outer(inner(), None)
+calling_graph = outer(calls_tasks, None)
 
-__all__ = ["SHAPES", "Graph", "Shape", "State", "called", "graph", "inner", "outer", "retrying", "stream_transformers"]
+__all__ = [
+    "SHAPES",
+    "Graph",
+    "Shape",
+    "State",
+    "called",
+    "calling_graph",
+    "graph",
+    "inner",
+    "outer",
+    "retrying",
+    "stream_transformers",
+]

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.func import entrypoint
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Durability
 from pydantic import Field
@@ -220,17 +220,40 @@ async def test_S6_no_token_waits_for_another(depth: int, checkpointed: bool) -> 
 
     graph: Any = answer
     for level in range(depth + 1):
-        builder = StateGraph(State)
-        builder.add_node("answer", graph)
-        builder.add_edge(START, "answer")
-        builder.add_edge("answer", END)
-        graph = builder.compile(checkpointer=InMemorySaver() if checkpointed and level == depth else None)
+        graph = alone(graph).compile(checkpointer=InMemorySaver() if checkpointed and level == depth else None)
+    assert await tokens_heard(graph, model) == ["one ", "two ", "three ", "four", ""]
+
+
+async def test_S6_no_token_of_a_called_task_waits_for_another() -> None:
+    model = AcknowledgedModel(replies=["one two three four"])
+
+    @task
+    async def ask() -> str:
+        return (await model.ainvoke("hi")).text
+
+    async def answer(state: State) -> State:
+        return {"log": [await ask()]}
+
+    graph = alone(answer).compile(checkpointer=InMemorySaver())
+    assert await tokens_heard(graph, model) == ["one ", "two ", "three ", "four", ""]
+
+
+def alone(node: Any) -> StateGraph[State]:
+    builder = StateGraph(State)
+    builder.add_node("answer", node)
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", END)
+    return builder
+
+
+async def tokens_heard(graph: Any, model: AcknowledgedModel) -> list[str]:
+    """Acknowledge each token when it comes; a stream that held one back would wait for ever."""
     tokens: list[str] = []
     async for event in stream_events(graph, INPUT, CONFIG):
         if event["type"] == "on_chat_model_stream":
             tokens.append(event["data"]["chunk"].text)
             model.heard.release()
-    assert tokens == ["one ", "two ", "three ", "four", ""]
+    return tokens
 
 
 async def test_S6_leaving_the_stream_stops_the_run() -> None:
