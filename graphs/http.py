@@ -10,7 +10,8 @@ from langgraph_sdk import get_client
 from starlette.applications import Starlette
 
 from graphs.background import DUE
-from graphs.service import MEMORY_GRAPH, MemoryService, service_of_process
+from graphs.delayed_runs import MEMORY_GRAPH
+from graphs.service import MemoryService, service_of_process
 
 logger = logging.getLogger(__name__)
 

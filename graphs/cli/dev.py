@@ -173,12 +173,10 @@ def supervise(
 
 
 def _wait(server: Child, local: LocalModel | None) -> int:
-    told = local is None
-    while server.poll() is None:
-        if local and not told and local.process.poll() is not None:
-            click.echo(
-                f"The local model's server ended with exit code {local.process.returncode}: start again.", err=True
-            )
-            told = True
+    while True:
+        if local and local.process.poll() is not None:
+            click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
+            local = None
+        if server.poll() is not None:
+            return server.returncode
         time.sleep(_POLL_SECONDS)
-    return server.returncode

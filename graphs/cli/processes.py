@@ -26,6 +26,8 @@ def stop(child: Child, grace_seconds: float) -> int:
             child.wait(grace_seconds)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):  # asked a second time
             os.killpg(child.pid, signal.SIGKILL)
+    if child.stdin:
+        child.stdin.close()
     return child.wait()
 
 

@@ -36,13 +36,19 @@ def compiled(state: Any, saver: BaseCheckpointSaver[Any]) -> Graph:
 
     def answer(values: Any) -> Any:
         number = len(values["messages"])
-        write: list[AnyMessage] = [AIMessage(f"answer {number}", id=f"a{number}")]
+        write: list[Any] = [AIMessage(f"answer {number}", id=f"a{number}")]
         if number % 7 == 0:
             write.append(RemoveMessage(id=values["messages"][1].id))
         return {"messages": write}
 
-    builder: Any = StateGraph(state).add_node("one", answer).add_node("two", answer)
-    graph: Graph = builder.set_entry_point("one").add_edge("one", "two").compile(checkpointer=saver)
+    builder: Any = StateGraph(state)
+    graph: Graph = (
+        builder.add_node("one", answer)
+        .add_node("two", answer)
+        .set_entry_point("one")
+        .add_edge("one", "two")
+        .compile(checkpointer=saver)
+    )
     return graph
 
 

@@ -10,7 +10,7 @@ from memory.core.store import FactStore
 from memory.erase import erase_user
 from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.storage import run
+from memory.storage import PAGE, run
 from memory.updates.dead_letters import dead_letters, discard_dead, retry_dead
 from memory.updates.records import read_receipts, read_seen
 from tests.fakes import Responder, learns
@@ -490,3 +490,37 @@ def test_a_hung_model_call_is_given_up_after_its_deadline() -> None:
     assert bench.drain().failed == 1
     assert [entry.error for entry in bench.entries()] == ["TimeoutError"]
     hung.set()
+
+
+def test_a_backlog_of_more_than_one_page_is_drained_whole() -> None:
+    bench = MemoryBench()
+    for number in range(PAGE + 50):
+        bench.record(bench.messages("[SCHEDULED] report", begin=number)[:1])
+    bench.drain()
+    assert bench.entries() == []
+
+
+def test_a_long_cut_is_read_in_portions_and_a_crash_between_them_asks_for_none_twice() -> None:
+    bench = MemoryBench()
+    bench.record(bench.messages(*(f"I like figs{number}" for number in range(25))), kind="cut")
+
+    def respond(messages: list[BaseMessage]) -> str:
+        if len(bench.model.prompts) == 2:
+            raise Killed
+        return learns(messages)
+
+    bench.model.respond = respond
+    with pytest.raises(Killed):
+        bench.drain()
+    bench.restart()
+    bench.drain()
+    assert len(bench.facts()) == 25
+    assert len(bench.model.prompts) == 4
+
+
+def test_however_much_was_said_no_fact_is_too_many() -> None:
+    bench = MemoryBench()
+    for number in range(60):
+        bench.say(f"I like figs{number}", begin=number)
+    bench.drain()
+    assert len(bench.facts()) == 60

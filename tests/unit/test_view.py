@@ -84,7 +84,7 @@ def shared(**parts: Any) -> Any:
 def test_C1_what_is_no_message_is_taken_off_the_messages_budget() -> None:
     alone = shared()
     assert shared(tools=[look_up]).messages == alone.messages - count_tools([look_up], word_counter())
-    assert shared(memory_block=words(103)).messages == alone.messages - 100
+    assert shared(memory_block=words(105)).messages == alone.messages - 100
     assert shared(deltas=[Delta("h1", words(30))]).messages == alone.messages - 30
     assert shared(reply_tokens=0).messages == alone.messages + 100
     assert count_tools([look_up], word_counter()) > 5
