@@ -54,7 +54,7 @@ class Pairing {
     const graph = namespace.join("|");
     const ready = [];
     if (mode === "checkpoints") ready.push(...this.#learn(graph, envelope(chunk)));
-    if (mode === "tasks" && !("result" in chunk)) {
+    if (mode === "tasks") {
       this.#announced.set(`${chunk.name}:${chunk.id}`, graph);
       // A step's tasks are announced after the checkpoint it runs from: without one, this graph makes none.
       ready.push(...(this.#latest.has(graph) ? this.#retry() : this.#learn(graph, null)));

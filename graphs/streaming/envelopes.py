@@ -135,7 +135,7 @@ class EnvelopePairing:
         ready: list[StreamEvent] = []
         if mode == "checkpoints":
             ready += self._learn(graph, envelope(chunk))
-        elif mode == "tasks" and "result" not in chunk:
+        elif mode == "tasks":
             ready += self._announce(graph, f"{chunk['name']}:{chunk['id']}")
         if mode not in self._modes:
             return ready
