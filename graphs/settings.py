@@ -9,6 +9,29 @@ from memory.config import MemoryConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuthSettings:
+    """How a server that authenticates (`langgraph.prod.json`) knows who calls; one of the first four is needed.
+
+    Attributes:
+        secret: Shared secret of HMAC-signed tokens (HS256, HS384, HS512), at least 32 bytes.
+        public_key: PEM public key of asymmetrically signed tokens (RS, PS, ES, EdDSA).
+        jwks_url: Where the issuer publishes its public keys; `https`, or `http` on this machine.
+        authenticator: `module:function` that is used instead of JSON web tokens; see `graphs.authenticate`.
+        audience: The `aud` that a token must carry; empty accepts any.
+        issuer: The `iss` that a token must carry; empty accepts any.
+        user_claim: The claim that names the user.
+    """
+
+    secret: str = field(default="", repr=False)
+    public_key: str = ""
+    jwks_url: str = ""
+    authenticator: str = ""
+    audience: str = ""
+    issuer: str = ""
+    user_claim: str = "sub"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What one deployment decides. What one assistant or run may choose is in `graphs.context.Context`.
 
@@ -21,6 +44,7 @@ class Settings:
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone.
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
+        auth: How a server that authenticates knows who calls.
         memory: Limits and switches of memory itself.
     """
 
@@ -31,6 +55,7 @@ class Settings:
     data_dir: Path = Path(".palimpsest")
     single_user: bool = False
     trigger: str = "thread"
+    auth: AuthSettings = field(default_factory=AuthSettings)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
 
     @classmethod
@@ -54,6 +79,7 @@ class Settings:
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             single_user=reader.switch("PALIMPSEST_SINGLE_USER", False),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
+            auth=reader.auth(),
             memory=reader.memory(),
         )
 
@@ -82,6 +108,17 @@ class _Reader:
             return float(value)
         except ValueError:
             raise ValueError(f"{name} must be a number, not {value!r}") from None
+
+    def auth(self) -> AuthSettings:
+        return AuthSettings(
+            secret=self.text("PALIMPSEST_AUTH_SECRET", ""),
+            public_key=self.text("PALIMPSEST_AUTH_PUBLIC_KEY", "").replace("\\n", "\n"),
+            jwks_url=self.text("PALIMPSEST_AUTH_JWKS_URL", ""),
+            authenticator=self.text("PALIMPSEST_AUTH_AUTHENTICATOR", ""),
+            audience=self.text("PALIMPSEST_AUTH_AUDIENCE", ""),
+            issuer=self.text("PALIMPSEST_AUTH_ISSUER", ""),
+            user_claim=self.text("PALIMPSEST_AUTH_USER_CLAIM", "sub"),
+        )
 
     def memory(self) -> MemoryConfig:
         default = MemoryConfig()
