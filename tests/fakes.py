@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from pydantic import Field
@@ -88,24 +89,14 @@ def _chunks(answer: AIMessage) -> Iterator[ChatGenerationChunk]:
     """Cut an answer into word-sized chunks, tool calls whole, as providers stream them."""
     if answer.tool_calls:
         calls = [
-            {
-                "name": call["name"],
-                "args": _json(call["args"]),
-                "id": call["id"],
-                "index": at,
-                "type": "tool_call_chunk",
-            }
+            tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=at)
             for at, call in enumerate(answer.tool_calls)
         ]
-        message = AIMessageChunk(answer.content, id=answer.id, tool_call_chunks=calls)
+        message = AIMessageChunk(content=answer.content, id=answer.id, tool_call_chunks=calls)
         yield ChatGenerationChunk(message=message)
         return
     for word in re.findall(r"\S+\s*|\s+", answer.text) or [""]:
-        yield ChatGenerationChunk(message=AIMessageChunk(word, id=answer.id))
-
-
-def _json(args: dict[str, Any]) -> str:
-    return json.dumps(args)
+        yield ChatGenerationChunk(message=AIMessageChunk(content=word, id=answer.id))
 
 
 class Clock:

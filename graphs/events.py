@@ -1,0 +1,162 @@
+"""One emitter for every stream, and the events that memory itself emits.
+
+What a node emits arrives exactly once wherever a client listens: as `on_custom_event` in `astream_events` and in
+`graphs.streaming`, and as `{"name": ..., "data": ...}` in the `custom` stream mode and in the newest protocol's
+custom channel. LangChain's dispatch feeds only the former and LangGraph's writer only the latter.
+"""
+
+import logging
+from contextvars import Context, copy_context
+from typing import ClassVar, Literal, TypedDict
+
+from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
+from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.runnables.config import get_callback_manager_for_config, set_config_context
+from langgraph.runtime import get_runtime
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
+
+logger = logging.getLogger(__name__)
+
+
+class CustomChunk(TypedDict):
+    """What an emitted event looks like in the `custom` stream mode."""
+
+    name: str
+    data: JsonValue
+
+
+def emit(name: str, data: "JsonValue | BaseModel", *, config: RunnableConfig | None = None) -> None:
+    """Send an event to whoever streams the current run. Outside a run nothing happens.
+
+    Args:
+        name: The event's name, such as `memory.queued`.
+        data: JSON, or a pydantic model that is sent as JSON.
+        config: The run's config. Needed only where context variables do not reach, as in a thread that the
+            node started itself; the run is found by itself in nodes, tools and their asyncio tasks.
+    """
+    context = _context(config)
+    if not context.run(_in_run):
+        logger.debug("event %s emitted outside a run", name)
+        return
+    payload = _json(data)
+    context.run(dispatch_custom_event, name, payload)
+    context.run(_write, CustomChunk(name=name, data=payload))
+
+
+async def aemit(name: str, data: "JsonValue | BaseModel", *, config: RunnableConfig | None = None) -> None:
+    """Send an event as `emit` does, without blocking the event loop for asynchronous callback handlers."""
+    context = _context(config)
+    if not context.run(_in_run):
+        logger.debug("event %s emitted outside a run", name)
+        return
+    payload = _json(data)
+    await adispatch_custom_event(name, payload, config=context.run(ensure_config))
+    context.run(_write, CustomChunk(name=name, data=payload))
+
+
+def _context(config: RunnableConfig | None) -> Context:
+    if config is None:
+        return copy_context()
+    with set_config_context(config) as context:
+        # The context is reset on leaving; a copy keeps the config.
+        return context.run(copy_context)
+
+
+def _in_run() -> bool:
+    return get_callback_manager_for_config(ensure_config()).parent_run_id is not None
+
+
+def _write(chunk: CustomChunk) -> None:
+    # A runnable that is not part of a graph has a run but no runtime: only its callbacks listen.
+    if runtime := get_runtime():
+        runtime.stream_writer(chunk)
+
+
+def _json(data: "JsonValue | BaseModel") -> JsonValue:
+    if not isinstance(data, BaseModel):
+        return data
+    dumped: JsonValue = data.model_dump(mode="json")
+    return dumped
+
+
+class MemoryEvent(BaseModel):
+    """An event about memory: ids and counts, never texts. Emit it as `emit(event.name, event)`.
+
+    A field is only ever added; when one changes its meaning or goes, `v` rises.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: ClassVar[str]
+    v: Literal[1] = 1
+
+
+class TokenParts(BaseModel):
+    """How many tokens each part of the prompt takes, and how many it may take together."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: NonNegativeInt
+    memory: NonNegativeInt
+    recalled: NonNegativeInt
+    summary: NonNegativeInt
+    messages: NonNegativeInt
+    budget: NonNegativeInt
+
+
+class MemoryInjected(MemoryEvent):
+    """The model is about to see these facts."""
+
+    name: ClassVar[str] = "memory.injected"
+    facts: tuple[str, ...] = Field(description="Ids of the facts in the prompt.")
+    tokens: TokenParts
+
+
+class MemorySummarized(MemoryEvent):
+    """The oldest messages were replaced by a summary."""
+
+    name: ClassVar[str] = "memory.summarized"
+    messages: NonNegativeInt = Field(description="How many messages the summary took in.")
+    tokens_before: NonNegativeInt = Field(description="Tokens of the conversation before the cut.")
+    tokens_after: NonNegativeInt = Field(description="Tokens of the conversation after it, summary included.")
+    summary_tokens: NonNegativeInt
+
+
+class MemoryQueued(MemoryEvent):
+    """What was said is written down, and memory will be updated from it after the turn."""
+
+    name: ClassVar[str] = "memory.queued"
+    entry: str = Field(description="Key of the pending update.")
+    due: str = Field(description="When it runs at the latest, ISO 8601 with an offset.")
+    thread_id: str | None = Field(
+        description="Thread of the run that will update memory: join its stream to see `memory.updated`. "
+        "Null where updates run in this process."
+    )
+
+
+class RefusedFacts(BaseModel):
+    """How many facts were not stored for one reason."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reason: str
+    n: NonNegativeInt
+
+
+class MemoryUpdated(MemoryEvent):
+    """An update has run; the next turn's receipt tells it again."""
+
+    name: ClassVar[str] = "memory.updated"
+    created: tuple[str, ...] = Field(description="Ids of new facts.")
+    confirmed: tuple[str, ...] = Field(description="Ids of facts that were said again.")
+    superseded: tuple[str, ...] = Field(description="Ids of facts that no longer hold.")
+    refused: tuple[RefusedFacts, ...]
+    messages: tuple[str, ...] = Field(description="Ids of the messages that it came from.")
+
+
+MEMORY_EVENTS: tuple[type[MemoryEvent], ...] = (MemoryInjected, MemorySummarized, MemoryQueued, MemoryUpdated)
+
+
+def memory_event_schemas() -> dict[str, dict[str, JsonValue]]:
+    """Return the JSON schema of every memory event's payload by the event's name."""
+    return {event.name: event.model_json_schema() for event in MEMORY_EVENTS}

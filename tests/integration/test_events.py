@@ -1,0 +1,179 @@
+"""The emitter in every stream, from every place a node can emit from."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import tool
+from langgraph.errors import GraphInterrupt
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.stream import CustomTransformer
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+from graphs.events import MemoryQueued, aemit, emit
+
+QUEUED = MemoryQueued(entry="e1", due="2026-01-01T00:00:00+00:00", thread_id=None)
+CHUNK = {"name": QUEUED.name, "data": QUEUED.model_dump(mode="json")}
+
+
+class State(TypedDict, total=False):
+    done: bool
+
+
+Graph = CompiledStateGraph[State, None, State, State]
+
+
+def graph_of(node: Callable[..., Any]) -> Graph:
+    builder = StateGraph(State)
+    builder.add_node("emitting", node)
+    builder.add_edge(START, "emitting")
+    builder.add_edge("emitting", END)
+    return builder.compile()
+
+
+def sync_node(state: State) -> State:
+    emit(QUEUED.name, QUEUED)
+    return {"done": True}
+
+
+async def async_node(state: State) -> State:
+    await aemit(QUEUED.name, QUEUED)
+    return {"done": True}
+
+
+async def sync_emit_in_async_node(state: State) -> State:
+    emit(QUEUED.name, QUEUED)
+    return {"done": True}
+
+
+async def task_in_async_node(state: State) -> State:
+    await asyncio.create_task(aemit(QUEUED.name, QUEUED))
+    return {"done": True}
+
+
+async def thread_in_async_node(state: State) -> State:
+    await asyncio.to_thread(emit, QUEUED.name, QUEUED)
+    return {"done": True}
+
+
+def bare_thread_with_config(state: State, config: RunnableConfig) -> State:
+    thread = threading.Thread(target=emit, args=(QUEUED.name, QUEUED), kwargs={"config": config})
+    thread.start()
+    thread.join()
+    return {"done": True}
+
+
+@tool
+async def emitting_tool() -> str:
+    """Emit from a tool."""
+    await aemit(QUEUED.name, QUEUED)
+    return "ok"
+
+
+async def tool_in_node(state: State) -> State:
+    await emitting_tool.ainvoke({})
+    return {"done": True}
+
+
+async def subgraph_in_node(state: State) -> State:
+    await graph_of(async_node).ainvoke({})
+    return {"done": True}
+
+
+PLACES = [
+    sync_node,
+    async_node,
+    sync_emit_in_async_node,
+    task_in_async_node,
+    thread_in_async_node,
+    bare_thread_with_config,
+    tool_in_node,
+    subgraph_in_node,
+]
+
+
+@pytest.mark.parametrize("node", PLACES)
+async def test_S5_an_emitted_event_arrives_once_as_on_custom_event(node: Callable[..., Any]) -> None:
+    events = [event async for event in graph_of(node).astream_events({}, version="v2")]
+    custom = [event for event in events if event["event"] == "on_custom_event"]
+    assert [(event["name"], event["data"]) for event in custom] == [(CHUNK["name"], CHUNK["data"])]
+
+
+@pytest.mark.parametrize("node", PLACES)
+async def test_S5_an_emitted_event_arrives_once_in_custom_mode(node: Callable[..., Any]) -> None:
+    stream = graph_of(node).astream({}, stream_mode="custom", subgraphs=True)
+    assert [chunk async for _, chunk in stream] == [CHUNK]
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol:langchain_core._api.LangChainBetaWarning")
+@pytest.mark.parametrize("node", PLACES)
+async def test_S5_an_emitted_event_arrives_once_in_the_newest_protocol(node: Callable[..., Any]) -> None:
+    stream = await graph_of(node).astream_events({}, version="v3", transformers=[CustomTransformer])
+    events = [event async for event in stream if event["method"] == "custom"]
+    assert [event["params"]["data"] for event in events] == [CHUNK]
+
+
+def test_S5_a_synchronous_run_streams_it_too() -> None:
+    assert list(graph_of(sync_node).stream({}, stream_mode="custom")) == [CHUNK]
+
+
+async def test_S5_with_both_streams_on_each_gets_it_once() -> None:
+    stream = graph_of(async_node).astream_events({}, version="v2", stream_mode=["custom", "values"])
+    events = [event async for event in stream]
+    root = [event for event in events if event["event"] == "on_chain_stream" and not event["parent_ids"]]
+    assert [event["data"]["chunk"] for event in root if event["data"]["chunk"][0] == "custom"] == [("custom", CHUNK)]
+    assert [event["name"] for event in events if event["event"] == "on_custom_event"] == [QUEUED.name]
+
+
+async def test_S5_outside_a_run_nothing_happens_but_a_debug_line(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="graphs.events"):
+        emit(QUEUED.name, QUEUED)
+        await aemit(QUEUED.name, QUEUED)
+    assert [record.levelname for record in caplog.records] == ["DEBUG", "DEBUG"]
+
+
+async def test_S5_in_a_runnable_that_is_no_graph_only_callbacks_hear_it() -> None:
+    async def run(value: int) -> int:
+        await aemit("counted", value)
+        return value
+
+    events = [event async for event in RunnableLambda(run).astream_events(3, version="v2")]
+    assert [event["data"] for event in events if event["event"] == "on_custom_event"] == [3]
+
+
+async def test_S5_an_interrupt_raised_around_an_emit_is_not_swallowed() -> None:
+    async def asks(state: State) -> State:
+        try:
+            await aemit("asking", {"at": interrupt("may I?")})
+        except GraphInterrupt:
+            emit("interrupted", None)
+            raise
+        return {"done": True}
+
+    (update,) = [chunk async for chunk in graph_of(asks).astream({}, stream_mode="updates")]
+    assert [asked.value for asked in update["__interrupt__"]] == ["may I?"]
+    (chunk,) = [chunk async for chunk in graph_of(asks).astream({}, stream_mode="custom")]
+    assert chunk == {"name": "interrupted", "data": None}
+
+
+async def test_S5_a_cancelled_emit_is_cancelled() -> None:
+    reached = asyncio.Event()
+
+    class Waiting:
+        async def __call__(self, state: State) -> State:
+            reached.set()
+            while True:
+                await aemit("tick", None)
+                await asyncio.sleep(0)
+
+    run = asyncio.create_task(graph_of(Waiting().__call__).ainvoke({}))
+    await reached.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run

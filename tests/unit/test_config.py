@@ -1,0 +1,67 @@
+from typing import Any
+
+import pytest
+
+from graphs.identity import LOCAL_USER, identify, owner_of_run
+from graphs.settings import Settings
+from memory.config import MemoryConfig
+from memory.namespaces import Owner
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("enabled", "yes"),
+        ("max_facts", 0),
+        ("max_facts", True),
+        ("max_facts", 2.5),
+        ("confidence_threshold", 1.5),
+        ("confidence_threshold", float("nan")),
+        ("debounce_seconds", -1),
+        ("max_wait_seconds", float("inf")),
+        ("protected_categories", frozenset({"hobby"})),
+    ],
+)
+def test_a_bad_limit_is_refused_by_name(field: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=field):
+        MemoryConfig(**{field: value})
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    assert Settings.from_environment({}) == Settings()
+    assert Settings.from_environment({"PALIMPSEST_MODEL": " "}) == Settings()
+
+
+def test_a_key_chooses_openai_and_an_explicit_model_wins() -> None:
+    assert Settings.from_environment({"OPENAI_API_KEY": "k"}).model.startswith("openai:")
+    assert Settings.from_environment({"OPENAI_API_KEY": "k", "PALIMPSEST_MODEL": "local"}).model == "local"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PALIMPSEST_MAX_FACTS", "many"),
+        ("PALIMPSEST_MEMORY", "maybe"),
+        ("PALIMPSEST_TRIGGER", "cron"),
+        ("PALIMPSEST_SINGLE_USER", "2"),
+    ],
+)
+def test_a_bad_variable_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        Settings.from_environment({name: value})
+
+
+def test_the_servers_word_comes_before_the_clients() -> None:
+    assert identify({"langgraph_auth_user_id": "ada", "user_id": "bob"}, single_user=True) == "ada"
+    assert identify({"langgraph_auth_user_id": "ada", "user_id": "bob"}, single_user=False) == "ada"
+
+
+def test_a_client_names_a_user_only_in_single_user_mode() -> None:
+    assert identify({"langgraph_auth_user_id": "", "user_id": "bob"}, single_user=False) is None
+    assert identify({"langgraph_auth_user_id": "", "user_id": "bob"}, single_user=True) == "bob"
+    assert identify({"user_id": ""}, single_user=True) == LOCAL_USER
+
+
+def test_without_identity_there_is_no_owner() -> None:
+    assert owner_of_run({}, "default", single_user=False) is None
+    assert owner_of_run({}, "default", single_user=True) == Owner.of(LOCAL_USER)

@@ -1,0 +1,103 @@
+"""The walls of the house: imports go one way, names are what `__all__` says, the environment is read in one place."""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).parents[2]
+EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "storage", "control", "message"}
+COUNTING = {"memory.context.tokens", "memory.context.budget"}
+TIERS = {"context", "core", "daily"}
+MAY_KNOW = {
+    "context": {"context"},
+    "core": {"core"},
+    "daily": {"daily"},
+    "updates": {"updates", "core", "daily"},
+    "erase": {"erase", "core", "daily", "updates", "context"},
+}
+
+
+def modules(room: str) -> Iterator[tuple[str, Path]]:
+    for path in sorted((HOUSE / room).rglob("*.py")):
+        name = ".".join(path.relative_to(HOUSE).with_suffix("").parts)
+        yield name.removesuffix(".__init__"), path
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: imports are absolute"
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def doors(importer: str, path: Path) -> Iterator[tuple[str, str]]:
+    """Each import of a first-party room other than the importer's own file."""
+    for imported in imports(path):
+        if imported.split(".")[0] in {"graphs", "memory", "tests"}:
+            yield importer, imported
+
+
+def test_the_rooms_are_seen() -> None:
+    assert len(list(modules("memory"))) > 10
+    assert len(list(modules("graphs"))) > 5
+    assert any(target.startswith("memory.") for name, path in modules("graphs") for _, target in doors(name, path))
+
+
+@pytest.mark.parametrize(("name", "path"), list(modules("memory")), ids=lambda value: str(value)[-40:])
+def test_memory_has_never_heard_of_graphs(name: str, path: Path) -> None:
+    wrong = [target for _, target in doors(name, path) if not target.startswith("memory")]
+    assert not wrong, f"{name} imports {wrong}"
+
+
+@pytest.mark.parametrize(("name", "path"), list(modules("memory")), ids=lambda value: str(value)[-40:])
+def test_rooms_of_memory_know_only_their_neighbours(name: str, path: Path) -> None:
+    room = name.split(".")[1] if "." in name else ""
+    if room not in MAY_KNOW and room not in EVERYONE_MAY_KNOW:
+        return  # memory/__init__.py shows everything
+    allowed = MAY_KNOW.get(room, set()) | EVERYONE_MAY_KNOW
+    for _, target in doors(name, path):
+        other = target.split(".")[1] if "." in target else ""
+        counting = any(target == part or target.startswith(part + ".") for part in COUNTING)
+        assert not other or other in allowed or counting, f"{name} must not import {target}"
+
+
+def test_updater_and_update_queue_never_import_each_other() -> None:
+    updates = HOUSE / "memory" / "updates"
+    assert not any("updater" in name for name in imports(updates / "update_queue.py"))
+    assert not any("update_queue" in name for name in imports(updates / "updater.py"))
+
+
+def test_graphs_never_imports_tests() -> None:
+    assert not [target for name, path in modules("graphs") for _, target in doors(name, path) if "tests" in target]
+
+
+@pytest.mark.parametrize("package", ["memory", "graphs"])
+def test_all_is_what_the_package_shows(package: str) -> None:
+    module = importlib.import_module(package)
+    assert sorted(module.__all__) == list(dict.fromkeys(sorted(module.__all__)))
+    for name in module.__all__:
+        assert getattr(module, name, None) is not None, name
+
+
+def test_every_variable_is_documented_and_read() -> None:
+    source = (HOUSE / "graphs" / "settings.py").read_text()
+    read = set(re.findall(r'"((?:PALIMPSEST|OPENAI)_[A-Z_0-9]+)"', source))
+    example = set(re.findall(r"^#?\s?((?:PALIMPSEST|OPENAI)_[A-Z_0-9]+)=", (HOUSE / ".env.example").read_text(), re.M))
+    assert read
+    assert read == example
+
+
+def test_namespaces_are_built_in_one_place() -> None:
+    for room in ("memory", "graphs"):
+        for name, path in modules(room):
+            if name != "memory.namespaces":
+                assert not re.search(r"\(\s*[\"']palimpsest(-due)?[\"']\s*,", path.read_text()), name

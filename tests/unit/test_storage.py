@@ -1,0 +1,103 @@
+from typing import Any
+
+import pytest
+from langgraph.store.base import Item
+from langgraph.store.memory import InMemoryStore
+
+from memory.control import INITIAL_EPOCH, belongs, read_epoch, write_epoch
+from memory.message import StoredMessage
+from memory.namespaces import Owner
+from memory.storage import Steps, arun, delete, put, read, read_many, run, scan
+
+OWNER = Owner.of("ada")
+FACTS = OWNER.namespace("facts")
+
+
+def _write(count: int) -> Steps[None]:
+    yield [put(FACTS, f"{at:04}", {"at": at}) for at in range(count)]
+
+
+def test_scan_reads_every_page_once_and_sorts() -> None:
+    store = InMemoryStore()
+    run(store, _write(57))
+    items = run(store, scan(FACTS, page=10))
+    assert [item.value["at"] for item in items] == list(range(57))
+
+
+def test_scan_leaves_out_what_lies_below() -> None:
+    store = InMemoryStore()
+    run(store, _write(2))
+    store.put((*FACTS, "deeper"), "x", {"at": -1})
+    assert len(run(store, scan(FACTS))) == 2
+
+
+async def test_async_and_sync_drivers_agree() -> None:
+    store = InMemoryStore()
+    await arun(store, _write(3))
+    assert [item.key for item in await arun(store, scan(FACTS))] == [item.key for item in run(store, scan(FACTS))]
+
+
+def test_read_and_delete() -> None:
+    store = InMemoryStore()
+    run(store, _write(2))
+
+    def steps() -> Steps[list[Item | None]]:
+        yield [delete(FACTS, "0000"), delete(FACTS, "absent")]
+        return (yield from read_many(FACTS, ["0000", "0001"]))
+
+    gone, there = run(store, steps())
+    assert gone is None
+    assert there is not None
+    assert run(store, read_many(FACTS, [])) == []
+
+
+class _Broken(InMemoryStore):
+    def batch(self, ops: Any) -> Any:
+        raise OSError("disk full")
+
+    async def abatch(self, ops: Any) -> Any:
+        raise OSError("disk full")
+
+
+async def test_a_failed_batch_reaches_the_steps() -> None:
+    def steps() -> Steps[str]:
+        try:
+            yield from read(FACTS, "x")
+        except OSError:
+            return "went on"
+        return "never"
+
+    assert run(_Broken(), steps()) == "went on"
+    assert await arun(_Broken(), steps()) == "went on"
+    with pytest.raises(OSError, match="disk full"):
+        run(_Broken(), read(FACTS, "x"))
+
+
+def test_epoch_is_initial_until_it_is_written_and_keeps_the_other_switches() -> None:
+    store = InMemoryStore()
+    assert run(store, read_epoch(OWNER)) == INITIAL_EPOCH
+    store.put(OWNER.control, "control", {"paused": True})
+    run(store, write_epoch(OWNER, "9f"))
+    assert run(store, read_epoch(OWNER)) == "9f"
+    item = store.get(OWNER.control, "control")
+    assert item is not None
+    assert item.value == {"paused": True, "epoch": "9f"}
+
+
+def test_rows_of_another_epoch_do_not_count_but_hand_made_ones_do() -> None:
+    assert belongs({"epoch": "a"}, "a")
+    assert belongs({}, "a")
+    assert not belongs({"epoch": "b"}, "a")
+
+
+def test_a_stored_message_survives_json() -> None:
+    message = StoredMessage("1", "user", "hi", "2026-01-01T00:00:00+00:00", seen=True)
+    assert StoredMessage.from_json(message.to_json()) == message
+
+
+@pytest.mark.parametrize(
+    "value", [{}, {"id": "1", "role": "tool", "text": "", "time": ""}, {"id": "1", "role": "user"}]
+)
+def test_what_is_no_message_is_refused(value: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"message|role"):
+        StoredMessage.from_json(value)
