@@ -28,10 +28,10 @@ logger = logging.getLogger(__name__)
 
 MAX_IDENTITY_CHARS = 1024
 CLOCK_SKEW_SECONDS = 30
-MIN_SECRET_BYTES = 32  # RFC 7518, section 3.2: a key of the hash's size or larger
 
 # One family a key: a token that names an HMAC algorithm must never be checked with a public key as its secret.
-_HMAC = ("HS256", "HS384", "HS512")
+# An HMAC secret must be as long as the hash (RFC 7518, section 3.2).
+_HMAC = {"HS256": 32, "HS384": 48, "HS512": 64}
 _ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
 
@@ -118,9 +118,10 @@ def _verification(settings: AuthSettings) -> tuple[Callable[[str], Key], tuple[s
         if "PUBLIC KEY" not in settings.public_key:
             raise ValueError("PALIMPSEST_AUTH_PUBLIC_KEY must be a public key in PEM form")
         return (lambda _token: settings.public_key), _ASYMMETRIC
-    if len(settings.secret.encode()) < MIN_SECRET_BYTES:
-        raise ValueError(f"PALIMPSEST_AUTH_SECRET must have at least {MIN_SECRET_BYTES} bytes")
-    return (lambda _token: settings.secret), _HMAC
+    algorithms = tuple(name for name, size in _HMAC.items() if len(settings.secret.encode()) >= size)
+    if not algorithms:
+        raise ValueError(f"PALIMPSEST_AUTH_SECRET must have at least {min(_HMAC.values())} bytes")
+    return (lambda _token: settings.secret), algorithms
 
 
 def _checked_url(url: str) -> str:

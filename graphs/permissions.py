@@ -13,7 +13,8 @@ from uuid import UUID, uuid5
 from langgraph_sdk import Auth
 
 from graphs.authenticate import Authenticator, User
-from memory.namespaces import ROOT, user_segment
+from graphs.modes import MODE_KEY, MODES
+from memory.namespaces import user_root
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ async def own_store(ctx: Context, value: Value) -> None:
     Namespaces are `("palimpsest", user segment, agent name, kind)`. Searching or listing from the root means from
     the own part. Everything but facts and profile sections is written by the server only.
     """
-    own = (ROOT, user_segment(ctx.user.identity))
+    own = user_root(ctx.user.identity)
     namespace = tuple(value.get("namespace") or ())
     if not namespace and ctx.action in ("search", "list_namespaces"):
         value["namespace"] = own
@@ -115,6 +116,8 @@ def _stamp_owner(ctx: Context, value: Value) -> None:
     metadata = value.get("metadata")
     if metadata is None:
         metadata = value["metadata"] = {}
+    if metadata.get(MODE_KEY) not in (None, *MODES):
+        raise Auth.exceptions.HTTPException(422, f"metadata.{MODE_KEY} must be one of {', '.join(MODES)}")
     metadata["owner"] = ctx.user.identity
 
 

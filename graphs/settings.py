@@ -13,7 +13,7 @@ class AuthSettings:
     """How a server that authenticates (`langgraph.prod.json`) knows who calls; one of the first four is needed.
 
     Attributes:
-        secret: Shared secret of HMAC-signed tokens (HS256, HS384, HS512), at least 32 bytes.
+        secret: Shared secret of HMAC-signed tokens: 32 bytes for HS256, 48 for HS384, 64 for HS512.
         public_key: PEM public key of asymmetrically signed tokens (RS, PS, ES, EdDSA).
         jwks_url: Where the issuer publishes its public keys; `https`, or `http` on this machine.
         authenticator: `module:function` that is used instead of JSON web tokens; see `graphs.authenticate`.
