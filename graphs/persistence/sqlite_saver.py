@@ -1,0 +1,216 @@
+"""The LangGraph checkpointer on SQLite, with everything the server may ask of one."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from graphs.persistence.connection import connect, transaction
+
+CHECKPOINTED_TYPES = (("memory.context.summarization", "RunningSummary"),)
+"""Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
+
+_METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS TEXT) END"
+_RUN_ID = f"json_extract({_METADATA}, '$.run_id')"
+_DELTA_COUNTERS = f"json_extract({_METADATA}, '$.counters_since_delta_snapshot')"
+
+_INDEXES = (
+    # Metadata lies behind each row's state: finding a run without an index would read the whole file.
+    f"CREATE INDEX IF NOT EXISTS checkpoints_by_run ON checkpoints ({_RUN_ID})",
+    "CREATE INDEX IF NOT EXISTS checkpoints_by_parent ON checkpoints (thread_id, checkpoint_ns, parent_checkpoint_id)",
+)
+
+# A copy belongs to no run: rolling the original's run back must not take rows out of the copy.
+_COPY_CHECKPOINTS = f"""
+    INSERT OR REPLACE INTO checkpoints
+        (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+    SELECT :target, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint,
+        COALESCE(CAST(json_remove(json_replace({_METADATA}, '$.thread_id', :target), '$.run_id') AS BLOB), metadata)
+    FROM checkpoints WHERE thread_id = :source"""
+_COPY_WRITES = """
+    INSERT OR REPLACE INTO writes
+        (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
+    SELECT :target, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value
+    FROM writes WHERE thread_id = :source"""
+
+_OF_RUNS = f"""
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
+    WHERE {_RUN_ID} IN (SELECT value FROM json_each(?))"""
+_SUPERSEDED = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS c
+    WHERE thread_id = ? AND checkpoint_id < (
+        SELECT MAX(checkpoint_id) FROM checkpoints AS n
+        WHERE n.thread_id = c.thread_id AND n.checkpoint_ns = c.checkpoint_ns)"""
+_DELTA_CHILDREN = f"""
+    SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, {_DELTA_COUNTERS} FROM checkpoints
+    WHERE thread_id = ? AND checkpoint_ns = ? AND parent_checkpoint_id = ? AND {_DELTA_COUNTERS} IS NOT NULL"""
+_ONE = """
+    SELECT type, checkpoint, parent_checkpoint_id FROM checkpoints
+    WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"""
+_DELETE = ("checkpoints", "writes")
+
+
+class _Key(NamedTuple):
+    """One checkpoint's primary key."""
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+
+
+class DurableSqliteSaver(AsyncSqliteSaver):
+    """An `AsyncSqliteSaver` that can also roll a run back, copy a thread and prune history.
+
+    Every write is one transaction: a run cancelled in the middle of one leaves no lock behind for others. What is
+    read back is limited to LangGraph's and LangChain's own types and `CHECKPOINTED_TYPES`, with or without
+    `LANGGRAPH_STRICT_MSGPACK`; an object of any other class comes back as plain data.
+    """
+
+    def __init__(self, conn: aiosqlite.Connection) -> None:
+        super().__init__(conn, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
+        self._writing = asyncio.Lock()
+
+    async def setup(self) -> None:
+        """Create tables and indexes that are missing."""
+        if not self.is_setup:
+            await super().setup()
+            for statement in _INDEXES:
+                await self.conn.execute(statement)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 (the name is the base class's)
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Yield the matching checkpoints, newest first.
+
+        They are read before the first is yielded: the stock method holds the saver's lock while it is iterated, so
+        that any other use of the saver inside the loop would wait forever.
+        """
+        for found in [found async for found in super().alist(config, filter=filter, before=before, limit=limit)]:
+            yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint and return the config that finds it."""
+        async with self._transaction():
+            return await super().aput(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Save what one task wrote, all of it or nothing."""
+        async with self._transaction():
+            await super().aput_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete everything of a thread, from the write-ahead log too; an unknown thread is no error."""
+        async with self._transaction():
+            for table in _DELETE:
+                await self.conn.execute(f"DELETE FROM {table} WHERE thread_id = ?", (str(thread_id),))
+        await self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
+        async with self._transaction():
+            await self._remove(await self._keys(_OF_RUNS, json.dumps([str(run_id) for run_id in run_ids])))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
+        names = {"source": str(source_thread_id), "target": str(target_thread_id)}
+        if names["source"] == names["target"]:
+            return
+        async with self._transaction():
+            await self.conn.execute(_COPY_CHECKPOINTS, names)
+            await self.conn.execute(_COPY_WRITES, names)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete history of the threads.
+
+        Args:
+            thread_ids: The threads to prune; unknown ones are no error.
+            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and of a thread with delta channels
+                also the ancestors its state is replayed from; `delete` (or `delete_all`) keeps nothing.
+
+        Raises:
+            ValueError: If the strategy is another one; nothing is deleted.
+        """
+        if strategy not in ("keep_latest", "delete", "delete_all"):
+            raise ValueError(f"strategy must be keep_latest, delete or delete_all, not {strategy!r}")
+        for thread_id in map(str, thread_ids):
+            if strategy == "keep_latest":
+                async with self._transaction():
+                    await self._remove(await self._keys(_SUPERSEDED, thread_id))
+            else:
+                await self.adelete_thread(thread_id)
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[None]:
+        """Give one writer of this connection a transaction of its own."""
+        await self.setup()
+        async with self._writing, transaction(self.conn):
+            yield
+
+    async def _keys(self, query: str, parameter: str) -> set[_Key]:
+        async with self.conn.execute(query, (parameter,)) as cursor:
+            return {_Key(*row) async for row in cursor}
+
+    async def _remove(self, doomed: set[_Key]) -> None:
+        """Delete checkpoints and their writes, except those that a surviving delta channel is replayed from."""
+        spared = [key for survivor in doomed for key in await self._replayed_through(survivor, doomed)]
+        keys = sorted(doomed.difference(spared))
+        for table in _DELETE:
+            await self.conn.executemany(
+                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?", keys
+            )
+
+    async def _replayed_through(self, parent: _Key, doomed: set[_Key]) -> list[_Key]:
+        """Return the ancestors, from `parent` up, that a child outside `doomed` needs for its delta channels."""
+        async with self.conn.execute(_DELTA_CHILDREN, parent) as cursor:
+            children = [row async for row in cursor]
+        return [
+            ancestor
+            for *child, parent_id, counters in children
+            if _Key(*child) not in doomed
+            for ancestor in await self._chain(parent._replace(checkpoint_id=parent_id), set(json.loads(counters)))
+        ]
+
+    async def _chain(self, start: _Key, channels: set[str]) -> list[_Key]:
+        """Return the checkpoints from `start` up to the one where the last of the channels has a stored value."""
+        chain: list[_Key] = []
+        following: str | None = start.checkpoint_id
+        while channels and following:
+            key = start._replace(checkpoint_id=following)
+            async with self.conn.execute(_ONE, key) as cursor:
+                row = await cursor.fetchone()
+            if row is None:
+                break
+            chain.append(key)
+            channels = channels.difference(self.serde.loads_typed((row[0], row[1]))["channel_values"])
+            following = row[2]
+        return chain
+
+
+@asynccontextmanager
+async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSaver]:
+    """Open the checkpoints in a SQLite file, creating the file and its folder; bound to the running event loop."""
+    async with connect(path) as connection:
+        saver = DurableSqliteSaver(connection)
+        await saver.setup()
+        yield saver

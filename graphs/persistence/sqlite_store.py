@@ -1,0 +1,73 @@
+"""The LangGraph store on SQLite: atomic batches, safe between processes, one caller's bad value harms no other."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiosqlite
+from langgraph.store.base import BaseStore, Op, PutOp, Result
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+from graphs.persistence.connection import connect, transaction
+
+
+class DurableSqliteStore(AsyncSqliteStore):
+    """An `AsyncSqliteStore` without vectors whose batches hold or fail as a whole.
+
+    A batch that writes begins with the write lock, so that processes on one file wait for each other instead of
+    failing; a batch that fails is rolled back (the stock store commits its first half). Vectors are left out:
+    they need a Python that can load SQLite extensions.
+    """
+
+    # The stock store gathers every operation of one tick, whoever asked, into one batch that fails as a whole:
+    # one user's value that cannot be stored would lose another user's. `BaseStore` runs each call by itself.
+    aget = BaseStore.aget
+    asearch = BaseStore.asearch
+    aput = BaseStore.aput
+    adelete = BaseStore.adelete
+    alist_namespaces = BaseStore.alist_namespaces
+
+    async def setup(self) -> None:
+        """Create or migrate the tables in one transaction, so that neither a crash nor a second process meets half."""
+        if self.is_setup:
+            return
+        async with self.lock, transaction(self.conn):
+            if not self.is_setup:
+                await self._migrate()
+        await super().setup()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out the operations in one transaction and return their results; reads see the state before the writes.
+
+        Raises:
+            TypeError: If a value is no JSON (sets, bytes, numbers beyond 64 bits, lone surrogates); nothing is stored.
+            sqlite3.Error: If the file cannot be read or written; nothing is stored.
+        """
+        batch = list(ops)
+        await self.setup()
+        async with self.lock, transaction(self.conn, writes=any(isinstance(op, PutOp) for op in batch)):
+            return await super().abatch(batch)
+
+    @asynccontextmanager
+    async def _cursor(self, *, transaction: bool = True) -> AsyncIterator[aiosqlite.Cursor]:  # noqa: ARG002 (inherited)
+        # The stock cursor begins without the write lock and commits a failed batch; `abatch` has begun already.
+        async with self.conn.cursor() as cursor:
+            yield cursor
+
+    async def _migrate(self) -> None:
+        await self.conn.execute("CREATE TABLE IF NOT EXISTS store_migrations (v INTEGER PRIMARY KEY)")
+        async with self.conn.execute("SELECT COALESCE(MAX(v), -1) FROM store_migrations") as cursor:
+            row = await cursor.fetchone()
+        done = int(row[0]) if row else -1
+        for version, statement in list(enumerate(self.MIGRATIONS))[done + 1 :]:
+            await self.conn.execute(statement)
+            await self.conn.execute("INSERT INTO store_migrations (v) VALUES (?)", (version,))
+
+
+@asynccontextmanager
+async def open_store(path: Path | str) -> AsyncIterator[DurableSqliteStore]:
+    """Open the store in a SQLite file, creating the file and its folder; it is bound to the running event loop."""
+    async with connect(path) as connection:
+        store = DurableSqliteStore(connection)
+        await store.setup()
+        yield store

@@ -1,0 +1,169 @@
+"""A real `langgraph dev` process in a folder of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+START_SECONDS = 90.0
+STOP_SECONDS = 40.0
+_LOG_TAIL = 40
+
+_QUIET = {
+    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+    "LANGGRAPH_NO_VERSION_CHECK": "true",
+    "LANGSMITH_TRACING": "false",
+    "NO_COLOR": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+class ServerFailed(RuntimeError):
+    """The server did not come up, or died; the message ends with the tail of its log."""
+
+
+@dataclass
+class DevServer:
+    """`with DevServer(folder) as server:` starts the project's server and stops it in the end, whatever happens.
+
+    The process runs in `folder`, so that its `.langgraph_api` and its data are there and no `.env` of a developer is
+    read; it inherits no variable of the environment the tests run in.
+
+    Attributes:
+        folder: Where the process runs; what it stores outlives a restart.
+        config: Which `langgraph.json` it serves.
+        environment: Variables set for it, beside the quiet defaults.
+        workers: How many runs it carries out at once.
+        port: Where it listens, from the first start on.
+    """
+
+    folder: Path
+    config: Path = PROJECT / "langgraph.json"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    workers: int = 10
+    port: int = 0
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.terminate()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def data(self) -> Path:
+        """The folder of its SQLite files."""
+        return self.folder / "data"
+
+    @property
+    def log(self) -> str:
+        """Everything it has written so far, over all its starts."""
+        with suppress(FileNotFoundError):
+            return self._log_file.read_text("utf-8", "replace")
+        return ""
+
+    def start(self) -> None:
+        """Start the process and wait until it answers on its port; `ServerFailed` otherwise."""
+        if self._process:
+            raise RuntimeError("the server is running already")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = self.port or _free_port()
+        with self._log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(), cwd=self.folder, env=self._variables(), stdout=log, stderr=log, start_new_session=True
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill9()
+            raise
+
+    def kill9(self) -> None:
+        """Kill the process as a crash would: no handler runs, nothing is flushed."""
+        self._signal(signal.SIGKILL)
+        self._reap(STOP_SECONDS)
+
+    def terminate(self) -> None:
+        """Stop the process as an operator would; it is killed if it does not end in time."""
+        self._signal(signal.SIGTERM)
+        try:
+            self._reap(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill9()
+            raise ServerFailed(f"the server did not stop within {STOP_SECONDS} s\n{self._tail()}") from None
+
+    def restart(self) -> None:
+        """Start again in the same folder and on the same port; a running process is stopped first."""
+        self.terminate()
+        self.start()
+
+    @property
+    def _log_file(self) -> Path:
+        return self.folder / "server.log"
+
+    def _command(self) -> list[str]:
+        options = ["--no-browser", "--no-reload", "--host", "127.0.0.1", "--port", str(self.port)]
+        jobs = ["--n-jobs-per-worker", str(self.workers)]
+        return [sys.executable, "-m", "langgraph_cli", "dev", "--config", str(self.config), *options, *jobs]
+
+    def _variables(self) -> dict[str, str]:
+        return {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}",
+            "PYTHONPATH": str(PROJECT),
+            "HOME": str(self.folder),
+            "LANG": "C.UTF-8",
+            "PALIMPSEST_DATA_DIR": str(self.data),
+            **_QUIET,
+            **self.environment,
+        }
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if self._process and self._process.poll() is not None:
+                raise ServerFailed(f"the server ended with {self._process.returncode}\n{self._tail()}")
+            if "already in use" in self._tail():
+                raise ServerFailed(f"port {self.port} is taken\n{self._tail()}")
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"the server did not answer within {START_SECONDS} s\n{self._tail()}")
+            time.sleep(0.1)
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/ok", timeout=5) as response:
+                return bool(response.status == 200)
+        except OSError:
+            return False
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process and self._process.poll() is None:
+            os.killpg(self._process.pid, number)
+
+    def _reap(self, timeout: float) -> None:
+        if self._process:
+            self._process.wait(timeout)
+            self._process = None
+
+    def _tail(self) -> str:
+        return "\n".join(self.log.splitlines()[-_LOG_TAIL:])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
