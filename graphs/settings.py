@@ -44,6 +44,7 @@ class Settings:
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone.
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
+        allowed_origins: Other web sites (`https://host`) whose pages may use the memory API in a browser.
         auth: How a server that authenticates knows who calls.
         memory: Limits and switches of memory itself.
     """
@@ -55,6 +56,7 @@ class Settings:
     data_dir: Path = Path(".palimpsest")
     single_user: bool = False
     trigger: str = "thread"
+    allowed_origins: frozenset[str] = frozenset()
     auth: AuthSettings = field(default_factory=AuthSettings)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
 
@@ -79,6 +81,7 @@ class Settings:
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             single_user=reader.switch("PALIMPSEST_SINGLE_USER", False),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
+            allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             auth=reader.auth(),
             memory=reader.memory(),
         )
@@ -92,6 +95,9 @@ class _Reader:
 
     def text(self, name: str, default: str) -> str:
         return self.environ.get(name, "").strip() or default
+
+    def names(self, name: str) -> frozenset[str]:
+        return frozenset(word.strip() for word in self.text(name, "").split(",") if word.strip())
 
     def switch(self, name: str, default: bool) -> bool:
         return self.choice(name, "true" if default else "false", ("true", "false")) == "true"
