@@ -1,0 +1,247 @@
+"""How an extraction changes the shelf: what is new, confirmed, corrected or over. Pure but for `apply_steps`."""
+
+import logging
+from collections.abc import Sequence
+
+from memory.config import MemoryConfig
+from memory.control import read_epoch
+from memory.core.changes import Applied, Change, Extraction, Reason, Refusal, reasons
+from memory.core.facts import Fact, FactNotFound, Status, is_protected
+from memory.core.profile import drop_repeats, read_profile, write_profile
+from memory.core.rules import (
+    Confirmation,
+    Shelf,
+    confirm,
+    find,
+    is_full,
+    limit,
+    place,
+    retire,
+    same_content,
+)
+from memory.core.shelf import read_shelf, settle, trim_history, write_difference
+from memory.core.tombstones import forgotten
+from memory.namespaces import Owner
+from memory.storage import Steps
+
+logger = logging.getLogger(__name__)
+
+
+def apply_steps(
+    owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
+) -> Steps[Applied]:
+    """Apply an extraction to the stored facts; applying it twice is the same as once.
+
+    Args:
+        owner: Whose memory it is.
+        extraction: What the model found.
+        thread_id: The thread it was said in.
+        epoch: The epoch under which it was said. Nothing is written under another than the current one, and what
+            was written is taken back if an erase comes in between.
+        now: ISO 8601.
+        config: The limit, and which categories are protected.
+    """
+    if (yield from read_epoch(owner)) != epoch:
+        return _stale(extraction)
+    gone = yield from forgotten(owner, epoch, thread_id, extraction.changes)
+    before = yield from read_shelf(owner, epoch, [change.content for change in extraction.changes if change.content])
+    update = apply_extraction(
+        before, extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config
+    )
+    yield from write_difference(owner, epoch, before, update.shelf)
+    yield from write_profile(owner, extraction.profile, epoch=epoch, now=now)
+    settled = yield from settle(owner, epoch, before, config)
+    if settled is None:
+        return _stale(extraction)
+    if update.shelf.archived:
+        yield from _forget_in_profile(owner, epoch, update.shelf.archived, extraction)
+        yield from trim_history(owner)
+    applied = update.result(settled)
+    logger.info(
+        "applied an extraction: created %d, confirmed %d, superseded %d, refused %s",
+        *(len(applied.created), len(applied.confirmed), len(applied.superseded), reasons(applied.refused)),
+    )
+    return applied
+
+
+def _stale(extraction: Extraction) -> Applied:
+    logger.info("dropped an extraction of an erased epoch: %d changes", len(extraction.changes))
+    return Applied(refused=tuple(Refusal(reason="stale", content=change.content) for change in extraction.changes))
+
+
+def _forget_in_profile(owner: Owner, epoch: str, archived: Sequence[Fact], extraction: Extraction) -> Steps[None]:
+    """Drop the sections that still say what was superseded, but for those that this very update wrote."""
+    profile = yield from read_profile(owner, epoch)
+    fresh = {section.name for section in extraction.profile}
+    old = {name: text for name, text in profile.items() if name not in fresh}
+    for fact in archived:
+        yield from drop_repeats(owner, old, fact.content)
+
+
+def apply_extraction(
+    shelf: Shelf,
+    extraction: Extraction,
+    *,
+    thread_id: str,
+    epoch: str,
+    now: str,
+    config: MemoryConfig,
+    forgotten: frozenset[Change] = frozenset(),
+) -> "Update":
+    """Return the update that an extraction makes of a shelf: the new shelf, within its limit, and what happened."""
+    update = Update(shelf, thread_id=thread_id, epoch=epoch, now=now, config=config)
+    for refusal in extraction.refused:
+        update.refuse(refusal)
+    for change in extraction.changes:
+        if change in forgotten:
+            update.refuse(_refusal("forgotten", change))
+        else:
+            update.make(change)
+    update.enforce_limit()
+    return update
+
+
+class Update:
+    """One extraction on its way into a shelf. `shelf` is what it has become, `result` tells what happened."""
+
+    def __init__(self, shelf: Shelf, *, thread_id: str, epoch: str, now: str, config: MemoryConfig) -> None:
+        self.shelf = shelf
+        self._before = frozenset(shelf.rows)
+        self._thread_id, self._epoch, self._now, self._config = thread_id, epoch, now, config
+        self._created: list[Fact] = []
+        self._confirmed: list[str] = []
+        self._superseded: list[str] = []
+        self._refused: list[Refusal] = []
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Note a refusal; what looks like an instruction is kept for review, where nothing injects it."""
+        self._refused.append(refusal)
+        if refusal.reason == "instruction_like":
+            self._add(_as_change(refusal), status="quarantined")
+
+    def make(self, change: Change) -> None:
+        """Carry out one change, or refuse it."""
+        target = self._target(change)
+        if change.action == "confirms" and target is not None:
+            self._confirm(target, change)
+        elif change.action == "ends":
+            self._end(target, change)
+        elif change.action == "corrects" and target is not None:
+            self._correct(target, change)
+        elif change.content:
+            self._learn(change)
+
+    def enforce_limit(self) -> None:
+        """Let the weakest go; new facts that found no room are refused."""
+        self.shelf = limit(self.shelf, self._config, frozenset(self.shelf.rows) - self._before)
+        present = {fact.id for fact in self.shelf.rows.values()}
+        lost = [fact for fact in self._created if fact.id not in present]
+        self._created = [fact for fact in self._created if fact.id in present]
+        self._refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
+
+    def result(self, settled: Shelf) -> Applied:
+        """Return what happened, as far as the settled shelf still shows it."""
+        present = {fact.id for fact in settled.rows.values()}
+        return Applied(
+            created=tuple(fact.id for fact in self._created if fact.id in present),
+            confirmed=_unique(self._confirmed),
+            superseded=_unique(self._superseded),
+            refused=tuple(self._refused),
+        )
+
+    def _target(self, change: Change) -> Fact | None:
+        if change.target is None:
+            return None
+        try:
+            return find(self.shelf, change.target)[1]
+        except FactNotFound:
+            return None
+
+    def _learn(self, change: Change) -> Fact | None:
+        known = same_content(self.shelf, change.content)
+        if known is not None:
+            return self._repeat(known, change)
+        if is_full(self.shelf, self._config):
+            self._refused.append(_refusal("full", change))
+            return None
+        return self._add(change)
+
+    def _repeat(self, known: Fact, change: Change) -> Fact:
+        if known.thread_id == self._thread_id and set(change.sources) <= set(known.message_ids):
+            self._created.append(known)  # this very change was applied before
+        else:
+            self._refused.append(_refusal("duplicate", change))
+            self._confirm(known, change)
+        return known
+
+    def _add(self, change: Change, status: Status = "active", *, pinned: bool = False) -> Fact | None:
+        if status != "active" and same_content(self.shelf, change.content, status):
+            return None
+        draft = Fact(
+            id="",
+            content=change.content,
+            category=change.category,
+            confidence=change.confidence,
+            created_at=self._now,
+            updated_at=self._now,
+            source="conversation",
+            status=status,
+            pinned=pinned,
+            epoch=self._epoch,
+            thread_id=self._thread_id,
+            message_ids=change.sources,
+        )
+        self.shelf, fact = place(self.shelf, draft)
+        if status == "active":
+            self._created.append(fact)
+        return fact
+
+    def _confirm(self, target: Fact, change: Change) -> None:
+        evidence = "\n".join((self._thread_id, *change.sources))
+        self.shelf = confirm(self.shelf, Confirmation(target.id, evidence, change.said_at or self._now))
+        self._confirmed.append(target.id)
+
+    def _correct(self, target: Fact, change: Change) -> None:
+        known = same_content(self.shelf, change.content)
+        if known is not None and known.id == target.id:
+            self._confirm(target, change)
+            return
+        successor = known or self._add(change, pinned=is_protected(target))
+        if successor is not None:
+            self.shelf = retire(self.shelf, target.id, "superseded", now=self._now, replaced_by=successor.id)
+            self._superseded.append(target.id)
+
+    def _end(self, target: Fact | None, change: Change) -> None:
+        if target is None:
+            return
+        if is_protected(target, self._config.protected_categories):
+            self._refused.append(_refusal("protected", change))
+            return
+        self.shelf = retire(self.shelf, target.id, "ended", now=self._now)
+        self._superseded.append(target.id)
+
+
+def _refusal(reason: Reason, change: Change) -> Refusal:
+    return Refusal(
+        reason=reason,
+        content=change.content,
+        category=change.category,
+        confidence=change.confidence,
+        sources=change.sources,
+        said_at=change.said_at,
+    )
+
+
+def _as_change(refusal: Refusal) -> Change:
+    return Change(
+        action="new",
+        content=refusal.content,
+        category=refusal.category,
+        confidence=refusal.confidence,
+        sources=refusal.sources,
+        said_at=refusal.said_at,
+    )
+
+
+def _unique(ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))

@@ -1,0 +1,149 @@
+"""From what was said to facts: one model call, read with tolerance, validated one by one."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from memory import prompts
+from memory.config import CATEGORIES, MemoryConfig
+from memory.core.calls import aask, ask
+from memory.core.changes import ACTIONS, Extraction, reasons
+from memory.core.dialogue import new_messages, render_dialogue
+from memory.core.facts import Fact, strongest_first
+from memory.core.parsing import parse_answer
+from memory.core.profile import SECTIONS, Profile
+from memory.core.relatedness import related
+from memory.core.validation import validated
+from memory.message import StoredMessage
+from memory.text import one_line
+
+logger = logging.getLogger(__name__)
+
+MAX_SHOWN: Final = 20
+
+SCHEMA: Final[dict[str, Any]] = {
+    "title": "memory_update",
+    "description": "What of the messages is worth remembering.",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["facts", "profile"],
+    "properties": {
+        "facts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["message", "action", "known", "content", "category", "confidence"],
+                "properties": {
+                    "message": {"type": "integer"},
+                    "action": {"type": "string", "enum": list(ACTIONS)},
+                    "known": {"type": "integer"},
+                    "content": {"type": "string"},
+                    "category": {"type": "string", "enum": list(CATEGORIES)},
+                    "confidence": {"type": "number"},
+                },
+            },
+        },
+        "profile": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["section", "text"],
+                "properties": {
+                    "section": {"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},
+                    "text": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+
+
+def extract_facts(
+    model: BaseChatModel,
+    messages: Sequence[StoredMessage],
+    *,
+    existing: Sequence[Fact] = (),
+    profile: Profile | None = None,
+    config: MemoryConfig | None = None,
+) -> Extraction:
+    """Ask the model once what is worth remembering, and keep what holds.
+
+    Only new messages of the user make facts; what the assistant said, and messages marked as seen, are context. With
+    no new message of the user the model is not asked.
+
+    Args:
+        model: The memory model.
+        messages: What was said, oldest first.
+        existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
+        profile: The profile's sections by name (`user.work`).
+        config: Threshold, longest fact, deadline.
+
+    Returns:
+        The changes to make, the sections that changed, and what was refused, each with its reason.
+
+    Raises:
+        ExtractionError: If the answer holds no facts that can be read; it carries the answer.
+        TimeoutError: If the model does not answer within `config.model_timeout_seconds`.
+    """
+    config = config or MemoryConfig()
+    shown = _shown(existing, messages)
+    if not new_messages(messages):
+        return Extraction()
+    raw = ask(model, extraction_prompt(messages, shown, profile or {}), SCHEMA, config.model_timeout_seconds)
+    return read_answer(raw, messages, existing=existing, shown=shown, config=config)
+
+
+async def aextract_facts(
+    model: BaseChatModel,
+    messages: Sequence[StoredMessage],
+    *,
+    existing: Sequence[Fact] = (),
+    profile: Profile | None = None,
+    config: MemoryConfig | None = None,
+) -> Extraction:
+    """Do what `extract_facts` does, asynchronously."""
+    config = config or MemoryConfig()
+    shown = _shown(existing, messages)
+    if not new_messages(messages):
+        return Extraction()
+    raw = await aask(model, extraction_prompt(messages, shown, profile or {}), SCHEMA, config.model_timeout_seconds)
+    return read_answer(raw, messages, existing=existing, shown=shown, config=config)
+
+
+def extraction_prompt(messages: Sequence[StoredMessage], shown: Sequence[Fact], profile: Profile) -> list[BaseMessage]:
+    """Return what the model is sent: the rules, then known facts, profile and messages as material."""
+    known = "\n".join(f"{n}. {one_line(fact.content)}" for n, fact in enumerate(shown, 1))
+    sections = "\n".join(f"{name.partition('.')[2]}: {one_line(text)}" for name, text in profile.items())
+    material = prompts.EXTRACTION_INPUT.format(
+        known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(messages)
+    )
+    return [SystemMessage(prompts.EXTRACTION), HumanMessage(material)]
+
+
+def read_answer(
+    raw: str,
+    messages: Sequence[StoredMessage],
+    *,
+    existing: Sequence[Fact],
+    shown: Sequence[Fact],
+    config: MemoryConfig,
+) -> Extraction:
+    """Return what of the model's answer holds; `ExtractionError` if it cannot be read at all."""
+    extraction = validated(parse_answer(raw), messages, existing=existing, shown=shown, config=config)
+    logger.info(
+        "extracted %d changes and %d sections from %d messages, refused %s",
+        *(len(extraction.changes), len(extraction.profile), len(messages), reasons(extraction.refused)),
+    )
+    return extraction
+
+
+def _shown(existing: Sequence[Fact], messages: Sequence[StoredMessage]) -> list[Fact]:
+    active = [fact for fact in existing if fact.status == "active"]
+    if len(active) <= MAX_SHOWN:
+        return strongest_first(active)
+    return related(active, " ".join(message.text for message in messages), MAX_SHOWN)

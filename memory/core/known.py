@@ -1,0 +1,30 @@
+"""What is known about a user at one moment, as it was read from the store."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from memory.core.facts import Fact
+from memory.core.injection import MemoryData
+from memory.core.profile import StoredSection, texts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Active facts, strongest first, and the profile, under the epoch they were read with."""
+
+    epoch: str = ""
+    facts: tuple[Fact, ...] = ()
+    profile: Mapping[str, StoredSection] = field(default_factory=dict)
+
+    def data(self) -> MemoryData:
+        """Return it all, as `format_memory_for_injection` takes it."""
+        return memory_data(self.facts, texts_of(self.profile))
+
+
+def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:
+    """Return facts, and section texts by name (`user.work`), as `format_memory_for_injection` takes them."""
+    sides: dict[str, dict[str, str]] = {"user": {}, "history": {}}
+    for name, text in texts.items():
+        side, _, section = name.partition(".")
+        sides[side][section] = text
+    return MemoryData(user=sides["user"], history=sides["history"], facts=tuple(facts))

@@ -1,0 +1,124 @@
+"""The profile: six short texts about the user, one store item a section."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from langgraph.store.base import Op
+
+from memory.control import belongs
+from memory.core.changes import Section
+from memory.core.relatedness import words
+from memory.namespaces import Owner
+from memory.storage import Steps, delete, put, scan
+from memory.text import one_line
+
+USER_SECTIONS: Final = ("work", "personal", "topOfMind")
+HISTORY_SECTIONS: Final = ("recent", "earlier", "background")
+SECTIONS: Final = (
+    *(f"user.{name}" for name in USER_SECTIONS),
+    *(f"history.{name}" for name in HISTORY_SECTIONS),
+)
+MAX_SECTION_CHARS: Final = 600
+# A section repeats a fact when it holds this share of the fact's words.
+_REPEATS: Final = 0.5
+
+# A thread's prompt shows the revision it began with until its prefix is cold; so many older ones are kept.
+KEPT_REVISIONS: Final = 6
+
+Profile = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSection:
+    """One section: its text, a revision that counts its changes, and the older texts by their revision."""
+
+    text: str
+    revision: int = 1
+    past: Mapping[int, str] = field(default_factory=dict)
+
+    def at(self, revision: int) -> str | None:
+        """Return the text of a revision; `None` if it is no longer kept."""
+        return self.text if revision == self.revision else self.past.get(revision)
+
+    def changed(self, text: str) -> "StoredSection":
+        """Return the section with a new text and the old one among the past."""
+        kept = sorted({**self.past, self.revision: self.text}.items())[-KEPT_REVISIONS:]
+        return StoredSection(text, self.revision + 1, dict(kept))
+
+
+def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
+    """Read the sections that hold something, by name (`user.work`), in their order."""
+    items = yield from scan(owner.namespace("profile"))
+    found = {item.key: _section(item.value) for item in items if belongs(item.value, epoch)}
+    return {name: section for name in SECTIONS if (section := found.get(name)) is not None}
+
+
+def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now: str) -> Steps[None]:
+    """Write the sections that changed; an empty text deletes its section, an unknown name is ignored."""
+    stored = yield from read_profile(owner, epoch)
+    namespace = owner.namespace("profile")
+    changes = {each.name: bounded(each.text) for each in sections if each.name in SECTIONS}
+    writes: list[Op] = []
+    for name, text in changes.items():
+        old = stored.get(name)
+        if not text:
+            writes.append(delete(namespace, name))
+        elif old is None or old.text != text:
+            new = old.changed(text) if old else StoredSection(text)
+            writes.append(put(namespace, name, _item(name, new, epoch=epoch, now=now)))
+    if writes:
+        yield writes
+
+
+def _item(name: str, section: StoredSection, *, epoch: str, now: str) -> dict[str, Any]:
+    return {
+        "section": name,
+        "text": section.text,
+        "updatedAt": now,
+        "revision": section.revision,
+        "past": [[revision, text] for revision, text in section.past.items()],
+        "epoch": epoch,
+    }
+
+
+def _section(value: Mapping[str, Any]) -> StoredSection | None:
+    """Return the section of an item, also of one a person edited; `None` if it says nothing."""
+    text, revision, past = value.get("text"), value.get("revision"), value.get("past")
+    if not isinstance(text, str) or not text.strip():
+        return None
+    pairs = [each for each in past if isinstance(each, list) and len(each) == 2] if isinstance(past, list) else []
+    return StoredSection(
+        text,
+        revision if isinstance(revision, int) else 1,
+        {number: old for number, old in pairs if isinstance(number, int) and isinstance(old, str)},
+    )
+
+
+def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
+    """Return the newest text of each section."""
+    return {name: section.text for name, section in profile.items()}
+
+
+def drop_repeats(owner: Owner, profile: Mapping[str, StoredSection], content: str) -> Steps[None]:
+    """Delete the sections that say what a fact says that is gone; the next update writes them anew."""
+    namespace = owner.namespace("profile")
+    repeating = [
+        name
+        for name, section in profile.items()
+        if any(repeats(text, content) for text in (section.text, *section.past.values()))
+    ]
+    if repeating:
+        yield [delete(namespace, name) for name in repeating]
+
+
+def repeats(text: str, content: str) -> bool:
+    """Say whether a text holds so many of a fact's words that it may say the same."""
+    wanted = words(content)
+    return bool(wanted) and len(wanted & words(text)) >= _REPEATS * len(wanted)
+
+
+def bounded(text: str) -> str:
+    """Return a section's text on one line, cut at a word when it is too long."""
+    line = one_line(text)
+    return line if len(line) <= MAX_SECTION_CHARS else line[:MAX_SECTION_CHARS].rsplit(" ", 1)[0]

@@ -1,0 +1,63 @@
+"""Which facts have to do with a text, by the words they share; works for every language and without a model. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from math import log
+from typing import Final
+
+from memory.core.facts import Fact, strongest_first
+from memory.text import normalize
+
+_WORD = re.compile(r"\w+")
+# Scripts without spaces between words are compared by pairs of characters.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_COMMON_WORDS: Final = """
+    a about also am an and any are as at be been but by can did do does for from had has have he her him his i if in
+    is it its just me my not of on or our out she so that the their them they this to too up user us very was we were
+    what when which who will with would you your
+"""
+_COMMON: Final = frozenset(_COMMON_WORDS.split())
+_STEM: Final = 5
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text that tell it from others, shortened so that `lives` meets `lived`."""
+    found: set[str] = set()
+    for word in _WORD.findall(normalize(text)):
+        if _UNSPACED.search(word):
+            found.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
+        elif word not in _COMMON:
+            found.add(_stem(word))
+    return frozenset(found)
+
+
+def _stem(word: str) -> str:
+    plain = word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    return plain[:_STEM] if plain.isalpha() and plain.isascii() else plain
+
+
+def related(facts: Sequence[Fact], text: str, limit: int, *, fill: bool = False) -> list[Fact]:
+    """Return the facts that share words with the text, the most related first.
+
+    A shared word counts the more, the fewer facts have it; long facts do not win by length alone.
+
+    Args:
+        facts: What to choose from.
+        text: What they should have to do with.
+        limit: So many at most.
+        fill: Fill up to the limit with the strongest of the others.
+    """
+    own = [(fact, words(fact.content)) for fact in facts]
+    frequency = Counter(word for _, each in own for word in each)
+    wanted = words(text)
+    scores = {
+        fact.id: sum(log(1 + len(own) / frequency[word]) for word in shared) / (len(each) + 2) ** 0.5
+        for fact, each in own
+        if (shared := each & wanted)
+    }
+    hits = sorted(
+        (fact for fact in facts if fact.id in scores), key=lambda fact: (-scores[fact.id], -fact.confidence, fact.id)
+    )
+    others = [fact for fact in strongest_first(facts) if fact.id not in scores] if fill else []
+    return [*hits, *others][: max(0, limit)]

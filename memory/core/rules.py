@@ -1,0 +1,254 @@
+"""The rules of the fact shelf as functions on values: create, update, delete, supersede, confirm, limit. Pure.
+
+A `Shelf` is what one owner's facts are at a moment. Every rule takes one and returns another; what has to be
+written is the difference of the two (`memory.core.shelf`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Final
+
+from memory.config import Category, MemoryConfig
+from memory.core.facts import (
+    Fact,
+    FactNotFound,
+    MemoryFull,
+    Status,
+    checked_category,
+    checked_confidence,
+    checked_content,
+    fact_id,
+    fact_key,
+    is_protected,
+)
+from memory.text import normalize
+
+MAX_QUARANTINED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A fact was said again: which one, by what (a message id or any unique token), and when."""
+
+    fact_id: str
+    evidence: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """One owner's facts.
+
+    Attributes:
+        salt: The owner's name, which ids are derived from.
+        rows: Active and quarantined facts by store key.
+        retired: Ids in history, which no other fact may get.
+        archived: Revisions that left the rows since the shelf was read; they go to history.
+        confirmations: What was said again since the shelf was read.
+        broken: How many stored rows could not be read as facts.
+        unowned: Keys of rows that a hand wrote without a proper key, id or epoch.
+    """
+
+    salt: str
+    rows: Mapping[str, Fact] = field(default_factory=dict)
+    retired: frozenset[str] = frozenset()
+    archived: tuple[Fact, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()
+    broken: int = 0
+    unowned: frozenset[str] = frozenset()
+
+    def active(self) -> dict[str, Fact]:
+        """Return the rows that count: those that may be injected."""
+        return {key: fact for key, fact in self.rows.items() if fact.status == "active"}
+
+
+def find(shelf: Shelf, fact_id: str) -> tuple[str, Fact]:
+    """Return key and fact of an id; `FactNotFound` if no row has it."""
+    for key, fact in shelf.rows.items():
+        if fact.id == fact_id:
+            return key, fact
+    raise FactNotFound(fact_id)
+
+
+def same_content(shelf: Shelf, content: str, status: Status = "active") -> Fact | None:
+    """Return the fact of this status that says the same, whatever case, spacing, form or trailing punctuation."""
+    wanted = normalize(content)
+    for fact in shelf.rows.values():
+        if fact.status == status and normalize(fact.content) == wanted:
+            return fact
+    return None
+
+
+def place(shelf: Shelf, draft: Fact) -> tuple[Shelf, Fact]:
+    """Put a new fact into a row of its own, with an id that no fact has or had."""
+    taken = shelf.retired | {fact.id for fact in shelf.rows.values()}
+    key, new_id = next(
+        (key, new_id)
+        for key, new_id in candidates(shelf.salt, draft.content)
+        if key not in shelf.rows and new_id not in taken
+    )
+    fact = replace(draft, id=new_id)
+    return replace(shelf, rows={**shelf.rows, key: fact}), fact
+
+
+def candidates(salt: str, content: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys and ids a fact of this content may get, in the order they are tried."""
+    return ((fact_key(content, n), fact_id(salt, content, n)) for n in count())
+
+
+def create(shelf: Shelf, draft: Fact, config: MemoryConfig, evidence: str) -> tuple[Shelf, Fact]:
+    """Add a fact, or confirm the one that already says this.
+
+    Args:
+        shelf: What is there.
+        draft: The new fact; its id is given here.
+        config: The limit, and which categories are protected.
+        evidence: By what a repeat is recognized as a confirmation of its own.
+
+    Returns:
+        The shelf, within its limit, and the new fact (or the unchanged one that was there).
+
+    Raises:
+        MemoryFull: If the limit is reached and all that is there is protected.
+    """
+    known = same_content(shelf, draft.content, draft.status)
+    if known is not None:
+        return confirm(shelf, Confirmation(known.id, evidence, draft.created_at)), known
+    if is_full(shelf, config):
+        raise MemoryFull(config.max_facts)
+    before = frozenset(shelf.rows)
+    grown, fact = place(shelf, draft)
+    return limit(grown, config, frozenset(grown.rows) - before), fact
+
+
+def is_full(shelf: Shelf, config: MemoryConfig) -> bool:
+    """Say whether the limit is reached and nothing that is there may go."""
+    active = shelf.active().values()
+    return len(active) >= config.max_facts and all(is_protected(fact, config.protected_categories) for fact in active)
+
+
+def update(
+    shelf: Shelf,
+    wanted: str,
+    *,
+    now: str,
+    content: str | None = None,
+    category: str | None = None,
+    confidence: float | None = None,
+    pinned: bool | None = None,
+) -> tuple[Shelf, Fact]:
+    """Change the given fields of a fact; key, id and creation time stay, the revision before goes to the archive.
+
+    Raises:
+        FactNotFound: If no row has the id.
+        ValueError: If a value is invalid, or another fact already says the new content.
+    """
+    key, old = find(shelf, wanted)
+    new = replace(
+        old,
+        content=old.content if content is None else checked_content(content),
+        category=old.category if category is None else checked_category(category),
+        confidence=old.confidence if confidence is None else checked_confidence(confidence),
+        pinned=old.pinned if pinned is None else bool(pinned),
+    )
+    if new == old:
+        return shelf, old
+    twin = same_content(shelf, new.content, old.status)
+    if twin is not None and twin.id != old.id:
+        raise ValueError(f"content: {twin.id} already says this; delete one of them instead")
+    new = replace(new, updated_at=now, revision=old.revision + 1)
+    archived = replace(old, status="superseded", replaced_by=old.id)
+    return replace(shelf, rows={**shelf.rows, key: new}, archived=(*shelf.archived, archived)), new
+
+
+def release(shelf: Shelf, wanted: str, *, now: str) -> tuple[Shelf, Fact]:
+    """Make a quarantined fact an active one, after a person looked at it; `FactNotFound` for any other id."""
+    key, fact = find(shelf, wanted)
+    if fact.status != "quarantined":
+        raise FactNotFound(wanted)
+    known = same_content(shelf, fact.content)
+    if known is not None:
+        return remove(shelf, key), known
+    free = replace(fact, status="active", updated_at=now, revision=fact.revision + 1)
+    return replace(shelf, rows={**shelf.rows, key: free}), free
+
+
+def delete(shelf: Shelf, wanted: str) -> Shelf:
+    """Remove a fact without a trace on the shelf; `FactNotFound` if no row has the id."""
+    key, _ = find(shelf, wanted)
+    return remove(shelf, key)
+
+
+def remove(shelf: Shelf, *keys: str) -> Shelf:
+    """Return the shelf without these rows."""
+    return replace(shelf, rows={key: fact for key, fact in shelf.rows.items() if key not in keys})
+
+
+def retire(shelf: Shelf, wanted: str, status: Status, *, now: str, replaced_by: str = "") -> Shelf:
+    """Move a fact into the archive: `superseded` by another one, or `ended` because it is no longer true."""
+    key, fact = find(shelf, wanted)
+    archived = replace(fact, status=status, updated_at=now, replaced_by=replaced_by)
+    return replace(remove(shelf, key), archived=(*shelf.archived, archived), retired=shelf.retired | {fact.id})
+
+
+def confirm(shelf: Shelf, confirmation: Confirmation) -> Shelf:
+    """Note that a fact was said again; the fact itself stays as it is."""
+    return replace(shelf, confirmations=(*shelf.confirmations, confirmation))
+
+
+def limit(shelf: Shelf, config: MemoryConfig, new: frozenset[str]) -> Shelf:
+    """Return the shelf with at most `max_facts` active facts.
+
+    The order in which they stay is total, so that writers who see the same rows agree: protected, then new in
+    this update, then confidence, then the younger, then the key.
+    """
+    active = shelf.active()
+    order = sorted(active, key=lambda key: _standing(key, active[key], new, config.protected_categories), reverse=True)
+    waiting = sorted(
+        (key for key, fact in shelf.rows.items() if fact.status == "quarantined"),
+        key=lambda key: (shelf.rows[key].created_at, key),
+        reverse=True,
+    )
+    surplus = order[config.max_facts :] + waiting[MAX_QUARANTINED:]
+    return remove(shelf, *surplus) if surplus else shelf
+
+
+def _standing(
+    key: str, fact: Fact, new: frozenset[str], protected: frozenset[Category]
+) -> tuple[bool, bool, float, str, str]:
+    return (is_protected(fact, protected), key in new, fact.confidence, fact.created_at, key)
+
+
+def unite(shelf: Shelf) -> Shelf:
+    """Return the shelf with one row for each content: concurrent edits may have made two say the same."""
+    kept: dict[tuple[str, str], str] = {}
+    surplus = []
+    for key in sorted(shelf.rows, key=lambda key: (not is_protected(shelf.rows[key]), shelf.rows[key].created_at, key)):
+        fact = shelf.rows[key]
+        if kept.setdefault((fact.status, normalize(fact.content)), key) != key:
+            surplus.append(key)
+    return remove(shelf, *surplus) if surplus else shelf
+
+
+def identify(shelf: Shelf) -> Shelf:
+    """Return the shelf with an id for every row that has none, or that shows the id of another (a hand copied it)."""
+    rows: dict[str, Fact] = {}
+    taken: set[str] = set()
+    for key in sorted(shelf.rows, key=lambda key: (key in shelf.unowned, key)):
+        fact = shelf.rows[key]
+        if not fact.id or fact.id in taken:
+            fact = replace(fact, id=next(new for _, new in candidates(shelf.salt, fact.content) if new not in taken))
+        rows[key] = fact
+        taken.add(fact.id)
+    return replace(shelf, rows=rows)
+
+
+def adopt(shelf: Shelf, epoch: str) -> Shelf:
+    """Return the shelf with every row that a hand wrote under a proper key and epoch."""
+    rows = dict(shelf.rows)
+    for key in sorted(shelf.unowned & set(rows)):
+        fact = replace(rows.pop(key), epoch=epoch)
+        proper = next(new for new, _ in candidates(shelf.salt, fact.content) if new not in rows)
+        rows[proper] = fact
+    return replace(shelf, rows=rows, unowned=frozenset())

@@ -1,0 +1,202 @@
+"""How an owner's shelf is read from a store and the difference written back.
+
+Every function here is a generator of store operations (`memory.storage`), shared by the sync and async doors.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from langgraph.store.base import Op
+
+from memory.config import MemoryConfig
+from memory.control import belongs, read_epoch
+from memory.core.facts import Fact
+from memory.core.items import from_item, is_proper, to_item
+from memory.core.rules import Confirmation, Shelf, adopt, candidates, identify, limit, unite
+from memory.namespaces import Kind, Owner
+from memory.storage import Steps, delete, put, read, read_many, scan
+from memory.text import digest
+
+logger = logging.getLogger(__name__)
+
+KEPT_CONFIRMATIONS: Final = 32
+KEPT_HISTORY: Final = 1000
+# How many ids of one content are looked up in history before a new fact of it is placed; more relearnings of one
+# text than that never happened to anybody.
+_CANDIDATES: Final = 4
+# Keys of the marks that deleted facts leave among the revisions (`memory.core.tombstones`).
+GONE: Final = "gone."
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmations:
+    """How often a fact was said again, and when (ISO 8601, oldest first, the newest 32)."""
+
+    count: int = 0
+    times: tuple[str, ...] = ()
+
+
+def read_shelf(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> Steps[Shelf]:
+    """Read an owner's facts of this epoch; rows that are no facts are skipped and counted.
+
+    Args:
+        owner: Whose facts.
+        epoch: The user's current epoch; rows of others do not count.
+        contents: What is about to be added: ids that history holds for them are looked up.
+    """
+    items = yield from scan(owner.namespace("facts"))
+    rows: dict[str, Fact] = {}
+    unowned = set()
+    broken = 0
+    for item in items:
+        if not belongs(item.value, epoch):
+            continue
+        try:
+            rows[item.key] = from_item(item.value, epoch=epoch, written_at=item.created_at.isoformat())
+        except ValueError as error:
+            broken += 1
+            logger.warning("skipped an unreadable fact under key %.64s: bad %s", item.key, str(error).partition(" ")[0])
+            continue
+        if not is_proper(item.key, item.value):
+            unowned.add(item.key)
+    salt = f"{owner.segment}/{owner.agent_name}"
+    retired = yield from _read_retired(owner, salt, contents)
+    return identify(Shelf(salt, rows, retired, broken=broken, unowned=frozenset(unowned)))
+
+
+def _read_retired(owner: Owner, salt: str, contents: Sequence[str]) -> Steps[frozenset[str]]:
+    ids = [new_id for content in contents for _, new_id in islice(candidates(salt, content), _CANDIDATES)]
+    items = yield from read_many(owner.namespace("history"), [history_key(fact_id, 1) for fact_id in ids])
+    return frozenset(fact_id for fact_id, item in zip(ids, items, strict=True) if item is not None)
+
+
+def write_difference(owner: Owner, epoch: str, old: Shelf, new: Shelf) -> Steps[None]:
+    """Write what makes the stored shelf the new one: rows put and deleted, revisions archived, repeats noted."""
+    facts = owner.namespace("facts")
+    history = owner.namespace("history")
+    gone = [fact.id for key, fact in old.rows.items() if key not in new.rows and fact.id not in _ids(new)]
+    operations: list[Op] = [
+        put(facts, key, to_item(fact))
+        for key, fact in new.rows.items()
+        if old.rows.get(key) != fact or key in old.unowned
+    ]
+    operations += [
+        put(history, history_key(fact.id, fact.revision), to_item(fact)) for fact in new.archived[len(old.archived) :]
+    ]
+    operations += [delete(facts, key) for key in old.rows if key not in new.rows]
+    retired = {fact.id for fact in new.archived}
+    operations += [delete(owner.namespace("confirmations"), fact_id) for fact_id in gone if fact_id not in retired]
+    operations += yield from _confirmation_writes(owner, epoch, new.confirmations[len(old.confirmations) :], new)
+    if operations:
+        yield operations
+
+
+def _ids(shelf: Shelf) -> set[str]:
+    return {fact.id for fact in shelf.rows.values()}
+
+
+def _confirmation_writes(
+    owner: Owner, epoch: str, confirmations: Sequence[Confirmation], shelf: Shelf
+) -> Steps[list[Op]]:
+    namespace = owner.namespace("confirmations")
+    ids = sorted({confirmation.fact_id for confirmation in confirmations} & _ids(shelf))
+    items = yield from read_many(namespace, ids)
+    writes: list[Op] = []
+    for fact_id, item in zip(ids, items, strict=True):
+        value = item.value if item and belongs(item.value, epoch) else {}
+        for confirmation in confirmations:
+            if confirmation.fact_id == fact_id:
+                value = confirmed(value, confirmation)
+        writes.append(put(namespace, fact_id, {**value, "epoch": epoch}))
+    return writes
+
+
+def confirmed(value: Mapping[str, Any], confirmation: Confirmation) -> dict[str, Any]:
+    """Return the sibling item of a fact with one more confirmation; the same evidence counts once."""
+    said = value.get("said")
+    kept: list[Any] = said if isinstance(said, list) else []
+    counted = value.get("count")
+    count = counted if isinstance(counted, int) else len(kept)
+    evidence = digest("evidence", confirmation.evidence)[:16]
+    if any(isinstance(entry, list) and entry[:1] == [evidence] for entry in kept):
+        return dict(value)
+    newest = [*kept, [evidence, confirmation.time]][-KEPT_CONFIRMATIONS:]
+    return {"id": confirmation.fact_id, "count": count + 1, "said": newest}
+
+
+def read_confirmations(owner: Owner, fact_id: str) -> Steps[Confirmations]:
+    """Read how often and when a fact was said again."""
+    item = yield from read(owner.namespace("confirmations"), fact_id)
+    if item is None:
+        return Confirmations()
+    said = [entry for entry in item.value.get("said", []) if isinstance(entry, list) and len(entry) == 2]
+    count = item.value.get("count")
+    return Confirmations(count if isinstance(count, int) else len(said), tuple(str(time) for _, time in said))
+
+
+def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Steps[Shelf | None]:
+    """Look again after writing: erase wins, one row for each content, never more than the limit.
+
+    No store has compare-and-swap, so the laws are enforced on what is there afterwards, in an order that every
+    writer agrees on.
+
+    Args:
+        owner: Whose shelf was written.
+        epoch: The epoch it was written under.
+        before: The shelf as it was read.
+        config: The limit, and which categories are protected.
+
+    Returns:
+        The shelf as it is now, or `None` if an erase came in between and the written rows were taken back.
+    """
+    current = yield from read_epoch(owner)
+    if current != epoch:
+        yield from _take_back(owner, epoch)
+        return None
+    after = yield from read_shelf(owner, epoch)
+    new = frozenset(after.rows) - frozenset(before.rows)
+    settled = limit(unite(adopt(after, epoch)), config, new)
+    yield from write_difference(owner, epoch, after, settled)
+    return settled
+
+
+def _take_back(owner: Owner, epoch: str) -> Steps[None]:
+    """Delete everything that still stands under an epoch that an erase has ended."""
+    kinds: tuple[Kind, ...] = ("facts", "history", "confirmations", "profile")
+    stale: list[Op] = []
+    for kind in kinds:
+        items = yield from scan(owner.namespace(kind))
+        stale += [delete(item.namespace, item.key) for item in items if item.value.get("epoch") == epoch]
+    if stale:
+        yield stale
+    logger.info("took back %d items written across an erase", len(stale))
+
+
+def read_history(owner: Owner, epoch: str) -> Steps[list[Fact]]:
+    """Read the revisions that are no longer true, oldest first; they are never injected."""
+    items = yield from scan(owner.namespace("history"))
+    facts = []
+    for item in items:
+        if item.key.startswith(GONE) or not belongs(item.value, epoch):
+            continue
+        try:
+            facts.append(from_item(item.value, epoch=epoch, written_at=item.created_at.isoformat()))
+        except ValueError:
+            logger.warning("skipped an unreadable revision under key %.64s", item.key)
+    return sorted(facts, key=lambda fact: (fact.updated_at, fact.id, fact.revision))
+
+
+def trim_history(owner: Owner) -> Steps[None]:
+    """Delete the oldest items of history above its bound."""
+    items = yield from scan(owner.namespace("history"))
+    surplus = sorted(items, key=lambda item: (item.updated_at, item.key))[: max(0, len(items) - KEPT_HISTORY)]
+    if surplus:
+        yield [delete(item.namespace, item.key) for item in surplus]
+
+
+def history_key(fact_id: str, revision: int) -> str:
+    """Return the key under which history keeps one revision of a fact."""
+    return f"{fact_id}.{revision}"

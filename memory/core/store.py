@@ -1,0 +1,306 @@
+"""FactStore: one user's facts in any BaseStore, with a synchronous and an asynchronous door to each operation."""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from typing import Self
+
+from langgraph.store.base import BaseStore
+
+from memory.config import MemoryConfig
+from memory.control import read_epoch
+from memory.core.applying import apply_steps
+from memory.core.changes import Applied, Extraction
+from memory.core.facts import (
+    Fact,
+    MemoryFull,
+    Source,
+    Status,
+    checked_category,
+    checked_confidence,
+    checked_content,
+    checked_source,
+    strongest_first,
+    timestamp,
+)
+from memory.core.known import Known
+from memory.core.profile import drop_repeats, read_profile
+from memory.core.relatedness import related
+from memory.core.rules import Shelf, create, find, release, same_content, update
+from memory.core.shelf import (
+    Confirmations,
+    read_confirmations,
+    read_history,
+    read_shelf,
+    settle,
+    write_difference,
+)
+from memory.core.tombstones import forget
+from memory.namespaces import Owner
+from memory.storage import Steps, arun, run
+
+logger = logging.getLogger(__name__)
+
+Facts = list[Fact]
+_ERASED = "the memory was erased again and again while this was written"
+_TRIES = 3
+
+
+class FactStore:
+    """What is known about one user, for one agent.
+
+    Every method has an async twin (`acreate`, `aget`, …). On an event loop use the twins: a store's synchronous
+    interface blocks it.
+
+    Args:
+        store: Any BaseStore; with or without a vector index.
+        user_id: The authenticated identity; it is hashed, so it may hold any character.
+        agent_name: Assistants of one name share what they know.
+        config: Limits and protected categories.
+        clock: Seconds since 1970.
+
+    Raises:
+        ValueError: If `user_id` or `agent_name` cannot name a namespace.
+    """
+
+    def __init__(
+        self,
+        store: BaseStore,
+        user_id: str,
+        agent_name: str = "default",
+        *,
+        config: MemoryConfig | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._open(store, Owner.of(user_id, agent_name), config, clock)
+
+    @classmethod
+    def of_owner(
+        cls,
+        store: BaseStore,
+        owner: Owner,
+        *,
+        config: MemoryConfig | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Return the shelf of an owner whose identity is not known, only the namespace made of it."""
+        shelf = cls.__new__(cls)
+        shelf._open(store, owner, config, clock)
+        return shelf
+
+    def _open(self, store: BaseStore, owner: Owner, config: MemoryConfig | None, clock: Callable[[], float]) -> None:
+        self._store, self.owner, self.config, self._clock = store, owner, config or MemoryConfig(), clock
+
+    def create(
+        self,
+        content: str,
+        category: str,
+        confidence: float,
+        *,
+        source: Source = "library",
+        pinned: bool = False,
+    ) -> Fact:
+        """Add a fact and return it; one that is already known is returned as it is, and counted as confirmed.
+
+        Args:
+            content: One statement, at most 10,000 characters.
+            category: One of the six categories.
+            confidence: From 0.0 to 1.0; no threshold applies here.
+            source: Who writes it; what the page, the API or the command line write is spared by evictions.
+            pinned: Spare it too.
+
+        Raises:
+            ValueError: If a value is invalid; the message names the field.
+            MemoryFull: If `max_facts` is reached and every fact is protected.
+        """
+        return run(self._store, self._create(content, category, confidence, source, pinned))
+
+    async def acreate(
+        self,
+        content: str,
+        category: str,
+        confidence: float,
+        *,
+        source: Source = "library",
+        pinned: bool = False,
+    ) -> Fact:
+        """Do what `create` does, asynchronously."""
+        return await arun(self._store, self._create(content, category, confidence, source, pinned))
+
+    def get(self, fact_id: str) -> Fact:
+        """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
+        return run(self._store, self._get(fact_id))
+
+    async def aget(self, fact_id: str) -> Fact:
+        """Do what `get` does, asynchronously."""
+        return await arun(self._store, self._get(fact_id))
+
+    def list(self, status: Status = "active") -> Facts:
+        """Return the facts of one status, strongest first; `superseded` and `ended` ones are history."""
+        return run(self._store, self._list(status))
+
+    async def alist(self, status: Status = "active") -> Facts:
+        """Do what `list` does, asynchronously."""
+        return await arun(self._store, self._list(status))
+
+    def search(self, query: str, limit: int = 10) -> Facts:
+        """Return the active facts that share words with the query, the most related first."""
+        return run(self._store, self._search(query, limit))
+
+    async def asearch(self, query: str, limit: int = 10) -> Facts:
+        """Do what `search` does, asynchronously."""
+        return await arun(self._store, self._search(query, limit))
+
+    def update(
+        self,
+        fact_id: str,
+        *,
+        content: str | None = None,
+        category: str | None = None,
+        confidence: float | None = None,
+        pinned: bool | None = None,
+    ) -> Fact:
+        """Change the given fields and return the fact; its id and `created_at` stay, what it said goes to history.
+
+        Raises:
+            FactNotFound: If the id is unknown.
+            ValueError: If a value is invalid, or another fact already says the new content.
+        """
+        return run(self._store, self._update(fact_id, content, category, confidence, pinned))
+
+    async def aupdate(
+        self,
+        fact_id: str,
+        *,
+        content: str | None = None,
+        category: str | None = None,
+        confidence: float | None = None,
+        pinned: bool | None = None,
+    ) -> Fact:
+        """Do what `update` does, asynchronously."""
+        return await arun(self._store, self._update(fact_id, content, category, confidence, pinned))
+
+    def delete(self, fact_id: str) -> None:
+        """Delete a fact, its history and its confirmations; it does not come back from messages said before.
+
+        Raises:
+            FactNotFound: If the id is unknown.
+        """
+        run(self._store, self._delete(fact_id))
+
+    async def adelete(self, fact_id: str) -> None:
+        """Do what `delete` does, asynchronously."""
+        await arun(self._store, self._delete(fact_id))
+
+    def release(self, fact_id: str) -> Fact:
+        """Make a quarantined fact an active one, after a person reviewed it; `FactNotFound` for any other id."""
+        return run(self._store, self._release(fact_id))
+
+    async def arelease(self, fact_id: str) -> Fact:
+        """Do what `release` does, asynchronously."""
+        return await arun(self._store, self._release(fact_id))
+
+    def confirmations(self, fact_id: str) -> Confirmations:
+        """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""
+        return run(self._store, self._confirmations(fact_id))
+
+    async def aconfirmations(self, fact_id: str) -> Confirmations:
+        """Do what `confirmations` does, asynchronously."""
+        return await arun(self._store, self._confirmations(fact_id))
+
+    def known(self) -> Known:
+        """Return everything that may be injected or shown to the extractor: active facts and profile, as stored."""
+        return run(self._store, self._known())
+
+    async def aknown(self) -> Known:
+        """Do what `known` does, asynchronously."""
+        return await arun(self._store, self._known())
+
+    def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Applied:
+        """Apply what was extracted; applying it twice is the same as once (see `apply_steps`)."""
+        return run(self._store, self._apply(extraction, thread_id, epoch, now))
+
+    async def aapply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Applied:
+        """Do what `apply` does, asynchronously."""
+        return await arun(self._store, self._apply(extraction, thread_id, epoch, now))
+
+    def _read(self, *contents: str) -> Steps[tuple[str, Shelf]]:
+        epoch = yield from read_epoch(self.owner)
+        return epoch, (yield from read_shelf(self.owner, epoch, contents))
+
+    def _write(self, epoch: str, before: Shelf, after: Shelf) -> Steps[Shelf | None]:
+        yield from write_difference(self.owner, epoch, before, after)
+        return (yield from settle(self.owner, epoch, before, self.config))
+
+    def _now(self) -> str:
+        return timestamp(self._clock())
+
+    def _create(self, content: str, category: str, confidence: float, source: Source, pinned: bool) -> Steps[Fact]:
+        said = checked_content(content)
+        kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
+        for _ in range(_TRIES):
+            epoch, before = yield from self._read(said)
+            now = self._now()
+            draft = Fact(
+                id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
+                pinned=pinned, epoch=epoch,
+            )  # fmt: skip
+            after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
+            settled = yield from self._write(epoch, before, after)
+            if settled is None:
+                continue
+            if same_content(settled, said) is None:
+                raise MemoryFull(self.config.max_facts)
+            logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
+            return fact
+        raise RuntimeError(_ERASED)
+
+    def _get(self, fact_id: str) -> Steps[Fact]:
+        _, shelf = yield from self._read()
+        return find(shelf, fact_id)[1]
+
+    def _list(self, status: Status) -> Steps[Facts]:
+        epoch, shelf = yield from self._read()
+        archived = (yield from read_history(self.owner, epoch)) if status in ("superseded", "ended") else []
+        return strongest_first([fact for fact in (*shelf.rows.values(), *archived) if fact.status == status])
+
+    def _search(self, query: str, limit: int) -> Steps[Facts]:
+        _, shelf = yield from self._read()
+        return related(list(shelf.active().values()), query, limit)
+
+    def _update(
+        self, fact_id: str, content: str | None, category: str | None, confidence: float | None, pinned: bool | None
+    ) -> Steps[Fact]:
+        epoch, before = yield from self._read()
+        after, fact = update(
+            before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned
+        )
+        yield from self._write(epoch, before, after)
+        return fact
+
+    def _release(self, fact_id: str) -> Steps[Fact]:
+        epoch, before = yield from self._read()
+        after, fact = release(before, fact_id, now=self._now())
+        yield from self._write(epoch, before, after)
+        return fact
+
+    def _delete(self, fact_id: str) -> Steps[None]:
+        epoch, shelf = yield from self._read()
+        _, fact = find(shelf, fact_id)
+        yield from forget(self.owner, shelf, fact, now=self._now(), epoch=epoch)
+        profile = yield from read_profile(self.owner, epoch)
+        yield from drop_repeats(self.owner, profile, fact.content)
+        logger.info("deleted %s", fact_id)
+
+    def _confirmations(self, fact_id: str) -> Steps[Confirmations]:
+        yield from self._get(fact_id)
+        return (yield from read_confirmations(self.owner, fact_id))
+
+    def _known(self) -> Steps[Known]:
+        epoch, shelf = yield from self._read()
+        profile = yield from read_profile(self.owner, epoch)
+        return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile)
+
+    def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> Steps[Applied]:
+        return apply_steps(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)

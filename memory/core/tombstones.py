@@ -1,0 +1,78 @@
+"""What a deleted fact leaves behind: marks without text, so that it does not come back from old messages."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import chain
+
+from memory.control import belongs
+from memory.core.changes import Change
+from memory.core.facts import Fact, fact_key
+from memory.core.rules import Shelf
+from memory.core.shelf import GONE, history_key
+from memory.namespaces import Owner
+from memory.storage import Steps, delete, put, read_many
+from memory.text import digest
+
+
+def forget(owner: Owner, shelf: Shelf, fact: Fact, *, now: str, epoch: str) -> Steps[None]:
+    """Delete a fact for good: its row, its revisions, its confirmations; and mark what it was made from.
+
+    Marked are a digest of what it said, in every revision, and of each message it came from; `forgotten` reads them.
+    """
+    history = owner.namespace("history")
+    keys = [history_key(fact.id, revision) for revision in range(1, fact.revision + 1)]
+    revisions = yield from read_many(history, keys)
+    contents = [fact.content, *(str(item.value.get("content", "")) for item in revisions if item is not None)]
+    marks = {*map(_of_content, contents), *(_of_message(fact.thread_id, each) for each in fact.message_ids)}
+    marker = {"id": fact.id, "status": "deleted", "deletedAt": now, "epoch": epoch}
+    yield [
+        *(put(history, mark, marker) for mark in sorted(marks)),
+        *(delete(history, key) for key in keys),
+        delete(owner.namespace("confirmations"), fact.id),
+        *(delete(owner.namespace("facts"), key) for key, row in shelf.rows.items() if row.id == fact.id),
+    ]
+
+
+def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change]) -> Steps[frozenset[Change]]:
+    """Find the changes that would bring a deleted fact back.
+
+    A change does, if a fact with its content, or one made from one of its messages, was deleted after it was said.
+    """
+    marks = [_marks(change, thread_id) for change in changes]
+    keys = sorted(set(chain.from_iterable(marks)))
+    items = yield from read_many(owner.namespace("history"), keys)
+    deleted = {
+        key: str(item.value.get("deletedAt", ""))
+        for key, item in zip(keys, items, strict=True)
+        if item is not None and belongs(item.value, epoch)
+    }
+    return frozenset(
+        change
+        for change, own in zip(changes, marks, strict=True)
+        if any(_not_after(change.said_at, deleted[mark]) for mark in own if mark in deleted)
+    )
+
+
+def _marks(change: Change, thread_id: str) -> list[str]:
+    return [_of_content(change.content), *(_of_message(thread_id, each) for each in change.sources)]
+
+
+def _not_after(said_at: str, deleted_at: str) -> bool:
+    said, deleted = _moment(said_at), _moment(deleted_at)
+    return said is None or deleted is None or said <= deleted
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _of_content(content: str) -> str:
+    return GONE + fact_key(content)
+
+
+def _of_message(thread_id: str, message_id: str) -> str:
+    return GONE + digest("message", thread_id, message_id)

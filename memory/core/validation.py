@@ -1,0 +1,226 @@
+"""What of a model's answer holds: each fact for itself, so that a bad one never loses its good neighbours. Pure."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from memory.config import CATEGORIES, Category, MemoryConfig
+from memory.core.changes import ACTIONS, Action, Change, Extraction, Reason, Refusal, Section
+from memory.core.dialogue import new_messages
+from memory.core.facts import Fact
+from memory.core.parsing import Answer
+from memory.core.profile import SECTIONS, bounded
+from memory.core.relatedness import words
+from memory.core.screening import holds_secret, is_instruction_like
+from memory.message import StoredMessage
+from memory.text import normalize, one_line
+
+MAX_FACTS_PER_ANSWER: Final = 50
+# An answer of so few words ("yes", "the second one") says what the question said.
+_SHORT_REPLY: Final = 4
+_NUMERAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)\s*")
+
+
+class Refused(Exception):
+    """One fact was refused; `reason` says why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+
+
+def validated(
+    answer: Answer,
+    messages: Sequence[StoredMessage],
+    *,
+    existing: Sequence[Fact],
+    shown: Sequence[Fact],
+    config: MemoryConfig,
+) -> Extraction:
+    """Return the changes, sections and refusals of an answer.
+
+    Args:
+        answer: What the model said.
+        messages: What it was shown.
+        existing: The active facts, for duplicates.
+        shown: The facts it was shown, in the order of their numbers.
+        config: Threshold and longest fact.
+    """
+    reading = _Reading(messages, existing, shown, config)
+    for raw in answer.facts[:MAX_FACTS_PER_ANSWER]:
+        reading.take(raw)
+    surplus = len(answer.facts) - MAX_FACTS_PER_ANSWER
+    refused = [*reading.refused, *[Refusal(reason="too_many")] * max(0, surplus)]
+    found = [_section(name, text) for name, text in answer.profile]
+    return Extraction(
+        changes=tuple(reading.changes),
+        refused=(*refused, *(each for each in found if isinstance(each, Refusal))),
+        profile=tuple(each for each in found if isinstance(each, Section)),
+    )
+
+
+class _Reading:
+    """One answer on its way to changes."""
+
+    def __init__(
+        self, messages: Sequence[StoredMessage], existing: Sequence[Fact], shown: Sequence[Fact], config: MemoryConfig
+    ) -> None:
+        self.changes: list[Change] = []
+        self.refused: list[Refusal] = []
+        self._new = new_messages(messages)
+        self._said = _words(message.text for message in messages if message.role == "user")
+        self._heard = _words(message.text for message in messages if message.role != "user")
+        self._shown, self._config = shown, config
+        self._known = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
+        self._learned: set[str] = set()
+
+    def take(self, raw: Any) -> None:
+        """Add the change of one fact, or its refusal."""
+        try:
+            if not isinstance(raw, Mapping):
+                raise Refused("malformed")
+            self.changes.append(self._change(raw))
+        except Refused as refused:
+            self._refuse(refused.reason, raw if isinstance(raw, Mapping) else {})
+
+    def _change(self, raw: Mapping[str, Any]) -> Change:
+        action, target = self._action(raw)
+        if action == "confirms":
+            return self._made(raw, Change(action=action, target=target))
+        if action == "ends":
+            self._confidence(raw)
+            return self._made(raw, Change(action=action, target=target))
+        content, category, confidence = self._content(raw), _checked_category(raw), self._confidence(raw)
+        self._screen(content, raw)
+        self._learn(content, target, raw)
+        change = Change(action=action, content=content, category=category, confidence=confidence, target=target)
+        return self._made(raw, change)
+
+    def _made(self, raw: Mapping[str, Any], change: Change) -> Change:
+        sources = self._sources(raw)
+        return replace(change, sources=tuple(message.id for message in sources), said_at=sources[-1].time)
+
+    def _refuse(self, reason: Reason, raw: Mapping[str, Any]) -> None:
+        sources = self._cited(raw) or self._new
+        content = "" if reason == "secret" else _text(raw.get("content"))
+        refusal = Refusal(
+            reason=reason,
+            content=content[: self._config.max_fact_chars],
+            category=_category(raw) or "context",
+            confidence=_share(raw.get("confidence")) or 0.0,
+            sources=tuple(message.id for message in sources),
+            said_at=sources[-1].time,
+        )
+        self.refused.append(refusal)
+
+    def _action(self, raw: Mapping[str, Any]) -> tuple[Action, str | None]:
+        """Return what to do and to which fact; a correction of nothing known is news."""
+        wanted = raw.get("action", "new")
+        action = next((action for action in ACTIONS if action == wanted), None)
+        number = _number(raw.get("known"))
+        at = int(number) if number is not None and number == int(number) else 0
+        target = self._shown[at - 1].id if 1 <= at <= len(self._shown) else None
+        if action is None or (action == "ends" and target is None):
+            raise Refused("malformed")
+        return (action, target) if target is not None and action != "new" else ("new", None)
+
+    def _content(self, raw: Mapping[str, Any]) -> str:
+        content = _text(raw.get("content"))
+        if not normalize(content):
+            raise Refused("empty")
+        if len(content) > self._config.max_fact_chars:
+            raise Refused("too_long")
+        return content
+
+    def _confidence(self, raw: Mapping[str, Any]) -> float:
+        confidence = _share(raw.get("confidence"))
+        if confidence is None:
+            raise Refused("bad_confidence")
+        if confidence < self._config.confidence_threshold:
+            raise Refused("low_confidence")
+        return confidence
+
+    def _screen(self, content: str, raw: Mapping[str, Any]) -> None:
+        if holds_secret(content):
+            raise Refused("secret")
+        if is_instruction_like(content):
+            raise Refused("instruction_like")
+        if not self._was_said(content, raw):
+            raise Refused("not_said")
+
+    def _was_said(self, content: str, raw: Mapping[str, Any]) -> bool:
+        """Say whether the user, and not only the assistant, said it: their words share some, or were a short reply."""
+        wanted = words(content)
+        if wanted & self._said or not wanted & self._heard:
+            return True
+        return any(len(message.text.split()) <= _SHORT_REPLY for message in self._sources(raw))
+
+    def _learn(self, content: str, target: str | None, raw: Mapping[str, Any]) -> None:
+        """Refuse what is known, as a repetition that counts as a confirmation, and what this answer says twice."""
+        said = normalize(content)
+        known = self._known.get(said)
+        if known is not None and known != target:
+            self.changes.append(self._made(raw, Change(action="confirms", target=known)))
+        if said in self._learned or (known is not None and known != target):
+            raise Refused("duplicate")
+        self._learned.add(said)
+
+    def _sources(self, raw: Mapping[str, Any]) -> list[StoredMessage]:
+        """Return the user's messages a fact was taken from: the one it cites, or all where it cites none."""
+        if raw.get("message") is None:
+            return self._new
+        cited = self._cited(raw)
+        if not cited:
+            raise Refused("not_said")
+        return cited
+
+    def _cited(self, raw: Mapping[str, Any]) -> list[StoredMessage]:
+        number = _number(raw.get("message"))
+        return [message for n, message in enumerate(self._new, 1) if n == number]
+
+
+def _section(name: str, text: str) -> Section | Refusal | None:
+    """Return the section of the profile that a model rewrote, or why not; `None` for one that does not exist."""
+    full = next((each for each in SECTIONS if name in (each, each.partition(".")[2])), None)
+    if full is None:
+        return None
+    if holds_secret(text):
+        return Refusal(reason="secret")
+    if is_instruction_like(text):
+        return Refusal(reason="instruction_like", content=bounded(text))
+    return Section(name=full, text=bounded(text))
+
+
+def _words(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*map(words, texts))
+
+
+def _text(value: object) -> str:
+    return one_line(value) if isinstance(value, str) else ""
+
+
+def _category(raw: Mapping[str, Any]) -> Category | None:
+    return next((category for category in CATEGORIES if raw.get("category") == category), None)
+
+
+def _checked_category(raw: Mapping[str, Any]) -> Category:
+    category = _category(raw)
+    if category is None:
+        raise Refused("unknown_category")
+    return category
+
+
+def _share(value: object) -> float | None:
+    number = _number(value)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
+def _number(value: object) -> float | None:
+    """Return a finite number, also of one that is written as text; `None` for all else, `true` too."""
+    if isinstance(value, str) and _NUMERAL.fullmatch(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
