@@ -148,3 +148,6 @@ class Endpoint(Generic[Input]):
             return (given if isinstance(given, Query) else Query.model_validate(asked)), given
         query = Query.model_validate(asked)
         return query, self.takes.model_validate_json(await read_body(request, self.largest))
+
+
+AnyEndpoint = Endpoint[Any]

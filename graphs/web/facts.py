@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from graphs.web.endpoint import Call, Endpoint, Form, Query
 from graphs.web.problems import Refused, from_value_error
 from memory.config import Category
+from memory.control import read_epoch
 from memory.core.facts import DuplicateFact, Fact, FactNotFound, MemoryFull, Source, Status
 from memory.core.shelf import read_history
 from memory.core.store import FactStore
 from memory.core.undo import retire_steps, undo_steps
-from memory.control import read_epoch
 from memory.text import normalize
 
 _FIELDS = ("content", "category", "confidence", "pinned")
@@ -96,9 +96,7 @@ class Undone(BaseModel):
 
 def shelf_of(call: Call) -> FactStore:
     """Return the facts that a request is about."""
-    return FactStore.of_owner(
-        call.store, call.owner, config=call.service.settings.memory, clock=call.service.clock
-    )
+    return FactStore.of_owner(call.store, call.owner, config=call.service.settings.memory, clock=call.service.clock)
 
 
 async def list_facts(call: Call, asked: FactFilter) -> FactPage:
@@ -119,9 +117,7 @@ def _wanted(fact: Fact, asked: FactFilter) -> bool:
 async def add_fact(call: Call, new: NewFact) -> FactView:
     """Add a fact; one that is already known is answered as it is."""
     try:
-        fact = await shelf_of(call).acreate(
-            new.content, new.category, new.confidence, source="api", pinned=new.pinned
-        )
+        fact = await shelf_of(call).acreate(new.content, new.category, new.confidence, source="api", pinned=new.pinned)
     except MemoryFull as full:
         raise Refused(409, str(full)) from None
     except ValueError as error:
@@ -162,7 +158,9 @@ async def edit_fact(call: Call, edit: FactEdit) -> FactView:
 async def delete_fact(call: Call, _: Query) -> None:
     """Delete a fact: it is used no more and does not come back; undo restores it, erasing it takes its text away."""
     try:
-        await call.run(retire_steps(call.owner, call.path["fact_id"], call.service.clock()))
+        await call.run(
+            retire_steps(call.owner, call.path["fact_id"], call.service.settings.memory, call.service.clock())
+        )
     except FactNotFound as unknown:
         raise Refused(404, str(unknown)) from None
 
@@ -188,7 +186,7 @@ async def undo(call: Call, _: Form) -> Undone:
     done = await call.run(undo_steps(call.owner, call.service.settings.memory, call.service.clock()))
     if done is None:
         raise Refused(409, "there is nothing to undo")
-    return Undone(restored=_views(done.restored), removed=list(done.removed))
+    return Undone(restored=_views(done.restored), removed=[fact.id for fact in done.removed])
 
 
 def _views(facts: Sequence[Fact]) -> list[FactView]:
