@@ -23,6 +23,31 @@ $(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
+JS := tests/e2e/js
+$(JS)/node_modules/installed: $(JS)/package-lock.json
+	@command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is needed for the tests of the JavaScript client."; exit 1; }
+	@echo "Installing the JavaScript client ..."
+	@cd $(JS) && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+test: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests: unit, integration, and a real server (small counts)
+	@echo "Running the tests ..."
+	@$(BIN)/python -m pytest
+
+KILLS ?= 20
+e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=20)
+	@echo "Running the server tests with $(KILLS) crashes ..."
+	@$(BIN)/python -m pytest tests/e2e --kills=$(KILLS) --durations=10
+
+check: $(VENV)/dev ## Check style, types, doors, locks, the server's configuration, and the wheel without its sources
+	@echo "Style ..." && $(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@echo "Types ..." && $(BIN)/mypy
+	@echo "Doors and locks ..." && $(BIN)/python -m pytest -q tests/unit/test_house.py tests/unit/test_locks.py && $(BIN)/pip check
+	@echo "Server configuration ..." && for config in langgraph.json langgraph.prod.json; do \
+		$(BIN)/langgraph validate --config $$config && \
+		$(BIN)/langgraph dockerfile --config $$config $(VENV)/Dockerfile || exit 1; done
+	@echo "Wheel ..." && scripts/check-wheel $(BIN)/python
+
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@for set in "server --extra server" "local --extra server --extra local" "dev --extra server --extra local --group dev"; do \
 		set -- $$set; name=$$1; shift; \

@@ -6,8 +6,9 @@ custom channel. LangChain's dispatch feeds only the former and LangGraph's write
 """
 
 import logging
+from collections.abc import Mapping, Sequence
 from contextvars import Context, copy_context
-from typing import ClassVar, Literal, TypedDict
+from typing import ClassVar, Literal, TypedDict, Union
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import RunnableConfig, ensure_config
@@ -17,15 +18,17 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
 
 logger = logging.getLogger(__name__)
 
+Json = Union[Mapping[str, "Json"], Sequence["Json"], str, int, float, bool, None]  # noqa: UP007 - it names itself
+
 
 class CustomChunk(TypedDict):
     """What an emitted event looks like in the `custom` stream mode."""
 
     name: str
-    data: JsonValue
+    data: Json
 
 
-def emit(name: str, data: "JsonValue | BaseModel", *, config: RunnableConfig | None = None) -> None:
+def emit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = None) -> None:
     """Send an event to whoever streams the current run. Outside a run nothing happens.
 
     Args:
@@ -43,7 +46,7 @@ def emit(name: str, data: "JsonValue | BaseModel", *, config: RunnableConfig | N
     context.run(_write, CustomChunk(name=name, data=payload))
 
 
-async def aemit(name: str, data: "JsonValue | BaseModel", *, config: RunnableConfig | None = None) -> None:
+async def aemit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = None) -> None:
     """Send an event as `emit` does, without blocking the event loop for asynchronous callback handlers."""
     context = _context(config)
     if not context.run(_in_run):
@@ -72,10 +75,10 @@ def _write(chunk: CustomChunk) -> None:
         runtime.stream_writer(chunk)
 
 
-def _json(data: "JsonValue | BaseModel") -> JsonValue:
+def _json(data: Json | BaseModel) -> Json:
     if not isinstance(data, BaseModel):
         return data
-    dumped: JsonValue = data.model_dump(mode="json")
+    dumped: Json = data.model_dump(mode="json")
     return dumped
 
 

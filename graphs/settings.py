@@ -7,6 +7,8 @@ from pathlib import Path
 
 from memory.config import MemoryConfig
 
+_SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthSettings:
@@ -39,10 +41,12 @@ class Settings:
         model: The chat model as `provider:model`; `local` is the embedded one, empty means none is configured.
         memory_model: The model that summarizes and extracts; empty means the one that chats.
         openai_base_url: Where an OpenAI-compatible server listens; empty means OpenAI's own.
+        has_openai_key: Whether `OPENAI_API_KEY` is set; the key itself is read by the provider's package alone.
         local_base_url: Where the embedded local model is served; set by `palimpsest dev`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
-            or to the user `local`. Never in production: a client could name anyone.
+            or to the user `local`. Never in production: a client could name anyone. On by default under
+            `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else.
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
         allowed_origins: Other web sites (`https://host`) whose pages may use the memory API in a browser.
         auth: How a server that authenticates knows who calls.
@@ -52,6 +56,7 @@ class Settings:
     model: str = ""
     memory_model: str = ""
     openai_base_url: str = ""
+    has_openai_key: bool = False
     local_base_url: str = ""
     data_dir: Path = Path(".palimpsest")
     single_user: bool = False
@@ -72,14 +77,17 @@ class Settings:
         """
         reader = _Reader(os.environ if environ is None else environ)
         openai_base_url = reader.text("OPENAI_BASE_URL", "")
-        has_openai = bool(openai_base_url or reader.text("OPENAI_API_KEY", ""))
+        has_openai_key = bool(reader.text("OPENAI_API_KEY", ""))
+        local_base_url = reader.text("PALIMPSEST_LOCAL_BASE_URL", "")
+        default = "openai:gpt-4.1-mini" if has_openai_key or openai_base_url else "local" if local_base_url else ""
         return cls(
-            model=reader.text("PALIMPSEST_MODEL", "openai:gpt-4.1-mini" if has_openai else ""),
+            model=reader.text("PALIMPSEST_MODEL", default),
             memory_model=reader.text("PALIMPSEST_MEMORY_MODEL", ""),
             openai_base_url=openai_base_url,
-            local_base_url=reader.text("PALIMPSEST_LOCAL_BASE_URL", ""),
+            has_openai_key=has_openai_key,
+            local_base_url=local_base_url,
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
-            single_user=reader.switch("PALIMPSEST_SINGLE_USER", False),
+            single_user=reader.switch("PALIMPSEST_SINGLE_USER", reader.text(_SERVER_VARIANT, "") == "local_dev"),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             auth=reader.auth(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
 Role = Literal["user", "assistant"]
@@ -39,3 +40,8 @@ class StoredMessage:
             return cls(str(value["id"]), role, str(value["text"]), str(value["time"]), bool(value.get("seen", False)))
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a stored message: {value!r}") from error
+
+
+def iso_time(seconds: float) -> str:
+    """Return seconds since the epoch as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -64,3 +64,9 @@ def flush_hash(role: str, text: str) -> str:
     """Return the MD5 hex digest by which a flushed message is recognized (B6); not a security measure."""
     raw = f"{role}\0{text}".encode("utf-8", "surrogatepass")
     return hashlib.md5(raw, usedforsecurity=False).hexdigest()
+
+
+def fenced(name: str, inner: str) -> str:
+    """Return text between `<name>` and `</name>` that cannot end its fence: tags of that name in it are escaped."""
+    harmless = re.sub(rf"<(?=/?\s*{re.escape(name)})", "&lt;", inner, flags=re.IGNORECASE)
+    return f"<{name}>\n{harmless}\n</{name}>"

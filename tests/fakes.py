@@ -110,3 +110,20 @@ class Clock:
 
     def advance(self, seconds: float) -> None:
         self.seconds += seconds
+
+
+def learns(messages: list[BaseMessage]) -> str:
+    """Answer as a memory model that finds a fact in every "I like ..." of the user's new messages."""
+    likes = re.findall(r"^\[(\d+)\] user[^:]*: .*?I like ([^.\n]+)", messages[-1].text, re.MULTILINE)
+    facts = [
+        {
+            "message": int(number),
+            "action": "new",
+            "known": 0,
+            "content": f"Likes {what}",
+            "category": "preference",
+            "confidence": 0.9,
+        }
+        for number, what in likes
+    ]
+    return json.dumps({"facts": facts, "profile": []})

@@ -41,13 +41,13 @@ async def transaction(connection: aiosqlite.Connection, *, writes: bool = True) 
     A writing transaction takes the write lock at once: one that began as a reader and is overtaken by another
     process's commit fails immediately, however long the busy timeout is.
     """
-    await connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
     try:
+        await connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
         yield
-    except BaseException:  # a cancelled run, too, must not leave its transaction open
+        await connection.commit()
+    except BaseException:  # a cancelled run, too, must not leave a transaction open; without one this does nothing
         await connection.rollback()
         raise
-    await connection.commit()
 
 
 async def _execute_patiently(connection: aiosqlite.Connection, statement: str) -> None:

@@ -1,0 +1,51 @@
+"""The chat graph: the topology, readable as a picture."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from langchain_core.messages import AIMessage
+from langchain_core.tools import BaseTool
+from langgraph.graph import END, START, StateGraph
+from langgraph.prebuilt import ToolNode
+
+from graphs.context import Context
+from graphs.nodes import ChatNodes
+from graphs.service import MemoryService, service_of_process
+from graphs.state import InputState, State
+
+ChatGraph = StateGraph[State, Context, InputState, State]
+
+
+def build_graph(*, service: MemoryService | None = None, tools: Sequence[BaseTool] = ()) -> ChatGraph:
+    """Return the chat graph, not yet compiled: `build_graph().compile(checkpointer=..., store=...)`.
+
+    A server compiles it with its own checkpointer and store. Nodes are asynchronous: use `ainvoke` and `astream`.
+
+    Args:
+        service: Settings, models and the update queue; by default those of this process.
+        tools: What the model may call.
+    """
+    nodes = ChatNodes(service or service_of_process(), tools)
+    return (
+        StateGraph(State, context_schema=Context, input_schema=InputState)
+        .add_node("inject_memory", nodes.inject_memory)
+        .add_node("summarize", nodes.summarize)
+        .add_node("call_model", nodes.call_model)
+        .add_node("tools", ToolNode(tools))
+        .add_node("flush_memory", nodes.flush_memory)
+        .add_edge(START, "inject_memory")
+        .add_edge("inject_memory", "summarize")
+        .add_edge("summarize", "call_model")
+        .add_conditional_edges("call_model", after_model)
+        .add_edge("tools", "summarize")
+        .add_edge("flush_memory", END)
+    )
+
+
+def after_model(state: State) -> Literal["tools", "flush_memory"]:
+    """Choose the tools when the model called any, else the end of the turn."""
+    last = state["messages"][-1]
+    return "tools" if isinstance(last, AIMessage) and last.tool_calls else "flush_memory"
+
+
+graph = build_graph().compile(name="chat")

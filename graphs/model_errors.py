@@ -1,0 +1,121 @@
+"""What a failed model call means to the person who can mend it: one sentence that says what to set."""
+
+from dataclasses import dataclass
+
+from langchain_core.exceptions import (
+    ContextOverflowError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelNotFoundError,
+    ModelPermissionDeniedError,
+    ModelRateLimitError,
+    ModelTimeoutError,
+)
+
+LOCAL = "local"
+
+_REFUSED_REQUEST = frozenset({400, 413, 422})
+# In the words of OpenAI and vLLM, llama.cpp, Anthropic, Bedrock, Google and Mistral.
+_TOO_LONG = (
+    "context length",
+    "context_length",
+    "context size",
+    "context_size",
+    "context window",
+    "prompt is too long",
+    "input is too long",
+    "input token count",
+    "too many tokens",
+    "too large for model",
+)
+
+
+class ModelUnavailable(RuntimeError):
+    """A model cannot answer; the message is one sentence that says why and what to set."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """A way to fail, known by the exception's class or, where a provider has none of these, by the HTTP status."""
+
+    kinds: tuple[type[BaseException], ...]
+    statuses: frozenset[int]
+    sentence: str
+
+    def fits(self, error: BaseException) -> bool:
+        return isinstance(error, self.kinds) or _status(error) in self.statuses
+
+
+_REASONS = (
+    _Reason(
+        (ModelAuthenticationError,),
+        frozenset({401}),
+        "The key for {name!r} was refused: set that provider's key, for openai OPENAI_API_KEY.",
+    ),
+    _Reason(
+        (ModelPermissionDeniedError,),
+        frozenset({403}),
+        "The key may not use {name!r}: choose another model, or ask the provider for access.",
+    ),
+    _Reason(
+        (ModelNotFoundError,),
+        frozenset({404}),
+        "There is no model {name!r}: check PALIMPSEST_MODEL or the assistant's `model`, and OPENAI_BASE_URL if set.",
+    ),
+    _Reason(
+        (ModelRateLimitError,),
+        frozenset({429}),
+        "{name!r} is out of quota or asked too often: wait, or check the plan of its account.",
+    ),
+    _Reason(
+        (ModelTimeoutError, TimeoutError),
+        frozenset({408, 504}),
+        "{name!r} did not answer in time: try again, or choose a faster model.",
+    ),
+    _Reason(
+        (ModelConnectionError, ConnectionError),
+        frozenset(),
+        "No server answers for {name!r}: check the network, and OPENAI_BASE_URL if set.",
+    ),
+    _Reason(
+        (ModelAPIError,),
+        frozenset(range(500, 600)),
+        "The server of {name!r} failed: try again later, or choose another model.",
+    ),
+)
+_LOCAL_DOWN = "The local model's server does not answer: restart `make dev`."
+
+
+def is_context_overflow(error: BaseException) -> bool:
+    """Return whether a provider refused a prompt because it is too long, so that a smaller one may be sent."""
+    if isinstance(error, ContextOverflowError):
+        return True
+    return _status(error) in _REFUSED_REQUEST and any(phrase in str(error).lower() for phrase in _TOO_LONG)
+
+
+def explain(error: BaseException, name: str) -> ModelUnavailable:
+    """Return one sentence on why a model call failed and what to set; raise it `from` the error.
+
+    The provider's own text is left out: it may quote the prompt or a part of the key.
+
+    Args:
+        error: What the call raised, from any provider's package.
+        name: The model that was called, as `provider:model` or `local`.
+    """
+    if isinstance(error, ModelUnavailable):
+        return error
+    if is_context_overflow(error):
+        return ModelUnavailable(f"The prompt is longer than {name!r} accepts: lower max_tokens.")
+    if name == LOCAL and isinstance(error, ModelConnectionError) and not isinstance(error, ModelTimeoutError):
+        return ModelUnavailable(_LOCAL_DOWN)
+    for reason in _REASONS:
+        if reason.fits(error):
+            return ModelUnavailable(reason.sentence.format(name=name))
+    return ModelUnavailable(f"{name!r} failed with {type(error).__name__}: the server's log says more.")
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the HTTP status, which providers' packages keep under one of two names."""
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    return status if isinstance(status, int) else None

@@ -1,0 +1,257 @@
+"""One process's memory work: writes turns down, triggers updates, drains, sweeps, and stops in time."""
+
+import logging
+import math
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langgraph.store.base import BaseStore
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from graphs.settings import Settings
+from memory.message import StoredMessage, iso_time
+from memory.namespaces import Owner
+from memory.storage import Steps, arun, run
+from memory.updates import outbox
+from memory.updates.lease import Worker
+from memory.updates.model_calls import ModelCalls
+from memory.updates.outbox import EntryKind, Recorded
+from memory.updates.transcript import to_stored, to_turn
+from memory.updates.update import Drained
+from memory.updates.update_queue import ConversationContext, MemoryUpdateQueue
+from memory.updates.updater import MemoryUpdater
+
+logger = logging.getLogger(__name__)
+
+MEMORY_GRAPH = "memory"
+_DAY = 86_400.0
+_ALL_THREADS = "*"
+_THREADS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/memory-thread")
+
+
+def memory_thread_id(owner: Owner) -> str:
+    """Return the thread on which the memory graph works for an owner: never the thread of a chat."""
+    return str(uuid.uuid5(_THREADS, owner.due_key))
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """What became of a turn that was written down.
+
+    Attributes:
+        entry: Key of the pending update.
+        due: When it runs at the latest, ISO 8601.
+        thread_id: Thread of the run that does it; `None` where updates run in this process.
+    """
+
+    entry: str
+    due: str
+    thread_id: str | None
+
+
+class MemoryService:
+    """What the graphs of one process share to keep memory up to date.
+
+    Args:
+        settings: The deployment's settings; `trigger` says what makes updates run.
+        load_model: Returns the chat model of a `provider:model` name; the empty name is the deployment's own.
+        clock: Returns seconds since the epoch.
+        client: Returns a client of the server that this process is.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        load_model: Callable[[str], BaseChatModel],
+        *,
+        clock: Callable[[], float] = time.time,
+        client: Callable[[], LangGraphClient] = get_client,
+    ):
+        self._settings = settings
+        self._config = settings.memory
+        self._load_model = load_model
+        self._clock = clock
+        self._client = client
+        self._calls = ModelCalls()
+        self._worker = Worker.here()
+        self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
+        self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
+
+    async def aremember(
+        self,
+        store: BaseStore,
+        owner: Owner,
+        *,
+        thread_id: str,
+        messages: Sequence[BaseMessage],
+        model: str = "",
+    ) -> Queued | None:
+        """Write the newest turn down, then trigger its update.
+
+        Args:
+            store: Where memory is kept.
+            owner: Whose memory it is.
+            thread_id: The thread.
+            messages: All messages of the thread; the newest turn is found by itself.
+            model: The assistant's choice as `provider:model`.
+
+        Returns:
+            What became of it, or `None` if memory is off or nothing was said.
+
+        Raises:
+            Exception: Whatever the store raises; then nothing was written down.
+        """
+        return await self._aremember(store, owner, "turn", thread_id, to_turn(messages, self._now()), model)
+
+    async def aremember_cut(
+        self,
+        store: BaseStore,
+        owner: Owner,
+        *,
+        thread_id: str,
+        messages: Sequence[BaseMessage],
+        model: str = "",
+    ) -> Queued | None:
+        """Write down exactly the messages that a summary is about to replace, then trigger their update.
+
+        Args, result and errors are those of `aremember`.
+        """
+        return await self._aremember(store, owner, "cut", thread_id, to_stored(messages, self._now()), model)
+
+    async def _aremember(
+        self,
+        store: BaseStore,
+        owner: Owner,
+        kind: EntryKind,
+        thread_id: str,
+        messages: Sequence[StoredMessage],
+        model: str,
+    ) -> Queued | None:
+        if not self._config.enabled or all(message.seen for message in messages):
+            return None
+        recorded = await arun(store, self._record(owner, kind, thread_id, messages, model))
+        await self.atrigger(store, owner, thread_id, recorded)
+        in_process = self._settings.trigger == "thread"
+        return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
+
+    def _record(
+        self, owner: Owner, kind: EntryKind, thread_id: str, messages: Sequence[StoredMessage], model: str
+    ) -> Steps[Recorded]:
+        return outbox.record(
+            owner,
+            kind=kind,
+            thread_id=thread_id,
+            messages=messages,
+            now=self._clock(),
+            max_wait=self._config.max_wait_seconds,
+            model=model,
+        )
+
+    async def atrigger(self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded) -> None:
+        """See to it that an update runs after the quiet period. Losing a trigger loses nothing but time."""
+        if self._settings.trigger == "thread":
+            self._start(store)
+            self._queue.add(_context(store, owner, thread_id))
+            return
+        try:
+            await self._aschedule_run(owner, recorded)
+        except Exception as error:  # the sweep takes what no run was scheduled for; the turn must not fail
+            logger.warning("no run could be scheduled for %s: %s", owner.due_key, type(error).__name__)
+
+    async def _aschedule_run(self, owner: Owner, recorded: Recorded) -> None:
+        """Put off the owner's delayed run; one that is already running is not replaced but followed."""
+        client, thread_id = self._client(), memory_thread_id(owner)
+        await client.threads.create(thread_id=thread_id, if_exists="do_nothing")
+        running = await client.runs.list(thread_id, status="running", limit=1)
+        age = self._clock() - recorded.since
+        delay = max(0.0, min(self._config.debounce_seconds, self._config.max_wait_seconds - age))
+        await client.runs.create(
+            thread_id,
+            MEMORY_GRAPH,
+            input={"drain": owner.due_key},
+            after_seconds=math.ceil(delay),
+            multitask_strategy="enqueue" if running else "rollback",
+        )
+
+    async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
+        """Apply what is pending for one owner."""
+        return await self._updater(store).adrain(owner)
+
+    async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
+        """Fold days of the journal that are over into the history of one owner, or of all, and return of how many."""
+        owners = [owner] if owner else await arun(store, outbox.owners_with("journal"))
+        updater = self._updater(store)
+        return sum([await updater.aroll_up(one) for one in owners])
+
+    async def asweep(self, store: BaseStore) -> list[Drained]:
+        """Apply what is due though nobody's turn triggers it, of any user.
+
+        The first sweep of a store in this process, and one a day, takes all that is pending, with a marker or not.
+        """
+        owners = await arun(store, self._owners(store))
+        return await self._updater(store).asweep(owners)
+
+    def _owners(self, store: BaseStore) -> Steps[list[Owner]]:
+        now = self._clock()
+        if now - self._swept.get(store, float("-inf")) < _DAY:
+            return (yield from outbox.due_owners(now))
+        self._swept[store] = now
+        return (yield from outbox.owners_with("outbox"))
+
+    def _start(self, store: BaseStore) -> None:
+        """Look, once for each store, for what an earlier process left behind."""
+        if store not in self._swept:
+            self._swept[store] = self._clock()
+            threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
+
+    def _take_over(self, store: BaseStore) -> None:
+        try:
+            owners = run(store, outbox.owners_with("outbox"))
+        except Exception as error:  # a thread's outer loop: what was left behind waits for the next sweep
+            logger.warning("could not look for pending updates: %s", type(error).__name__)
+            return
+        for owner in owners:
+            self._queue.add_nowait(_context(store, owner, _ALL_THREADS))
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
+
+        Blocks: on an event loop, `await asyncio.to_thread(service.close)`. What is left is in the outbox.
+        """
+        done = self._queue.close(self._config.drain_seconds if timeout is None else timeout)
+        logger.info("memory updates %s", "are done" if done else "are left for the next start")
+        return done
+
+    def _process(self, context: ConversationContext) -> float | None:
+        """Drain the owner of a context, and say when what is left of it is due."""
+        if context.store is None:
+            raise ValueError("store must be set in the context")
+        owner = Owner(context.user_id, context.agent_name)
+        thread_id = None if context.thread_id == _ALL_THREADS else context.thread_id
+        due = self._updater(context.store).drain(owner, thread_id).due
+        return None if due is None else max(due - self._clock(), self._config.retry_base_seconds)
+
+    def _updater(self, store: BaseStore) -> MemoryUpdater:
+        return MemoryUpdater(
+            store,
+            self._load_model,
+            config=self._config,
+            clock=self._clock,
+            calls=self._calls,
+            worker=self._worker,
+        )
+
+    def _now(self) -> str:
+        return iso_time(self._clock())
+
+
+def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:
+    """Return the queue's context of a conversation: its user goes by the segment, its messages are in the outbox."""
+    return ConversationContext(thread_id, owner.segment, owner.agent_name, store=store)

@@ -1,0 +1,246 @@
+"""Which checkpoint an event belongs to: a pure pairing of one run's events with the checkpoints it makes.
+
+The rule, for a run that has a checkpointer:
+
+- a node's events, and those of everything below it, carry the checkpoint that its step runs from;
+- a chunk of `values` carries the checkpoint that it equals;
+- `updates`, `tasks`, `custom` and `messages` chunks carry the checkpoint that the step they come from runs from;
+- the root's start carries the run's first checkpoint (its input; the one resumed or forked from), its end the last;
+- in a subgraph all this holds for the subgraph's own checkpoints; one without a checkpointer of its own
+  carries those of the graph around it.
+
+Without a checkpointer there are no checkpoints, and `checkpoint` is `None` everywhere.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from typing_extensions import TypedDict
+
+Namespace = tuple[str, ...]
+StreamMode = Literal["values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"]
+
+REQUIRED_MODES: Final[tuple[StreamMode, ...]] = ("checkpoints", "tasks")
+"""What the pairing itself must hear: the checkpoints, and that a graph runs tasks without making any."""
+
+
+class Checkpoint(TypedDict):
+    """A light envelope: enough to fetch, resume or fork from the checkpoint.
+
+    Attributes:
+        id: Its id in its namespace, as in the thread's history.
+        parent_id: Id of the checkpoint before it, or `None` for the first.
+        step: Its superstep: -1 for the first input, then 0, 1, ...
+        source: Why it was made: `input`, `loop`, `update` or `fork`.
+    """
+
+    id: str
+    parent_id: str | None
+    step: int
+    source: str
+
+
+class StreamEvent(TypedDict):
+    """One event: LangChain's v2 shape, plus `type` (equal to `event`) and `checkpoint`.
+
+    The root's `on_chain_stream` events have `data["chunk"] = (namespace, mode, chunk)`; the namespace is empty for
+    the graph itself and names the tasks on the way to a subgraph.
+    """
+
+    type: str
+    event: str
+    name: str
+    run_id: str
+    parent_ids: Sequence[str]
+    tags: list[str]
+    metadata: dict[str, Any]
+    data: Any
+    checkpoint: Checkpoint | None
+
+
+class _Slot(NamedTuple):
+    """Where an envelope is to be looked up: the checkpoint of a step, or the next one, of a graph."""
+
+    graph: Namespace
+    step: int | None
+
+
+class _Run(NamedTuple):
+    """A runnable that has started: the namespace of the task it belongs to, and its slot."""
+
+    task: Namespace
+    slot: _Slot
+    parent: "_Run | None"
+
+
+class _Held(NamedTuple):
+    """An event whose checkpoint is not known yet."""
+
+    event: StreamEvent
+    run: _Run
+
+
+class EnvelopePairing:
+    """Stamps the events of one run, in the order they come.
+
+    An event is given back as soon as its checkpoint is known, which is at once but for two cases: `values` wait
+    for the checkpoint that is announced right behind them, and the first events of a subgraph's step for the
+    announcement of that step. Both are on their way already; nothing waits for a step to end.
+
+    Args:
+        modes: The chunks to give back; others are used and dropped.
+    """
+
+    def __init__(self, modes: Iterable[StreamMode]) -> None:
+        self._modes = frozenset(modes)
+        self._root_id: str | None = None
+        self._root: Namespace = ()
+        self._runs: dict[str, _Run] = {}
+        self._latest: dict[Namespace, Checkpoint | None] = {}
+        self._steps: dict[_Slot, Checkpoint] = {}
+        self._held: defaultdict[Namespace, list[_Held]] = defaultdict(list)
+
+    def feed(self, event: Mapping[str, Any]) -> list[StreamEvent]:
+        """Take the next event of the run and return those that are ready, oldest first."""
+        if self._root_id is None:
+            return self._open(event)
+        if event["run_id"] == self._root_id:
+            if event["event"] == "on_chain_stream":
+                return self._chunk(event, *event["data"]["chunk"])
+            if event["event"] == "on_chain_end":
+                return [*self.finish(), _stamped(event, self._latest.get(self._root))]
+        return self._stamp_or_hold(event, self._run_of(event))
+
+    def finish(self) -> list[StreamEvent]:
+        """Return what is still held: nothing more is coming, so the newest checkpoint there is counts.
+
+        That is right for the `values` of an interrupted step: they are that checkpoint with the finished
+        tasks' writes applied, as `get_state` shows it.
+        """
+        ready = [_with(held.event, self._nearest(held.run)) for waiting in self._held.values() for held in waiting]
+        self._held.clear()
+        return ready
+
+    def _open(self, event: Mapping[str, Any]) -> list[StreamEvent]:
+        self._root_id = event["run_id"]
+        self._root = _namespace(event["metadata"])
+        return self._stamp_or_hold(event, self._remember(event, _Run(self._root, _Slot(self._root, None), None)))
+
+    def _chunk(
+        self, event: Mapping[str, Any], namespace: Sequence[str], mode: StreamMode, chunk: Any
+    ) -> list[StreamEvent]:
+        graph = tuple(namespace)
+        ready: list[StreamEvent] = []
+        if mode == "checkpoints":
+            ready += self._learn(graph, envelope(chunk))
+        elif mode == "tasks" and graph not in self._latest:
+            # A step's tasks are announced after the checkpoint it runs from: this graph makes none.
+            ready += self._learn(graph, None)
+        if mode not in self._modes:
+            return ready
+        return ready + self._stamp_or_hold(event, _Run(graph, self._chunk_slot(graph, mode, chunk), None))
+
+    def _chunk_slot(self, graph: Namespace, mode: StreamMode, chunk: Any) -> _Slot:
+        latest = self._latest.get(graph)
+        # An interrupt repeats the values that its step runs from; no checkpoint follows.
+        if latest is None or (mode == "values" and "__interrupt__" not in chunk):
+            return _Slot(graph, None)
+        return _Slot(graph, latest["step"])
+
+    def _learn(self, graph: Namespace, checkpoint: Checkpoint | None) -> list[StreamEvent]:
+        self._latest[graph] = checkpoint
+        if checkpoint is not None:
+            self._steps[_Slot(graph, checkpoint["step"])] = checkpoint
+        ready: list[StreamEvent] = []
+        for held in self._held.pop(graph, []):
+            if held.run.slot.step is None:
+                ready.append(_with(held.event, self._nearest(held.run)))
+            else:
+                ready += self._stamp_or_hold(held.event, held.run)
+        return ready
+
+    def _stamp_or_hold(self, event: Mapping[str, Any], run: _Run) -> list[StreamEvent]:
+        graph = run.slot.graph
+        checkpoint = self._steps.get(run.slot)
+        if checkpoint is not None:
+            return [_stamped(event, checkpoint)]
+        if graph in self._latest and self._latest[graph] is None:
+            return [_stamped(event, self._nearest(run))]
+        self._held[graph].append(_Held(_stamped(event, None), run))
+        return []
+
+    def _nearest(self, run: _Run) -> Checkpoint | None:
+        """Return the run's checkpoint, or else the newest of its graph, or else that of the graph around it."""
+        if found := self._steps.get(run.slot) or self._latest.get(run.slot.graph):
+            return found
+        if run.parent is not None:
+            return self._nearest(run.parent)
+        around = run.slot.graph
+        while around:
+            around = around[:-1]
+            if found := self._latest.get(around):
+                return found
+        return None
+
+    def _run_of(self, event: Mapping[str, Any]) -> _Run:
+        if run := self._runs.get(event["run_id"]):
+            return run
+        parent = self._runs.get(event["parent_ids"][-1]) if event["parent_ids"] else None
+        task = _namespace(event["metadata"])
+        # What a node starts belongs to the node, and so does another graph that it runs on its own, under a
+        # namespace or thread of its own. Only a task below it, in a subgraph, has a step of its own.
+        if parent is not None and (task == parent.task or not _below(task, parent.task)):
+            return self._remember(event, parent)
+        return self._remember(event, _Run(task, _task_slot(task, event["metadata"]), parent))
+
+    def _remember(self, event: Mapping[str, Any], run: _Run) -> _Run:
+        self._runs[event["run_id"]] = run
+        return run
+
+
+def envelope(payload: Mapping[str, Any]) -> Checkpoint:
+    """Return the light envelope of a `checkpoints` chunk, as LangGraph or a server sends it."""
+    parent = payload["parent_config"]
+    return Checkpoint(
+        id=payload["config"]["configurable"]["checkpoint_id"],
+        parent_id=parent["configurable"].get("checkpoint_id") if parent else None,
+        step=payload["metadata"]["step"],
+        source=payload["metadata"]["source"],
+    )
+
+
+def _namespace(metadata: Mapping[str, Any]) -> Namespace:
+    path = metadata.get("langgraph_checkpoint_ns")
+    return tuple(path.split("|")) if path else ()
+
+
+def _below(task: Namespace, ancestor: Namespace) -> bool:
+    """Say whether a task runs below another; a subgraph that keeps its state is named without its task's id."""
+    return len(task) >= len(ancestor) and all(
+        part in (whole, whole.partition(":")[0]) for part, whole in zip(task, ancestor, strict=False)
+    )
+
+
+def _task_slot(task: Namespace, metadata: Mapping[str, Any]) -> _Slot:
+    """Return where a task's checkpoint is: a task of step n runs from the checkpoint of step n - 1."""
+    step = metadata.get("langgraph_step")
+    return _Slot(task[:-1], step - 1 if task and isinstance(step, int) else None)
+
+
+def _stamped(event: Mapping[str, Any], checkpoint: Checkpoint | None) -> StreamEvent:
+    return StreamEvent(
+        type=event["event"],
+        event=event["event"],
+        name=event["name"],
+        run_id=event["run_id"],
+        parent_ids=event["parent_ids"],
+        tags=event["tags"],
+        metadata=event["metadata"],
+        data=event["data"],
+        checkpoint=checkpoint,
+    )
+
+
+def _with(event: StreamEvent, checkpoint: Checkpoint | None) -> StreamEvent:
+    return {**event, "checkpoint": checkpoint}

@@ -1,0 +1,121 @@
+"""What the newest streaming protocol gets from a graph besides `values`, `messages` and `lifecycle`.
+
+A server looks for a function named `stream_transformers` in the module that it loads a graph from; in process,
+pass its result as `transformers` to `astream_events(version="v3")`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from langgraph.stream import (
+    CustomTransformer,
+    ProtocolEvent,
+    StreamChannel,
+    StreamTransformer,
+    UpdatesTransformer,
+)
+
+from graphs.streaming.envelopes import Checkpoint, envelope
+
+TransformerFactory = Callable[[tuple[str, ...]], StreamTransformer]
+
+
+def stream_transformers() -> list[TransformerFactory]:
+    """Return what adds `updates`, `custom`, `tasks` and `checkpoints` to the protocol's channels."""
+    return [UpdatesTransformer, CustomTransformer, TaskChannel, CheckpointEnvelopes]
+
+
+class TaskChannel(StreamTransformer):
+    """Sends the graph's tasks, which LangGraph uses for `lifecycle` and otherwise keeps to itself.
+
+    A transformer's channel is always the root's, so a subgraph's tasks are not sent.
+    """
+
+    # How a channel gets its own name in the protocol; without it the name would begin with `custom:`.
+    _native = True
+    required_stream_modes = ("tasks",)
+
+    def __init__(self, scope: tuple[str, ...] = ()) -> None:
+        super().__init__(scope)
+        self._tasks: StreamChannel[Any] = StreamChannel(None if scope else "tasks")
+
+    def init(self) -> dict[str, Any]:
+        """Return the channel, also as `run.tasks` in process."""
+        return {"tasks": self._tasks}
+
+    def process(self, event: ProtocolEvent) -> bool:
+        """Send the start or the result of a task of the graph itself."""
+        if event["method"] == "tasks" and tuple(event["params"]["namespace"]) == self.scope:
+            self._tasks.push(event["params"]["data"])
+        return True
+
+
+class CheckpointEnvelopes(StreamTransformer):
+    """Sends the light envelope of each checkpoint, and the graph's `values` behind it, as the JavaScript core does.
+
+    LangGraph announces a checkpoint whole, and right after the values that it equals. A transformer may keep,
+    change or drop an event and push to channels of its own, which are always the root's; so envelope and values
+    change places for the graph itself, while in a subgraph the envelope follows its values.
+    """
+
+    _native = True
+    required_stream_modes = ("checkpoints", "tasks")
+
+    def __init__(self, scope: tuple[str, ...] = ()) -> None:
+        super().__init__(scope)
+        named = not scope  # the muxes of subgraphs see the same events: only the root's may change them
+        self._envelopes: StreamChannel[Checkpoint] = StreamChannel("checkpoints" if named else None)
+        self._late_values: StreamChannel[Any] = StreamChannel("values" if named else None)
+        self._held: ProtocolEvent | None = None
+        self._saves: bool | None = None
+
+    def init(self) -> dict[str, Any]:
+        """Return the channels; in process `run.checkpoints` yields the envelopes."""
+        return {"checkpoints": self._envelopes, "late_values": self._late_values}
+
+    def process(self, event: ProtocolEvent) -> bool:
+        """Take the next event; a subgraph's passes, with its checkpoint made light."""
+        if self.scope:
+            return True
+        if event["params"]["namespace"]:
+            if event["method"] == "checkpoints":
+                event["params"]["data"] = envelope(event["params"]["data"])
+            return True
+        return self._process_own(event)
+
+    def finalize(self) -> None:
+        """Let go of the values of a step that was interrupted: no checkpoint followed them."""
+        self._release()
+
+    def fail(self, err: BaseException) -> None:  # noqa: ARG002 - the base class names it
+        """Let go of values whose checkpoint was never announced."""
+        self._release()
+
+    def _process_own(self, event: ProtocolEvent) -> bool:
+        method, params = event["method"], event["params"]
+        if method == "checkpoints":
+            return self._announce(event)
+        if method == "tasks" and self._saves is None:
+            # A step's tasks follow the checkpoint it runs from: there is none, so nothing will be announced.
+            self._saves = False
+            self._release()
+        # An interrupt repeats the values that its step runs from; no checkpoint follows.
+        if method == "values" and self._saves is not False and not params.get("interrupts"):
+            self._release()
+            self._held = {"type": "event", "method": method, "params": params}
+            return False
+        return True
+
+    def _announce(self, event: ProtocolEvent) -> bool:
+        self._saves = True
+        self._envelopes.push(envelope(event["params"]["data"]))
+        held, self._held = self._held, None
+        if held is None:
+            return False
+        event["method"], event["params"] = held["method"], held["params"]
+        return True
+
+    def _release(self) -> None:
+        if self._held is not None:
+            self._late_values.push(self._held["params"]["data"])
+            self._held = None

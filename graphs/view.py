@@ -1,0 +1,149 @@
+"""What the model is sent: system prompt, memory block, summary, and messages with what was recalled for them. Pure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from memory import prompts, text
+from memory.context.running_summary import SUMMARY_ID
+from memory.context.shortening import fit
+from memory.context.tokens import TokenCounter
+
+LEAST_MESSAGE_TOKENS = 64
+"""The messages' share where everything else takes the whole budget: a short question still fits."""
+
+_JOINT_TOKENS = 8
+"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
+
+_SMALLER = 0.7
+
+_OVERFLOWS = (
+    "context_length_exceeded",  # OpenAI
+    "maximum context length",  # OpenAI, vLLM, Mistral
+    "prompt is too long",  # Anthropic
+    "input is too long",  # Bedrock
+    "exceeds the maximum number of tokens",  # Google
+    "exceeds the available context size",  # llama.cpp
+    "exceed_context_size_error",  # llama.cpp
+    "context window",  # others
+    "too many tokens",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What was recalled for one user message: fenced text that the model reads directly before it."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """How many tokens each part of a model call has; `messages` is the budget for messages and their summary."""
+
+    system: int
+    memory: int
+    recalled: int
+    tools: int
+    reply: int
+    messages: int
+
+
+def shares(
+    *,
+    max_tokens: int,
+    reply_tokens: int,
+    system_prompt: str,
+    memory_block: str,
+    deltas: Sequence[Delta],
+    tools: Sequence[BaseTool | Mapping[str, Any]],
+    counter: TokenCounter,
+) -> Shares:
+    """Divide the tokens of one model call among its parts.
+
+    The reply's share is a quarter of all at most. What is left when the fixed parts are counted belongs to the
+    messages, and is `LEAST_MESSAGE_TOKENS` at least: a budget that small cannot hold otherwise.
+    """
+    frame = counter.message(SystemMessage(system_text(system_prompt, "", " ")))
+    memory = counter.text(memory_block)
+    recalled = sum(counter.text(delta.text) for delta in deltas)
+    tool_tokens = count_tools(tools, counter)
+    reply = min(reply_tokens, max_tokens // 4)
+    left = max_tokens - reply - frame - memory - recalled - tool_tokens - _JOINT_TOKENS
+    return Shares(
+        system=frame,
+        memory=memory,
+        recalled=recalled,
+        tools=tool_tokens,
+        reply=reply,
+        messages=max(left, LEAST_MESSAGE_TOKENS),
+    )
+
+
+def view(
+    *,
+    system_prompt: str,
+    memory_block: str,
+    summary: str,
+    messages: Sequence[BaseMessage],
+    deltas: Sequence[Delta],
+    max_tokens: int,
+    counter: TokenCounter,
+) -> list[BaseMessage]:
+    """Return what the model is sent, in at most `max_tokens` tokens.
+
+    Everything that is no message stands in one system message at the beginning, because some providers refuse a
+    later one. The messages themselves are not changed: a recalled delta is put before a copy of its user message.
+
+    Args:
+        system_prompt: The assistant's instructions.
+        memory_block: What is known of the user, fenced; may be empty.
+        summary: The running summary's text; may be empty.
+        messages: The messages that no summary stands for; a summary message among them is left out.
+        deltas: What was recalled for user messages; of one that is no longer there nothing is sent.
+        max_tokens: Tokens of the whole, without tool schemas and reply. The oldest messages are left out to keep it.
+        counter: Counts messages.
+    """
+    system = SystemMessage(system_text(system_prompt, memory_block, summary))
+    spoken = [message for message in messages if message.id != SUMMARY_ID]
+    recalled = {delta.message_id: delta.text for delta in deltas}
+    room = max_tokens - counter.message(system) - sum(map(counter.text, recalled.values()))
+    fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
+    return [system, *(_with_recalled(message, recalled.get(message.id or "")) for message in fitting)]
+
+
+def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
+    """Return the text of the system message: what changes least comes first, for the provider's prompt cache."""
+    record = f"{prompts.SUMMARY_NOTE}\n{text.fenced('summary', summary)}" if summary else ""
+    return "\n\n".join(part for part in (system_prompt, memory_block, record) if part)
+
+
+def count_tools(tools: Sequence[BaseTool | Mapping[str, Any]], counter: TokenCounter) -> int:
+    """Return the tokens of the tools' schemas, in OpenAI's form, as they are sent with every call."""
+    schemas = (convert_to_openai_tool(tool if isinstance(tool, BaseTool) else dict(tool)) for tool in tools)
+    return sum(counter.text(json.dumps(schema)) for schema in schemas)
+
+
+def is_overflow(error: BaseException) -> bool:
+    """Return whether a provider refused a call because it was too long, by the words of its error."""
+    said = str(error).lower()
+    return any(words in said for words in _OVERFLOWS)
+
+
+def smaller(max_tokens: int) -> int:
+    """Return the budget of the next try after a provider found a view too long: its tokenizer counts more than ours."""
+    return int(max_tokens * _SMALLER)
+
+
+def _with_recalled(message: BaseMessage, recalled: str | None) -> BaseMessage:
+    if not recalled:
+        return message
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": f"{recalled}\n\n{message.content}"})
+    return message.model_copy(update={"content": [{"type": "text", "text": recalled}, *message.content]})

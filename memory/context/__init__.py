@@ -1,0 +1,1 @@
+"""The context tier: the token budget of one thread."""

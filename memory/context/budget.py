@@ -1,0 +1,171 @@
+"""What fits and where to cut: pure decisions on messages and their token counts.
+
+Indices refer to the list of messages that a function was given; nothing here calls a model or counts a token.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How many tokens the messages of one view may have, and how far a cut goes down.
+
+    Attributes:
+        max_tokens: What the view has at most: leading system message, summary and messages.
+        max_summary_tokens: The share reserved for the summary.
+        max_tokens_before_summary: New messages of more tokens than this are cut even where the budget still holds.
+        keep_tokens: A cut goes down to so many tokens of messages; half of what the summary leaves by default.
+        keep_messages: A cut goes down to so many messages instead, in whole units.
+
+    Raises:
+        ValueError: If a number cannot be meant; the message names it.
+    """
+
+    max_tokens: int
+    max_summary_tokens: int = 256
+    max_tokens_before_summary: int | None = None
+    keep_tokens: int | None = None
+    keep_messages: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "max_summary_tokens", "max_tokens_before_summary", "keep_tokens", "keep_messages"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value!r}")
+        if self.max_summary_tokens >= self.max_tokens:
+            raise ValueError(
+                f"max_summary_tokens ({self.max_summary_tokens}) must be less than max_tokens ({self.max_tokens})"
+            )
+
+    def is_exceeded(self, *, messages: int, beside: int) -> bool:
+        """Return whether it is time to cut: so many tokens of messages, and `beside` of system message and summary."""
+        early = self.max_tokens_before_summary is not None and messages > self.max_tokens_before_summary
+        return early or messages + beside > self.max_tokens
+
+    def room(self, beside: int) -> int:
+        """Return the tokens left for messages when system message and summary take `beside` of them."""
+        return max(0, self.max_tokens - beside)
+
+    def keep(self, system: int) -> "Keep":
+        """Return what a cut leaves, next to a leading system message of so many tokens."""
+        room = self.room(system + self.max_summary_tokens)
+        half = min(room, self.max_tokens_before_summary or room) // 2
+        target = self.keep_tokens if self.keep_tokens is not None else (room if self.keep_messages else half)
+        return Keep(tokens=min(target, room), messages=self.keep_messages, least_cut=min(half, target))
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What a cut leaves.
+
+    Attributes:
+        tokens: Tokens of messages at most.
+        messages: Number of messages at most, if there is such a limit.
+        least_cut: A summary of fewer tokens is not worth its model call.
+    """
+
+    tokens: int
+    messages: int | None
+    least_cut: int
+
+
+def units(messages: Sequence[BaseMessage]) -> list[range]:
+    """Return the index ranges that must stay together: a model's message with all results of its tool calls.
+
+    Providers refuse a call without its results and a result without its call. Results may come in any order and
+    after further messages; ranges that overlap are one unit.
+    """
+    asked: dict[str | None, int] = {}
+    found: list[range] = []
+    for index, message in enumerate(messages):
+        start = index
+        if isinstance(message, AIMessage):
+            asked.update((call["id"], index) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage):
+            start = asked.get(message.tool_call_id, index)
+        while found and found[-1].stop > start:
+            start = min(start, found.pop().start)
+        found.append(range(start, index + 1))
+    return found
+
+
+def pinned(messages: Sequence[BaseMessage], groups: Sequence[range]) -> set[int]:
+    """Return the positions in `groups` that never leave: the newest user message's, and the newest of all.
+
+    Without its question a turn cannot be answered; without its newest results a tool is called again.
+    """
+    newest = {len(groups) - 1} if groups else set()
+    for position in range(len(groups) - 1, -1, -1):
+        if any(isinstance(messages[index], HumanMessage) for index in groups[position]):
+            return newest | {position}
+    return newest
+
+
+def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep) -> list[int]:
+    """Return the indices of the messages to summarize, oldest first; empty if no summary is worth its call.
+
+    What stays is a run of the newest units within `keep`, and the pinned ones. When the pinned ones alone are so
+    large that little is left to summarize, nothing is: those are shortened in the view, or a long tool loop under
+    a huge question would ask for a summary at each of its steps.
+    """
+    groups = units(messages)
+    stays = pinned(messages, groups)
+    tokens, number = _size(groups, stays, counts)
+    kept_all = tokens <= keep.tokens
+    for position in range(len(groups) - 1, -1, -1):
+        if position in stays:
+            continue
+        tokens += sum(counts[index] for index in groups[position])
+        number += len(groups[position])
+        if tokens > keep.tokens or (keep.messages is not None and number > keep.messages):
+            break
+        stays.add(position)
+    leaving = [index for position, group in enumerate(groups) if position not in stays for index in group]
+    worth = kept_all or sum(counts[index] for index in leaving) >= keep.least_cut
+    return leaving if worth else []
+
+
+def drop_oldest(messages: Sequence[BaseMessage], counts: Sequence[int], room: int) -> list[int]:
+    """Return the indices that stay when the oldest units go until the rest fits; pinned ones stay in any case."""
+    groups = units(messages)
+    spared = pinned(messages, groups)
+    excess = sum(counts) - room
+    dropped: set[int] = set()
+    for position, group in enumerate(groups):
+        if excess <= 0:
+            break
+        if position not in spared:
+            excess -= sum(counts[index] for index in group)
+            dropped.update(group)
+    return [index for index in range(len(messages)) if index not in dropped]
+
+
+def level(counts: Sequence[int], floors: Sequence[int], room: int) -> int:
+    """Return the length to which the longest messages are shortened so that all fit; 0 if even that is too long.
+
+    Args:
+        counts: Tokens of each message.
+        floors: Tokens of each message without its text, which shortening cannot go below.
+        room: Tokens that they may have together.
+    """
+    low, high = 0, max(counts, default=0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(shortened_size(count, floor, middle) for count, floor in zip(counts, floors, strict=True)) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def shortened_size(count: int, floor: int, limit: int) -> int:
+    """Return the tokens that a message of `count` has when it is shortened to `limit`, its floor permitting."""
+    return min(count, max(floor, limit))
+
+
+def _size(groups: Sequence[range], positions: set[int], counts: Sequence[int]) -> tuple[int, int]:
+    indices = [index for position in positions for index in groups[position]]
+    return sum(counts[index] for index in indices), len(indices)

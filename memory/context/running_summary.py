@@ -1,0 +1,184 @@
+"""What a thread remembers of the messages that a summary replaced."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from memory import prompts
+
+SUMMARY_ID = "palimpsest-summary"
+"""The id of every summary message, so that in a thread's messages a new summary takes the place of the old one."""
+
+REMEMBERED_IDS = 32
+"""How many summarized ids are kept beyond those that the state itself tells; the journal knows the rest."""
+
+
+@dataclass
+class RunningSummary:
+    """The summary of a thread so far and what went into it. Its size does not grow with the thread.
+
+    Attributes:
+        summary: The text.
+        summarized_message_ids: The newest 32 ids of messages that went into the summary. Which messages of a state
+            are summarized, however many, is told by `summarized_ids`.
+        last_summarized_message_id: The newest of them. In a thread that keeps its messages, all up to this one are
+            summarized, but for the kept ones.
+        kept_message_ids: Messages before the last summarized one that still stand for themselves: the question of a
+            turn whose first tool results were summarized.
+        order: For each id, oldest first, its place among the sorted ids: a set forgets which of them are newest.
+    """
+
+    summary: str
+    summarized_message_ids: set[str]
+    last_summarized_message_id: str | None
+    kept_message_ids: list[str] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)
+
+    def extended(self, summary: str, ids: Sequence[str], *, last: str | None, kept: Sequence[str]) -> "RunningSummary":
+        """Return the state after a further summary into which the messages with these ids went, oldest first."""
+        fresh = set(ids)
+        newest = [*(known for known in self._oldest_first() if known not in fresh), *ids][-REMEMBERED_IDS:]
+        places = {known: place for place, known in enumerate(sorted(newest))}
+        return RunningSummary(summary, set(newest), last, list(kept), [places[known] for known in newest])
+
+    def _oldest_first(self) -> list[str]:
+        known = sorted(self.summarized_message_ids)
+        is_order = sorted(self.order) == list(range(len(known)))
+        return [known[place] for place in self.order] if is_order else known
+
+
+def rehydrate(value: object) -> RunningSummary | None:
+    """Return the running summary that a state holds, in whatever form a checkpoint or a client handed it back.
+
+    Args:
+        value: A `RunningSummary`, langmem's object of that name, a mapping with the same names (ids as list or set),
+            `None`, or anything else.
+
+    Returns:
+        The running summary, or `None` where there is no summary text in it.
+    """
+    read = value.get if isinstance(value, Mapping) else lambda name: inspect.getattr_static(value, name, None)
+    summary, last = _plain_text(read("summary")), read("last_summarized_message_id")
+    if not summary:
+        return None
+    if isinstance(value, RunningSummary) and isinstance(value.summarized_message_ids, set):
+        return value
+    order = read("order")
+    return RunningSummary(
+        summary,
+        set(_strings(read("summarized_message_ids"))),
+        last if isinstance(last, str) else None,
+        _strings(read("kept_message_ids")),
+        [place for place in order if isinstance(place, int)] if isinstance(order, list) else [],
+    )
+
+
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, (list, set, tuple, frozenset)) else []
+
+
+def _plain_text(value: object) -> str:
+    """Return the text of a summary; langmem keeps content blocks where a model answered with them."""
+    if isinstance(value, list):
+        return "".join(str(block.get("text", "")) if isinstance(block, dict) else str(block) for block in value)
+    return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The messages of a state, parted by what a summary says of them.
+
+    Attributes:
+        system: The leading system messages, without a summary's.
+        live: What no summary stands for, oldest first.
+        kept: How many of the live ones stand before the last summarized message.
+    """
+
+    system: tuple[BaseMessage, ...]
+    live: tuple[BaseMessage, ...]
+    kept: int = 0
+
+    def summarized(self, running: RunningSummary | None, summary: str, leaving: Sequence[int]) -> RunningSummary:
+        """Return the running summary after the live messages at these indices went into `summary`."""
+        before = running or RunningSummary("", set(), None)
+        ids = [identity for index in leaving if (identity := self.live[index].id) is not None]
+        moves_on = leaving[-1] >= self.kept
+        passed = self.live[: leaving[-1]] if moves_on else self.live[: self.kept]
+        kept = [message.id for message in passed if message.id is not None and message.id not in set(ids)]
+        last = ids[-1] if moves_on else before.last_summarized_message_id
+        return before.extended(summary, ids, last=last, kept=kept)
+
+
+def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> Conversation:
+    """Part the messages of a state, looking only at the live ones and what is next to them.
+
+    Where the last summarized message is no longer there (edited away, or removed because its summary took its
+    place), the summary message, or else the newest summarized message that is left, tells where the live ones begin.
+    """
+    system = tuple(_leading_system(messages, running))
+    begin = sum(1 for message in _leading(messages))
+    if running is None:
+        return Conversation(system, tuple(messages[begin:]))
+    start = max(begin, _live_start(messages, running))
+    kept = _kept(messages, start, running.kept_message_ids)
+    live = (message for message in messages[start:] if message.id != SUMMARY_ID)
+    return Conversation(system, (*kept, *live), len(kept))
+
+
+def summarized_ids(messages: Sequence[BaseMessage], running: RunningSummary | None) -> set[str]:
+    """Return the ids of all summarized messages of a state, and of the newest that have left it."""
+    if running is None:
+        return set()
+    live = {message.id for message in divide(messages, running).live}
+    passed = {message.id for message in messages if message.id is not None and message.type != "system"}
+    return running.summarized_message_ids | (passed - live - {SUMMARY_ID})
+
+
+def summary_text(summary: str) -> str:
+    """Return the text of the message that stands for the summarized ones."""
+    return prompts.SUMMARY_MESSAGE.replace("{summary}", summary)
+
+
+def _leading(messages: Iterable[BaseMessage]) -> Iterable[SystemMessage]:
+    for message in messages:
+        if not isinstance(message, SystemMessage):
+            return
+        yield message
+
+
+def _leading_system(messages: Sequence[BaseMessage], running: RunningSummary | None) -> Iterable[BaseMessage]:
+    for message in _leading(messages):
+        repeats = running is not None and message.text == summary_text(running.summary)  # langmem's have no stable id
+        if message.id != SUMMARY_ID and not repeats:
+            yield message
+
+
+def _live_start(messages: Sequence[BaseMessage], running: RunningSummary) -> int:
+    newest_known = 0
+    for index in range(len(messages) - 1, -1, -1):
+        identity = messages[index].id
+        if identity in (running.last_summarized_message_id, SUMMARY_ID) and identity is not None:
+            return index + 1
+        if not newest_known and identity in running.summarized_message_ids:
+            newest_known = index + 1
+    return newest_known
+
+
+def _kept(messages: Sequence[BaseMessage], stop: int, ids: Sequence[str]) -> list[BaseMessage]:
+    wanted: set[str | None] = set(ids)
+    found: list[BaseMessage] = []
+    for index in range(stop - 1, -1, -1):
+        if not wanted:
+            break
+        if messages[index].id in wanted:
+            wanted.discard(messages[index].id)
+            found.append(messages[index])
+    return found[::-1]
+
+
+def state_of(context: object) -> dict[str, Any]:
+    """Return what a state holds under `context`, or an empty one where a client put something else there."""
+    return dict(context) if isinstance(context, Mapping) else {}

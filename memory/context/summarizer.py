@@ -1,0 +1,196 @@
+"""Summarizing what no longer fits: one conversation in, what the model is to see of it out."""
+
+import logging
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langgraph.errors import GraphBubbleUp
+
+from memory import text
+from memory.context.budget import Budget, choose_cut
+from memory.context.running_summary import SUMMARY_ID, Conversation, RunningSummary, divide, rehydrate, summary_text
+from memory.context.shortening import fit, shorten, shorten_text
+from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter
+from memory.context.tokens import TokenCounter, shared_counter
+
+logger = logging.getLogger(__name__)
+
+_THOUGHTS = re.compile(r"\A\s*<think>.*?(</think>|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request to the driver: send this to the model and return its reply's text."""
+
+    prompt: list[BaseMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """A request to the driver: call the hook with the messages that are about to leave."""
+
+    messages: list[BaseMessage]
+
+
+Steps = Generator[Ask | Flush, str, "SummarizationResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What one summarization did: messages summarized, and tokens of the view before, after, and of the summary."""
+
+    messages: int
+    tokens_before: int
+    tokens_after: int
+    summary_tokens: int
+
+
+@dataclass
+class SummarizationResult:
+    """What came of a conversation.
+
+    Attributes:
+        messages: What the model is to see: leading system messages, the summary's message, the rest. They fit the
+            budget; where a message had to be shortened for that, this is a copy and the conversation has the original.
+        running_summary: What to hand in next time; `None` as long as nothing was summarized.
+        cut: What was summarized just now; `None` if nothing was.
+    """
+
+    messages: list[BaseMessage]
+    running_summary: RunningSummary | None = None
+    cut: Cut | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summarizer:
+    """The decisions of the context tier, as steps for a driver that calls model and hook.
+
+    Attributes:
+        budget: What fits, and how far a cut goes down.
+        counter: Counts messages.
+        prompts: The words of a summary call.
+        final_prompt: A template for the resulting messages, with the placeholders `system_message`, `summary` and
+            `messages` as langmem takes it; `None` puts the summary into a system message.
+    """
+
+    budget: Budget
+    counter: TokenCounter = field(default_factory=shared_counter)
+    prompts: SummaryPrompts = field(default_factory=SummaryPrompts)
+    final_prompt: ChatPromptTemplate | None = None
+
+    def steps(self, messages: Sequence[BaseMessage], running_summary: object) -> Steps:
+        """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
+
+        Raises:
+            ValueError: If a message that no summary stands for has no id.
+        """
+        running = rehydrate(running_summary)
+        conversation = divide(messages, running)
+        _check_ids(conversation.live)
+        counts = [self.counter.message(message) for message in conversation.live]
+        system = self.counter(conversation.system)
+        before = sum(counts) + system + self._summary_tokens(running)
+        if not self.budget.is_exceeded(messages=sum(counts), beside=before - sum(counts)):
+            return SummarizationResult(self._composed(conversation, running, conversation.live), running)
+        leaving = choose_cut(conversation.live, counts, self.budget.keep(system))
+        if leaving:
+            try:
+                return (yield from self._summarized(conversation, running, leaving, before))
+            except GraphBubbleUp:
+                raise
+            except Exception as error:  # memory never fails a turn: whatever a provider or a hook raises
+                logger.warning("%d messages not summarized this time: %s", len(leaving), type(error).__name__)
+        return SummarizationResult(self._fitting(conversation, running, drop=bool(leaving)), running)
+
+    def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
+        """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""
+        conversation = divide(messages, running)
+        return self._composed(conversation, running, conversation.live)
+
+    def _summarized(
+        self, conversation: Conversation, running: RunningSummary | None, leaving: Sequence[int], before: int
+    ) -> Steps:
+        gone = [conversation.live[index] for index in leaving]
+        known = running.summarized_message_ids if running else set()
+        fresh = [message for message in gone if message.id not in known]  # one that a client sent again is not new
+        summary = yield from self._written(fresh, running.summary if running else "")
+        if fresh:
+            yield Flush(fresh)
+        extended = conversation.summarized(running, summary, leaving)
+        absent = set(leaving)
+        stay = tuple(message for index, message in enumerate(conversation.live) if index not in absent)
+        view = self._fitting(Conversation(conversation.system, stay), extended, drop=False)
+        cut = Cut(len(fresh), before, self.counter(view), self._summary_tokens(extended))
+        logger.info("summarized %d messages: %d tokens before, %d after", cut.messages, before, cut.tokens_after)
+        return SummarizationResult(view, extended, cut)
+
+    def _written(self, messages: Sequence[BaseMessage], existing: str) -> Generator[Ask | Flush, str, str]:
+        """Return the summary that the model writes, portion by portion, within its share of the budget."""
+        share = self.budget.max_summary_tokens
+        limit = self.budget.room(share)
+        max_words = max(1, int(share * WORDS_PER_TOKEN))
+        for portion in portions(messages, limit, self.counter):
+            reply = yield Ask(self.prompts.messages(portion, existing, max_words))
+            existing = _summary_in(reply)
+            if not existing:
+                raise ValueError("the model returned an empty summary")
+            if self._text_tokens(existing) > share:
+                existing = yield from self._shorter(existing, max_words)
+        return existing
+
+    def _shorter(self, summary: str, max_words: int) -> Generator[Ask | Flush, str, str]:
+        reply = yield Ask(shorter(summary, max_words))
+        share = self.budget.max_summary_tokens
+        again = _summary_in(reply) or summary
+        if self._text_tokens(again) <= share:
+            return again
+        logger.info("a summary was longer than its %d tokens even when asked again: it is cut", share)
+        frame = self._text_tokens("")
+        return shorten_text(min(again, summary, key=len), max(1, share - frame), self.counter)
+
+    def _fitting(self, conversation: Conversation, running: RunningSummary | None, *, drop: bool) -> list[BaseMessage]:
+        summary = self._summary_tokens(running)
+        system = [*conversation.system]
+        half = (self.budget.max_tokens - summary) // 2
+        if self.counter(system) > half:
+            logger.warning("a system message takes more than half of %d tokens", self.budget.max_tokens)
+            system = [shorten(message, half // len(system), self.counter) for message in system]
+        room = self.budget.room(self.counter(system) + summary)
+        live = fit(conversation.live, room, self.counter, drop=drop)
+        return self._composed(Conversation(tuple(system), ()), running, live)
+
+    def _composed(
+        self, conversation: Conversation, running: RunningSummary | None, live: Sequence[BaseMessage]
+    ) -> list[BaseMessage]:
+        if running is None:
+            return [*conversation.system, *live]
+        if self.final_prompt is None:
+            summary = SystemMessage(summary_text(running.summary), id=SUMMARY_ID)
+            return [*conversation.system, summary, *live]
+        values = {"system_message": [*conversation.system], "summary": running.summary, "messages": [*live]}
+        given = {id(message) for message in (*conversation.system, *live)}
+        composed = self.final_prompt.invoke(values).to_messages()
+        return [message if id(message) in given or message.id else _named(message) for message in composed]
+
+    def _summary_tokens(self, running: RunningSummary | None) -> int:
+        return self._text_tokens(running.summary) if running else 0
+
+    def _text_tokens(self, summary: str) -> int:
+        return self.counter(self._composed(Conversation((), ()), RunningSummary(summary, set(), None), ()))
+
+
+def _named(message: BaseMessage) -> BaseMessage:
+    return message.model_copy(update={"id": SUMMARY_ID})
+
+
+def _check_ids(messages: Sequence[BaseMessage]) -> None:
+    if any(message.id is None for message in messages):
+        raise ValueError("messages must have ids: give each an `id`, or let the add_messages reducer do it")
+
+
+def _summary_in(reply: str) -> str:
+    """Return the summary in a reply, without thoughts that a model wrote before it."""
+    return text.sanitize(_THOUGHTS.sub("", reply)).strip()

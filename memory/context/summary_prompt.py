@@ -1,0 +1,101 @@
+"""From messages to the prompts of a summary call: plain text, in portions that the summarizing model can take."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.prompts import ChatPromptTemplate
+
+from memory import prompts, text
+from memory.context.shortening import shorten_text
+from memory.context.tokens import TokenCounter
+
+Prompt = str | ChatPromptTemplate
+"""A prompt's words, or a template with the placeholder `messages` as langmem takes it."""
+
+WORDS_PER_TOKEN = 0.7
+"""English needs about four tokens for three words; a little less leaves room for names and numbers."""
+
+_SPEAKERS = {"human": "User", "ai": "Assistant", "system": "System"}
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPrompts:
+    """The two prompts of a summary: for the first one, and for one that extends another.
+
+    Raises:
+        ValueError: If words for an extended summary do not say where the existing one goes.
+    """
+
+    initial: Prompt = prompts.INITIAL_SUMMARY
+    update: Prompt = prompts.UPDATE_SUMMARY
+
+    def __post_init__(self) -> None:
+        if isinstance(self.update, str) and "{existing_summary}" not in self.update:
+            raise ValueError("existing_summary_prompt must contain {existing_summary}")
+
+    def messages(self, portion: Sequence[BaseMessage], existing: str, max_words: int) -> list[BaseMessage]:
+        """Return what the model is sent to summarize one portion of plain messages."""
+        prompt = self.update if existing else self.initial
+        if not isinstance(prompt, str):
+            values = (
+                {"messages": list(portion), "existing_summary": existing} if existing else {"messages": list(portion)}
+            )
+            return prompt.invoke(values).to_messages()
+        transcript = text.fenced("conversation", "\n".join(map(_line, portion)))
+        words = prompt.replace("{max_words}", str(max_words)).replace("{existing_summary}", existing)
+        return [HumanMessage(f"{transcript}\n\n{words}")]
+
+
+def shorter(summary: str, max_words: int) -> list[BaseMessage]:
+    """Return what the model is sent when its summary was longer than its share."""
+    words = prompts.SHORTER_SUMMARY.replace("{max_words}", str(max_words)).replace("{summary}", summary)
+    return [HumanMessage(words)]
+
+
+def portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> list[list[BaseMessage]]:
+    """Return the messages as plain ones, in portions of `limit` tokens at most; none is left out.
+
+    Providers refuse tool calls whose tools are not declared, and images are of no use here: each message becomes
+    text, with its tool calls written out. One that is longer than a whole portion is shortened with a visible mark.
+    """
+    filled: list[list[BaseMessage]] = []
+    room = 0
+    for message in messages:
+        tokens = min(limit, counter.message(message))
+        if tokens > room:
+            filled.append([])
+            room = limit
+        room -= tokens
+        filled[-1].append(_plain(message, limit, counter))
+    return filled
+
+
+def _plain(message: BaseMessage, limit: int, counter: TokenCounter) -> BaseMessage:
+    said = _said(message)
+    if counter.message(message) > limit:
+        said = shorten_text(said, limit, counter)
+    if isinstance(message, (HumanMessage, SystemMessage)):
+        return (
+            HumanMessage(said, id=message.id)
+            if isinstance(message, HumanMessage)
+            else SystemMessage(said, id=message.id)
+        )
+    return AIMessage(said, id=message.id)
+
+
+def _said(message: BaseMessage) -> str:
+    parts = [str(message.text)]
+    if isinstance(message, ToolMessage):
+        parts = [f"[result of {message.name or 'a tool'}] {message.text}"]
+    if isinstance(message, AIMessage):
+        parts += [f"[calls {call['name']}({json.dumps(call['args'], default=str)})]" for call in message.tool_calls]
+    if not isinstance(message.content, str):
+        kinds = [block["type"] for block in message.content if isinstance(block, dict) and "type" in block]
+        parts += [f"[{kind}]" for kind in kinds if kind in ("image", "image_url", "audio", "file", "video")]
+    return "\n".join(part for part in parts if part)
+
+
+def _line(message: BaseMessage) -> str:
+    return f"{_SPEAKERS.get(message.type, 'Assistant')}: {message.text}"

@@ -1,0 +1,161 @@
+"""The tokenizer of a process: cl100k_base where it can be had, an estimate where it cannot."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+logger = logging.getLogger(__name__)
+
+Encoder = Callable[[str], int]
+"""Text in, its number of tokens out."""
+
+ENCODING = "cl100k_base"
+EXACT_CHARS = 200_000
+"""Longer texts are sampled: tiktoken needs up to 0.1 s for so many of the worst characters (one run of white space),
+and its time for such a run grows faster than the run."""
+
+_SAMPLES = 50
+_SAMPLE_CHARS = 4_000
+
+
+def estimate(text: str) -> int:
+    """Return `len(text) // 4`: about right for English, three times too low for Chinese or Japanese."""
+    return len(text) // 4
+
+
+def load_toktok() -> Encoder:
+    """Return the encoder of toktok: the same tokens as tiktoken's, with the ranks inside the package.
+
+    Raises:
+        ImportError: If the package is not installed (it is the extra `tokens`).
+    """
+    from toktok import batch_count  # optional, and slow to import: only when a count is wanted
+
+    def count(text: str) -> int:
+        (tokens,) = batch_count([text], ENCODING, threads=1)
+        return int(tokens)
+
+    return count
+
+
+def load_tiktoken() -> Encoder:
+    """Return the encoder of tiktoken, which fetches its ranks from the network when its cache is empty.
+
+    Raises:
+        ImportError: If tiktoken is not installed.
+        Exception: Whatever the network raises when the ranks cannot be fetched.
+    """
+    import tiktoken  # may be absent
+
+    encode = tiktoken.get_encoding(ENCODING).encode_ordinary  # `encode` raises on "<|endoftext|>" in a text
+    return lambda text: len(encode(text))
+
+
+class Tokenizer:
+    """Counts the tokens of texts, with an encoder that is loaded once, in a thread of its own.
+
+    Loading may wait for a network that never answers. So nobody waits longer than `patience`, the event loop does
+    not wait at all, and what has been settled stays: the counts of one process do not change under way.
+
+    Args:
+        loaders: Tried in this order; the first that returns an encoder is used, the rest is not tried.
+        patience: Seconds after which an unfinished load counts as failed.
+    """
+
+    def __init__(
+        self, loaders: Sequence[Callable[[], Encoder]] = (load_toktok, load_tiktoken), *, patience: float = 5.0
+    ) -> None:
+        self._loaders = tuple(loaders)
+        self._patience = patience
+        self._encode: Encoder = estimate
+        self._lock = threading.Lock()
+        self._started = False
+        self._settled = threading.Event()
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is decided what counts; until then a count on the event loop is an estimate."""
+        return self._settled.is_set()
+
+    @property
+    def exact(self) -> bool:
+        """Whether counts are those of cl100k_base."""
+        return self._encode is not estimate
+
+    def warm_up(self) -> None:
+        """Load the encoder now, waiting `patience` seconds at most. Not for the event loop: it blocks."""
+        self._start()
+        if not self._settled.wait(self._patience):
+            self._settle(None)
+
+    async def awarm_up(self) -> None:
+        """Load the encoder now, in a thread."""
+        if not self.settled:
+            await asyncio.to_thread(self.warm_up)
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text; special tokens in it are counted as the text they are.
+
+        Texts longer than `EXACT_CHARS` are estimated from 50 samples spread evenly over them: within 1 % where the
+        text is of one kind throughout, further off where it is not. On the event loop, before `awarm_up()`, the
+        answer is `len(text) // 4`, and loading is begun.
+        """
+        if not self.settled:
+            self._start()
+            if _on_event_loop():
+                return estimate(text)
+            self.warm_up()
+        return _count(self._encode, text)
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._started:
+                return
+            self._started = True
+        threading.Thread(target=self._load, name="load-tokenizer", daemon=True).start()
+
+    def _load(self) -> None:
+        for load in self._loaders:
+            try:
+                encode = load()
+                encode("")
+            except Exception as error:  # absent package, no network, bad cache: each means that this one cannot count
+                logger.debug("%s cannot be loaded: %s", load.__name__, type(error).__name__)
+            else:
+                self._settle(encode)
+                return
+        self._settle(None)
+
+    def _settle(self, encode: Encoder | None) -> None:
+        with self._lock:
+            if self._settled.is_set():
+                return
+            if encode is None:
+                logger.warning("No tokenizer for %s can be loaded: tokens are estimated as len(text) // 4", ENCODING)
+            else:
+                self._encode = encode
+            self._settled.set()
+
+
+def _on_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _count(encode: Encoder, text: str) -> int:
+    if len(text) <= EXACT_CHARS or encode is estimate:
+        return _encodable(encode, text)
+    starts = (index * (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1) for index in range(_SAMPLES))
+    sampled = sum(_encodable(encode, text[start : start + _SAMPLE_CHARS]) for start in starts)
+    return -(-sampled * len(text) // (_SAMPLES * _SAMPLE_CHARS))
+
+
+def _encodable(encode: Encoder, text: str) -> int:
+    try:
+        return encode(text)
+    except UnicodeEncodeError:  # a lone surrogate counts as U+FFFD, as in tiktoken
+        return encode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))

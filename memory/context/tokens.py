@@ -1,0 +1,152 @@
+"""Tokens of messages: a deterministic count, made once in a message's life."""
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from memory.context.tokenizer import Tokenizer
+
+MESSAGE_TOKENS = 4
+"""Role and separators of one message, as OpenAI's cookbook counts them for chat models (3, and 1 for the role)."""
+
+MEDIA_TOKENS = 1600
+"""One image, sound or file: what the largest image costs at Anthropic, above the 1,445 of OpenAI's largest."""
+
+LOW_DETAIL_TOKENS = 85
+"""One image that is sent with low detail, at OpenAI."""
+
+CACHED_MESSAGES = 50_000
+
+_TEXT_BLOCKS = {"text": "text", "output_text": "text", "input_text": "text", "reasoning": "reasoning"}
+_TEXT_BLOCKS |= {"thinking": "thinking", "refusal": "refusal"}
+_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call"})
+_MEDIA_BLOCKS = frozenset({"image", "image_url", "input_image", "audio", "input_audio", "video", "file", "document"})
+
+MessagesCounter = Callable[[Iterable[BaseMessage]], int]
+"""Langmem's form of a counter: messages in, their tokens out."""
+
+
+class TokenCounter:
+    """Counts messages, each once: a count is remembered under what it depends on, for the newest messages counted.
+
+    A counter is also a counter in langmem's form: calling it with messages returns their sum. Where it lives as long
+    as the process, a message that comes back from a checkpoint with every turn is still tokenized only once.
+
+    Args:
+        count_messages: Another way to count, in langmem's form. It is called with one message at a time, and must
+            not count less for several messages than for each of them.
+        tokenizer: Counts texts; the process's own by default.
+        size: How many counts are remembered at least; at most twice as many are.
+    """
+
+    def __init__(
+        self,
+        count_messages: MessagesCounter | None = None,
+        *,
+        tokenizer: Tokenizer | None = None,
+        size: int = CACHED_MESSAGES,
+    ) -> None:
+        self.tokenizer = tokenizer or Tokenizer()
+        self._count_messages = count_messages
+        self._size = size
+        self._young: dict[object, int] = {}
+        self._old: dict[object, int] = {}
+
+    @classmethod
+    def of(cls, count_messages: "MessagesCounter | TokenCounter | None") -> "TokenCounter":
+        """Return the counter meant: itself, one around a function in langmem's form, or the process's own."""
+        if count_messages is None:
+            return shared_counter()
+        return count_messages if isinstance(count_messages, TokenCounter) else cls(count_messages)
+
+    def __call__(self, messages: Iterable[BaseMessage]) -> int:
+        """Return the tokens of all messages."""
+        return sum(map(self.message, messages))
+
+    def text(self, text: str) -> int:
+        """Return the tokens of a text."""
+        return self.tokenizer.count(text)
+
+    def message(self, message: BaseMessage) -> int:
+        """Return the tokens of one message: text, tool calls with their arguments, media, and what frames it."""
+        content = message.content
+        if type(content) is str and not (isinstance(message, AIMessage) and message.tool_calls):
+            text, media = content, 0
+        else:
+            text, media = _rendered(message)
+        key = (message.id, message.type, hash(text), len(text), media)
+        known = self._young.get(key)
+        return known if known is not None else self._remembered(key, message, text, media)
+
+    def _remembered(self, key: object, message: BaseMessage, text: str, media: int) -> int:
+        tokens = self._old.get(key)
+        if tokens is None:
+            tokens = self._counted(message, text, media)
+            if not self.tokenizer.settled and self._count_messages is None:
+                return tokens  # an estimate that must not outlive the loading of the tokenizer
+        if len(self._young) >= self._size:
+            self._old, self._young = self._young, {}
+        self._young[key] = tokens
+        return tokens
+
+    def _counted(self, message: BaseMessage, text: str, media: int) -> int:
+        if self._count_messages is not None:
+            return self._count_messages([message])
+        framed = f"{text}\n{message.tool_call_id}" if isinstance(message, ToolMessage) else text
+        return MESSAGE_TOKENS + self.text(framed) + media
+
+
+@functools.cache
+def shared_counter() -> TokenCounter:
+    """Return the counter of this process, which everyone uses who is given none."""
+    return TokenCounter()
+
+
+def count_tokens(text: str) -> int:
+    """Return the number of cl100k_base tokens of a text.
+
+    Where neither tiktoken nor the extra `tokens` can be loaded it is `len(text) // 4`, after one warning. On the
+    event loop it never waits for the tokenizer: it estimates until that is loaded.
+    """
+    return shared_counter().text(text)
+
+
+def count_message(message: BaseMessage) -> int:
+    """Return the number of tokens of one message: text, tool calls, media, and what frames it."""
+    return shared_counter().message(message)
+
+
+def _rendered(message: BaseMessage) -> tuple[str, int]:
+    """Return the text of a message as far as it costs tokens, and the tokens of its media."""
+    texts: list[str] = []
+    media = 0
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    for block in [message.content] if isinstance(message.content, str) else message.content:
+        if isinstance(block, str):
+            texts.append(block)
+        elif block.get("type") in _MEDIA_BLOCKS:
+            media += media_tokens(block)
+        elif not (calls and block.get("type") in _CALL_BLOCKS):  # the same calls stand in `tool_calls`
+            texts.append(_block_text(block))
+    texts += [f"{call['id']} {call['name']}({json.dumps(call['args'], default=str)})" for call in calls]
+    return "\n".join(texts), media
+
+
+def _block_text(block: Mapping[str, Any]) -> str:
+    text = block.get(_TEXT_BLOCKS.get(str(block.get("type")), ""))
+    return text if isinstance(text, str) else json.dumps(block, default=str)
+
+
+def media_tokens(block: Mapping[str, Any]) -> int:
+    """Return what one image, sound or file counts, whatever its size."""
+    image = block.get("image_url", block)
+    detail = image.get("detail") if isinstance(image, Mapping) else block.get("detail")
+    return LOW_DETAIL_TOKENS if detail == "low" else MEDIA_TOKENS
+
+
+def is_media(block: object) -> bool:
+    """Return whether a content block is an image, a sound or a file."""
+    return isinstance(block, Mapping) and block.get("type") in _MEDIA_BLOCKS

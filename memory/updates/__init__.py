@@ -1,0 +1,1 @@
+"""What carries a finished turn into the tiers, and loses nothing."""

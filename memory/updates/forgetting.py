@@ -1,0 +1,35 @@
+"""Taking back what came from one thread: its facts and their revisions, journal lines, seen marks and receipts."""
+
+from langgraph.store.base import Item
+
+from memory.core.profile import drop_repeats, read_profile
+from memory.namespaces import Kind, Owner
+from memory.storage import Steps, delete, scan
+
+_OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
+
+
+def forget_rows(owner: Owner, thread_id: str, epoch: str) -> Steps[int]:
+    """Delete every row of this epoch that came from the thread, and return how many.
+
+    A fact that was said in several threads goes with the one that it was first said in.
+    """
+    rows: list[Item] = []
+    for kind in _OF_THREADS:
+        items = yield from scan(owner.namespace(kind))
+        rows.extend(item for item in items if _came_from(item, thread_id, epoch))
+    if not rows:
+        return 0
+    facts = [item for item in rows if item.namespace[-1] == "facts"]
+    profile = yield from read_profile(owner, epoch)
+    for fact in facts:
+        yield from drop_repeats(owner, profile, str(fact.value.get("content", "")))
+    yield [
+        *(delete(item.namespace, item.key) for item in rows),
+        *(delete(owner.namespace("confirmations"), str(fact.value.get("id"))) for fact in facts),
+    ]
+    return len(rows)
+
+
+def _came_from(item: Item, thread_id: str, epoch: str) -> bool:
+    return item.value.get("thread_id") == thread_id and item.value.get("epoch", epoch) == epoch

@@ -1,0 +1,93 @@
+"""What the pending entries of one conversation come to when they are read together. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memory.message import StoredMessage
+from memory.text import flush_hash
+from memory.updates.outbox import Entry
+from memory.updates.transcript import merge, strip_scheduled, unseen
+
+PORTION_CHARS = 24_000
+"""Entries are updated together up to so much text, so that a long outage does not make a prompt that no model takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What entries hold.
+
+    Attributes:
+        talk: What an extraction has to read; empty if nothing is new.
+        cut: What left the context by a summary and belongs into the journal.
+        all: Every message, scheduled ones too: what counts as flushed afterwards.
+    """
+
+    talk: tuple[StoredMessage, ...]
+    cut: tuple[StoredMessage, ...]
+    all: tuple[StoredMessage, ...]
+
+
+def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after_erase: bool) -> Reading:
+    """Merge entries of one thread by message id: scheduled turns out, flushed messages out or marked.
+
+    Args:
+        entries: Of one thread, in any order.
+        flushed: When (ISO 8601) what was flushed before was said, by its hash (`memory.text.flush_hash`).
+        after_erase: Whether the user erased memory at some time. What is cut then counts only as far as turns since
+            have it: the rest of the thread is older than the erase and must not come back.
+    """
+    entries = sorted(entries, key=in_thread)
+    said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.messages if not one.seen}
+
+    def is_welcome(message: StoredMessage) -> bool:
+        return not after_erase or message.id in said_since or _hash(message) in flushed
+
+    cut = [one for one in merge(entry.messages for entry in entries if entry.kind == "cut") if is_welcome(one)]
+    turns = [entry.messages for entry in entries if entry.kind == "turn"]
+    messages = tuple(_with_time(one, flushed) for one in merge([cut, *turns]))
+    talk = strip_scheduled(messages)
+    cut_ids = {one.id for one in cut}
+    return Reading(unseen(talk, flushed), tuple(one for one in talk if one.id in cut_ids), messages)
+
+
+def _hash(message: StoredMessage) -> str:
+    return flush_hash(message.role, message.text)
+
+
+def _with_time(message: StoredMessage, flushed: Mapping[str, str]) -> StoredMessage:
+    return replace(message, time=min(message.time, flushed.get(_hash(message), message.time)))
+
+
+def remembered(flushed: Mapping[str, str], messages: Iterable[StoredMessage], limit: int) -> dict[str, str]:
+    """Return what counts as flushed once these messages are, the newest `limit` of them."""
+    known = dict(flushed)
+    for message in messages:
+        if not message.seen:
+            known[_hash(message)] = min(message.time, known.pop(_hash(message), message.time))
+    return dict(list(known.items())[-limit:])
+
+
+def together(entries: Iterable[Entry]) -> list[tuple[Entry, ...]]:
+    """Group entries that are updated together: of one thread, meant for one model, and not too much to read at once."""
+    groups: dict[tuple[str, str], list[list[Entry]]] = {}
+    for entry in sorted(entries, key=in_thread):
+        portions = groups.setdefault((entry.thread_id, entry.model), [[]])
+        if portions[-1] and sum(map(_length, portions[-1])) + _length(entry) > PORTION_CHARS:
+            portions.append([])
+        portions[-1].append(entry)
+    return [tuple(portion) for portions in groups.values() for portion in portions]
+
+
+def in_thread(entry: Entry) -> tuple[str, float, str]:
+    """Return the sort key that puts entries of a thread in the order of what was said: what was cut is the oldest."""
+    return entry.kind, entry.created, entry.key
+
+
+def _length(entry: Entry) -> int:
+    return sum(len(message.text) for message in entry.messages)
+
+
+def covered(carrier: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the entries that the carrier's journaled extraction was made from, the carrier last."""
+    keys: Collection[str] = carrier.extracted["entries"]
+    return (*(entry for entry in entries if entry.key in keys and entry is not carrier), carrier)

@@ -1,0 +1,68 @@
+"""The roll-up of an owner's journal into the history sections of their profile."""
+
+import logging
+from functools import partial
+
+from memory.control import belongs, read_epoch
+from memory.core.changes import Section
+from memory.core.profile import read_profile, write_profile
+from memory.daily.journal import day_of, prune, read_journal
+from memory.daily.rollup import Fold, Marks, chunks, fold, plan_rollup
+from memory.namespaces import Owner
+from memory.storage import Steps, delete, put, read
+from memory.updates.job import Job, ModelCall, Terms
+
+logger = logging.getLogger(__name__)
+
+_MARKS = "rolled-up"
+
+
+def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
+    """Fold the days that are over into the history, then drop the days that are kept no longer.
+
+    Sections are written before the marks: killed in between, the same days are told again, in the same sections.
+
+    Returns:
+        Whether something was due.
+    """
+    if not terms.config.enabled:
+        return False
+    epoch = yield from read_epoch(owner)
+    today = day_of(terms.now())
+    marks = yield from _read_marks(owner, epoch)
+    journal = yield from read_journal(owner, epoch)
+    folds, reached = plan_rollup(today, marks, journal)
+    profile = yield from read_profile(owner, epoch)
+    sections = []
+    for one in folds:
+        text = yield from _tell(one, profile.get(f"history.{one.section}", ""))
+        sections.append(Section(name=f"history.{one.section}", text=text))
+    if (yield from read_epoch(owner)) != epoch:
+        return False
+    yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
+    yield [put(owner.namespace("journal"), _MARKS, {**reached.to_json(), "epoch": epoch})]
+    yield from _take_back(owner, epoch, sections)
+    dropped = yield from prune(owner, today, terms.config.journal_days)
+    logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
+    return bool(folds)
+
+
+def _tell(one: Fold, existing: str) -> Job[str]:
+    text = "" if one.anew else existing
+    for portion in chunks(one.entries):
+        text = yield ModelCall(portion[-1].model, partial(fold, existing=text, entries=portion))
+    return text
+
+
+def _read_marks(owner: Owner, epoch: str) -> Steps[Marks]:
+    item = yield from read(owner.namespace("journal"), _MARKS)
+    return Marks.from_json(item.value) if item and belongs(item.value, epoch) else Marks()
+
+
+def _take_back(owner: Owner, epoch: str, sections: list[Section]) -> Steps[None]:
+    """Delete what was just written if an erase came in between."""
+    if (yield from read_epoch(owner)) != epoch:
+        yield [
+            delete(owner.namespace("journal"), _MARKS),
+            *(delete(owner.namespace("profile"), section.name) for section in sections),
+        ]

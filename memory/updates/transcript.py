@@ -1,0 +1,123 @@
+"""What of a conversation is worth remembering: what people said and the replies to it, each once. Pure."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from memory.message import Role, StoredMessage
+from memory.text import digest, flush_hash, sanitize
+
+SCHEDULED = "[SCHEDULED]"
+"""How a user message begins that a scheduler sent, not a person."""
+
+
+def to_stored(messages: Iterable[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
+    """Return what people and the model said; tool output, system text and messages without text are left out.
+
+    A message without an id gets one from its role, its text and how often both came before.
+
+    Args:
+        messages: Messages of one thread, oldest first.
+        time: When they were said, ISO 8601.
+    """
+    stored: list[StoredMessage] = []
+    for message in messages:
+        role, text = _role(message), sanitize(message.text).strip()
+        if role and text:
+            repeats = sum(1 for one in stored if (one.role, one.text) == (role, text)) if not message.id else 0
+            stored.append(StoredMessage(message.id or _content_id(role, text, repeats), role, text, time))
+    return tuple(stored)
+
+
+def _role(message: BaseMessage) -> Role | None:
+    if message.additional_kwargs.get("hide_from_ui"):
+        return None
+    if isinstance(message, HumanMessage):
+        return "user"
+    return "assistant" if isinstance(message, AIMessage) else None
+
+
+def _content_id(role: Role, text: str, repeats: int) -> str:
+    return f"content-{digest(role, text, str(repeats))[:32]}"
+
+
+def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+    """Return the newest turn: every message since the answer before it.
+
+    Human messages whose own turn failed before an answer belong to it, so that a failed turn is not forgotten.
+    """
+    return tuple(messages[_turn_start(messages) :])
+
+
+def last_answer(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+    """Return the answer that the newest turn replies to, at most one message: a "yes" needs its question."""
+    return tuple(messages[: _turn_start(messages)][-1:])
+
+
+def _turn_start(messages: Sequence[BaseMessage]) -> int:
+    last_human = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
+    answered = (
+        at
+        for at, message in enumerate(messages[: max(last_human, 0)])
+        if isinstance(message, AIMessage) and not message.tool_calls
+    )
+    return max(answered, default=-1) + 1
+
+
+def to_turn(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
+    """Return the newest turn as memory keeps it, after the answer it replies to, which is marked as seen."""
+    context = to_stored(last_answer(messages), time)
+    return (*(replace(one, seen=True) for one in context), *to_stored(latest_turn(messages), time))
+
+
+def merge(lists: Iterable[Sequence[StoredMessage]]) -> tuple[StoredMessage, ...]:
+    """Return the messages of several lists as one, each id once, at its first place and with its earliest time."""
+    merged: dict[str, StoredMessage] = {}
+    for message in (one for messages in lists for one in messages):
+        known = merged.get(message.id, message)
+        merged[message.id] = replace(known, time=min(known.time, message.time), seen=known.seen and message.seen)
+    return tuple(merged.values())
+
+
+def strip_scheduled(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """Return the messages without scheduled turns: a `[SCHEDULED]` user message and all up to the next user message."""
+    kept: list[StoredMessage] = []
+    scheduled = False
+    for message in messages:
+        if message.role == "user":
+            scheduled = message.text.lstrip().startswith(SCHEDULED)
+        if not scheduled:
+            kept.append(message)
+    return tuple(kept)
+
+
+def exchanges(messages: Iterable[StoredMessage]) -> tuple[tuple[StoredMessage, ...], ...]:
+    """Return the messages grouped: a user message and the replies to it; leading replies are a group of their own."""
+    groups: list[list[StoredMessage]] = []
+    for message in messages:
+        if message.role == "user" or not groups:
+            groups.append([])
+        groups[-1].append(message)
+    return tuple(map(tuple, groups))
+
+
+def unseen(messages: Iterable[StoredMessage], flushed: Collection[str]) -> tuple[StoredMessage, ...]:
+    """Return what an extraction has to read: new messages, and seen ones (marked) where they give new ones meaning.
+
+    A seen message stays where its exchange holds something new or answers something new, and the reply just before
+    an exchange stays with it, so that no question is read without its "yes" and no "yes" without its question.
+
+    Args:
+        messages: Messages of one thread, oldest first.
+        flushed: Hashes (`memory.text.flush_hash`) of what was flushed before in this thread.
+    """
+    marked = [replace(one, seen=one.seen or flush_hash(one.role, one.text) in flushed) for one in messages]
+    kept: dict[str, StoredMessage] = {}
+    opening: tuple[StoredMessage, ...] = ()
+    for exchange in exchanges(marked):
+        exchange_and_opening = opening + exchange
+        if any(not one.seen for one in exchange_and_opening):
+            kept.update((one.id, one) for one in exchange_and_opening)
+        opening = exchange[-1:] if exchange[-1].role == "assistant" else ()
+    return tuple(kept.values())

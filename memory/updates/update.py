@@ -1,0 +1,214 @@
+"""One owner's pending updates on their way into the tiers, as a job that yields store operations and model calls.
+
+Killed at any point, the next worker ends in the same place: what the model found is journaled in an entry before
+it is applied, applying twice is the same as once, and the entries go last.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from memory.control import INITIAL_EPOCH, Fences, read_fences
+from memory.core.applying import apply_steps
+from memory.core.changes import Applied, Extraction, reasons
+from memory.core.extraction import extract_facts
+from memory.core.profile import read_profile
+from memory.core.shelf import read_shelf
+from memory.daily.journal import append, entries_of
+from memory.namespaces import Owner
+from memory.storage import Steps
+from memory.updates import outbox
+from memory.updates.forgetting import forget_rows
+from memory.updates.job import Job, ModelCall, Terms
+from memory.updates.lease import Lease, is_held
+from memory.updates.outbox import Entry
+from memory.updates.reading import Reading, covered, read_together, remembered, together
+from memory.updates.records import read_seen, write_receipt, write_seen
+from memory.updates.retry import is_retryable, retry_delay
+from memory.updates.transcript import exchanges
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What draining one owner came to.
+
+    Attributes:
+        receipts: What each update did, in ids and counts.
+        cancelled: How many entries were dropped because of an erase.
+        failed: How many are to be tried again, or became dead letters.
+        due: When the next of those that are left is due, in seconds since the epoch; `None` if none is left.
+    """
+
+    receipts: tuple[Mapping[str, Any], ...] = ()
+    cancelled: int = 0
+    failed: int = 0
+    due: float | None = None
+
+
+def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drained]:
+    """Apply what is pending for an owner, conversation by conversation; a failure of one does not stop the next.
+
+    Args:
+        owner: Whose memory it is.
+        terms: Under which terms.
+        thread_id: Only this conversation; `None` means all.
+    """
+    if not terms.config.enabled:
+        return Drained()
+    fences = yield from read_fences(owner)
+    entries = [entry for entry in (yield from outbox.read_entries(owner)) if thread_id in (None, entry.thread_id)]
+    cancelled = [entry for entry in entries if _is_cancelled(entry, fences)]
+    yield from outbox.remove(cancelled)
+    receipts: list[Mapping[str, Any]] = []
+    failed = 0
+    ready = [entry for entry in entries if entry not in cancelled and _is_ready(entry, terms)]
+    for batch in _batches(ready):
+        if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):
+            continue
+        try:
+            receipt = yield from _update(batch, terms)
+        except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
+            failed += yield from _note_failure(batch, error, terms)
+        else:
+            receipts.extend([receipt] if receipt else [])
+    left = yield from outbox.settle(owner)
+    due = min((entry.due for entry in left if thread_id in (None, entry.thread_id)), default=None)
+    return Drained(tuple(receipts), len(cancelled), failed, due)
+
+
+def _is_cancelled(entry: Entry, fences: Fences) -> bool:
+    return fences.cancels(entry.epoch, entry.thread_id, entry.created)
+
+
+def _is_ready(entry: Entry, terms: Terms) -> bool:
+    """A fresh entry is ready whenever somebody asks; one that failed waits until it is due again."""
+    return entry.state != "dead" and (entry.attempts == 0 or entry.due <= terms.clock())
+
+
+def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
+    """Group what is updated together; what was extracted before and not applied comes first, as it was extracted."""
+    started = [covered(entry, entries) for entry in entries if entry.extracted]
+    rest = [entry for entry in entries if not any(entry in batch for batch in started)]
+    return started + together(rest)
+
+
+def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
+    owner, keys = batch[0].owner, {entry.key for entry in batch}
+    entries = [entry for entry in (yield from outbox.read_entries(owner)) if entry.key in keys]
+    failed = [_failed(entry, error, terms) for entry in entries]
+    yield from outbox.write(failed)
+    for entry in failed:
+        logger.warning(
+            "update %.12s failed with %s, attempt %d, now %s", entry.key, entry.error, entry.attempts, entry.state
+        )
+    return len(failed)
+
+
+def _failed(entry: Entry, error: Exception, terms: Terms) -> Entry:
+    attempts = entry.attempts + 1
+    is_final = attempts >= terms.config.max_attempts or not is_retryable(error)
+    return replace(
+        entry,
+        state="dead" if is_final else "pending",
+        attempts=attempts,
+        due=terms.clock() + retry_delay(attempts, terms.config),
+        lease=None,
+        error=type(error).__name__,
+    )
+
+
+def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | None]:
+    """Carry entries of one thread, the carrier of a journaled extraction last, into the tiers.
+
+    Returns:
+        The receipt, or `None` if somebody else took the entries or an erase cancelled them.
+    """
+    claimed = yield from _claim(batch, terms)
+    if not claimed:
+        return None
+    owner, thread_id, epoch = claimed[-1].owner, claimed[-1].thread_id, claimed[-1].epoch
+    flushed = yield from read_seen(owner, thread_id, epoch)
+    reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
+    extraction = yield from _extraction(claimed, reading, terms)
+    if extraction is None:
+        return None
+    applied = yield from apply_steps(
+        owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
+    )
+    yield from append(owner, entries_of(thread_id, exchanges(reading.cut), epoch, claimed[-1].model))
+    yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
+    receipt = _receipt(claimed[-1], reading, applied, terms)
+    yield from write_receipt(owner, claimed[-1].key, receipt)
+    fences = yield from read_fences(owner)
+    is_cancelled = _is_cancelled(claimed[-1], fences)
+    if is_cancelled:
+        yield from forget_rows(owner, thread_id, epoch)
+    yield from outbox.remove(claimed)
+    return None if is_cancelled else receipt
+
+
+def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
+    """Put this worker's lease on the entries, and return none of them if somebody else was faster."""
+    lease = Lease(terms.worker, terms.clock() + terms.config.lease_seconds)
+    claimed = tuple(replace(entry, state="running", lease=lease) for entry in batch)
+    yield from outbox.write(claimed)
+    return claimed if (yield from _are_mine(claimed, terms)) else ()
+
+
+def _are_mine(claimed: Sequence[Entry], terms: Terms) -> Steps[bool]:
+    """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
+    keys = {entry.key for entry in claimed}
+    mine = [
+        entry
+        for entry in (yield from outbox.read_entries(claimed[0].owner))
+        if entry.key in keys and entry.lease and entry.lease.worker == terms.worker
+    ]
+    if len(mine) == len(claimed):
+        return True
+    yield from outbox.write(replace(entry, state="pending", lease=None) for entry in mine)
+    return False
+
+
+def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job[Extraction | None]:
+    """Return what the messages say: as journaled before, or else from the model, and then it is journaled first.
+
+    `None` if the entries were taken away while the model was asked.
+    """
+    carrier = claimed[-1]
+    if carrier.extracted:
+        return Extraction.from_json(carrier.extracted["result"])
+    if not any(not message.seen for message in reading.talk):
+        return Extraction()
+    shelf = yield from read_shelf(carrier.owner, carrier.epoch)
+    profile = yield from read_profile(carrier.owner, carrier.epoch)
+    extract = partial(
+        extract_facts,
+        messages=reading.talk,
+        existing=tuple(shelf.active().values()),
+        profile=profile,
+        config=terms.config,
+    )
+    found: Extraction = yield ModelCall(carrier.model, extract)
+    if not (yield from _are_mine(claimed, terms)):
+        return None
+    journaled = {"entries": [entry.key for entry in claimed], "result": found.to_json()}
+    yield from outbox.write([replace(carrier, extracted=journaled)])
+    return found
+
+
+def _receipt(carrier: Entry, reading: Reading, applied: Applied, terms: Terms) -> dict[str, Any]:
+    """Return what happened, in ids and counts."""
+    return {
+        "time": terms.now(),
+        "thread_id": carrier.thread_id,
+        "created": list(applied.created),
+        "confirmed": list(applied.confirmed),
+        "superseded": list(applied.superseded),
+        "refused": [{"reason": reason, "n": n} for reason, n in reasons(applied.refused).items()],
+        "messages": [message.id for message in reading.talk if not message.seen],
+        "epoch": carrier.epoch,
+    }

@@ -1,0 +1,299 @@
+"""Debounce per conversation with a maximum wait, on one daemon thread; it calls the function it was given.
+
+The queue is a trigger, not the record: what it holds is also written down in the outbox, so that nothing is lost
+with it. One conversation's quiet period never waits for another's, updates of one user run one after the other and
+those of different users side by side.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from langgraph.store.base import BaseStore
+
+from memory.config import MemoryConfig
+
+logger = logging.getLogger(__name__)
+
+_LOOK_AGAIN = 1.0
+
+
+class Key(NamedTuple):
+    """What one pending update is known by."""
+
+    thread_id: str
+    user_id: str
+    agent_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationContext:
+    """What one update is about; it carries all that the worker needs, as that looks nothing up.
+
+    Attributes:
+        thread_id: The conversation.
+        user_id: Whose memory it is.
+        agent_name: Which agent's memory it is.
+        messages: Messages of the conversation, each with an `id`.
+        carried_over: Messages of a context that this one replaced which had left the thread by a summary.
+        kind: `turn`: `messages` is the thread as it is now. `cut`: they are what a summary is about to replace.
+        store: Where the memory is kept, for a `process` that serves several stores.
+    """
+
+    thread_id: str
+    user_id: str
+    agent_name: str = "default"
+    messages: Sequence[Any] = ()
+    carried_over: Sequence[Any] = ()
+    kind: Literal["turn", "cut"] = "turn"
+    store: BaseStore | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("thread_id", "user_id", "agent_name"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not value:
+                raise ValueError(f"{name} must be a non-empty string, not {value!r}")
+        object.__setattr__(self, "messages", tuple(self.messages))
+        object.__setattr__(self, "carried_over", tuple(self.carried_over))
+
+    @property
+    def key(self) -> Key:
+        """What the pending update of this conversation is known by."""
+        return Key(self.thread_id, self.user_id, self.agent_name)
+
+    def replacing(self, older: "ConversationContext") -> "ConversationContext":
+        """Return this context in the older one's place, with what a summary took from the thread in between.
+
+        What the older one had and a turn's view of the thread no longer has, without a summary, was edited away by
+        the user and stays away. A cut is no view of the thread: what it does not name is still there.
+        """
+        left = older.carried_over if older.kind == self.kind == "turn" else (*older.carried_over, *older.messages)
+        carried = {_id(message): message for message in (*left, *self.carried_over)}
+        for message in self.messages:
+            carried.pop(_id(message), None)
+        return replace(self, carried_over=tuple(carried.values()))
+
+
+def _id(message: Any) -> Any:
+    return getattr(message, "id", None) or id(message)
+
+
+Process = Callable[[ConversationContext], float | None]
+"""Runs one update on a flush thread. It may return in how many seconds the same conversation wants another one."""
+StartThread = Callable[[str, Callable[[], None]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A context that waits.
+
+    Attributes:
+        context: What is to be done.
+        first: When the first context that it stands for was added.
+        due: When it is to be processed.
+    """
+
+    context: ConversationContext
+    first: float
+    due: float
+
+
+class Plan(NamedTuple):
+    """What a moment asks for: the update to start, if any, and else when to look again (`None`: nothing waits)."""
+
+    start: Key | None
+    wake: float | None
+
+
+def plan(
+    now: float, pending: Mapping[Key, Pending], busy_users: Collection[str], last_start: float, spacing: float
+) -> Plan:
+    """Decide what starts now: of those whose user has no running update, what is due longest.
+
+    Args:
+        now: The moment, in seconds of the clock that all other times are of.
+        pending: What waits.
+        busy_users: Users with a running update.
+        last_start: When the last update started.
+        spacing: The least seconds between two starts.
+    """
+    free = [one for key, one in pending.items() if key.user_id not in busy_users]
+    if not free:
+        return Plan(None, None)
+    first = min(free, key=lambda one: (one.due, one.first))
+    start = max(first.due, last_start + spacing)
+    return Plan(first.context.key, None) if start <= now else Plan(None, start)
+
+
+def enqueue(
+    now: float, old: Pending | None, context: ConversationContext, config: MemoryConfig, quiet: bool
+) -> Pending:
+    """Return what waits once a context was added, in place of what waited for its conversation before.
+
+    Args:
+        now: The moment.
+        old: What waited.
+        context: The newer context.
+        config: The quiet period and the maximum wait.
+        quiet: Whether to wait for a quiet period; what is already due does not wait again.
+    """
+    first = old.first if old else now
+    due = min(now + config.debounce_seconds, first + config.max_wait_seconds) if quiet else now
+    if old:
+        context = context.replacing(old.context)
+        due = min(due, old.due) if old.due <= now else due
+    return Pending(context, first, due)
+
+
+def start_daemon_thread(name: str, target: Callable[[], None]) -> None:
+    """Run the target on a daemon thread: it ends with the process, whatever it waits for."""
+    threading.Thread(target=target, name=name, daemon=True).start()
+
+
+class MemoryUpdateQueue:
+    """Pending updates of this process, one for each `(thread_id, user_id, agent_name)`.
+
+    Args:
+        process: Runs one update; called on daemon threads, for one user never twice at a time.
+        memory_config: Limits and switches, or a function that returns them; `enabled`, `debounce_seconds`,
+            `max_wait_seconds` and `update_spacing_seconds` are read at every add and tick.
+        clock: Returns seconds; only differences matter.
+        start_thread: Runs a named function in the background.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        *,
+        memory_config: MemoryConfig | Callable[[], MemoryConfig] = MemoryConfig(),  # noqa: B008 - a frozen value
+        clock: Callable[[], float] = time.monotonic,
+        start_thread: StartThread = start_daemon_thread,
+    ):
+        self._process = process
+        self._memory_config = memory_config
+        self._clock = clock
+        self._start_thread = start_thread
+        self._changed = threading.Condition()
+        self._pending: dict[Key, Pending] = {}
+        self._busy_users: set[str] = set()
+        self._last_start = float("-inf")
+        self._wake: float | None = None
+        self._has_news = False
+        self._has_scheduler = False
+        self._closed = False
+
+    def add(self, context: ConversationContext) -> None:
+        """Process the context after a quiet period of its conversation, at the latest after the maximum wait."""
+        self._add(context, quiet=True)
+
+    def add_nowait(self, context: ConversationContext) -> None:
+        """Process the context at once, on a background thread."""
+        self._add(context, quiet=False)
+
+    def pending(self) -> tuple[ConversationContext, ...]:
+        """Return what waits, in the order it was first added; running updates are not in it."""
+        with self._changed:
+            return tuple(one.context for one in self._pending.values())
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Process all that waits without its quiet period, and wait for it.
+
+        Args:
+            timeout: Wait at most so many seconds; `None` waits without end.
+
+        Returns:
+            `True` if nothing waits or runs any more.
+        """
+        end = time.monotonic() + (threading.TIMEOUT_MAX if timeout is None else timeout)
+        with self._changed:
+            now = self._clock()
+            self._pending = {key: replace(one, due=min(one.due, now)) for key, one in self._pending.items()}
+        while True:
+            delay = self.tick()
+            with self._changed:
+                left = end - time.monotonic()
+                if left <= 0 or not (self._pending or self._busy_users):
+                    return not (self._pending or self._busy_users)
+                self._changed.wait(min(left, _LOOK_AGAIN if delay is None else delay))
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Flush, then take nothing more; `True` if nothing was left. What is left is still in the outbox."""
+        done = self.flush(timeout)
+        with self._changed:
+            self._closed = True
+            self._pending.clear()
+            self._tell()
+        return done
+
+    def tick(self) -> float | None:
+        """Start what is due and return in how many seconds to look again (`None`: nothing waits for a time)."""
+        while (context := self._begin()) is not None:
+            self._start_thread("palimpsest-update", partial(self._run, context))
+        with self._changed:
+            return None if self._wake is None else max(0.0, self._wake - self._clock())
+
+    def _add(self, context: ConversationContext, quiet: bool) -> None:
+        config = self._config()
+        if not config.enabled:
+            return
+        with self._changed:
+            if self._closed:
+                return
+            self._wait_for(enqueue(self._clock(), self._pending.get(context.key), context, config, quiet))
+            needs_scheduler, self._has_scheduler = not self._has_scheduler, True
+        if needs_scheduler:
+            self._start_thread("palimpsest-scheduler", self._schedule)
+
+    def _wait_for(self, one: Pending) -> None:
+        """Keep what waits; the scheduler is told only if it sleeps for too long."""
+        self._pending[one.context.key] = one
+        if self._wake is None or one.due < self._wake:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._has_news = True
+        self._changed.notify_all()
+
+    def _config(self) -> MemoryConfig:
+        return self._memory_config if isinstance(self._memory_config, MemoryConfig) else self._memory_config()
+
+    def _begin(self) -> ConversationContext | None:
+        """Take the update that starts now, if any, and note when to look again."""
+        config = self._config()
+        with self._changed:
+            if not config.enabled:
+                self._pending.clear()
+            now = self._clock()
+            key, self._wake = plan(
+                now, self._pending, self._busy_users, self._last_start, config.update_spacing_seconds
+            )
+            if key is None:
+                return None
+            self._busy_users.add(key.user_id)
+            self._last_start = now
+            return self._pending.pop(key).context
+
+    def _run(self, context: ConversationContext) -> None:
+        again: float | None = None
+        try:
+            again = self._process(context)
+        except Exception as error:  # the worker's outer loop: what failed is in the outbox, and others go on
+            logger.error("update of thread %s failed: %s", context.thread_id, type(error).__name__)
+        with self._changed:
+            self._busy_users.discard(context.user_id)
+            if again is not None and context.key not in self._pending and not self._closed:
+                now = self._clock()
+                self._wait_for(Pending(context, now, now + again))
+            self._tell()
+
+    def _schedule(self) -> None:
+        while not self._closed:
+            delay = self.tick()
+            with self._changed:
+                if not self._has_news:
+                    self._changed.wait(delay)
+                self._has_news = False

@@ -1,0 +1,121 @@
+"""Carries a store's pending updates into the tiers, on a thread or on an event loop: two drivers of one job."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import BaseStore
+
+from memory.config import MemoryConfig
+from memory.namespaces import Owner
+from memory.updates.job import Job, ModelCall, Terms
+from memory.updates.lease import Worker, process_exists
+from memory.updates.model_calls import ModelCalls
+from memory.updates.rolling import roll_up
+from memory.updates.update import Drained, drain
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_SIDE_BY_SIDE = 8
+
+
+class MemoryUpdater:
+    """The worker of one process for one store.
+
+    Args:
+        store: Where outbox, facts and journal are.
+        load_model: Returns the chat model of a `provider:model` name; the empty name is the deployment's own.
+        config: Limits and switches.
+        clock: Returns seconds since the epoch.
+        calls: The places for model calls of this process.
+        worker: This process, as leases name it.
+        is_alive: Whether a process of this host exists.
+    """
+
+    def __init__(
+        self,
+        store: BaseStore,
+        load_model: Callable[[str], BaseChatModel],
+        *,
+        config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
+        clock: Callable[[], float] = time.time,
+        calls: ModelCalls | None = None,
+        worker: Worker | None = None,
+        is_alive: Callable[[int], bool] = process_exists,
+    ):
+        self._store = store
+        self._load_model = load_model
+        self._config = config
+        self._clock = clock
+        self._calls = calls or ModelCalls()
+        self._worker = worker or Worker.here()
+        self._is_alive = is_alive
+
+    def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
+        """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop."""
+        return self._carry_out(drain(owner, self._terms(), thread_id))
+
+    async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
+        """Apply what is pending for an owner, or only for one thread."""
+        return await self._acarry_out(drain(owner, self._terms(), thread_id))
+
+    async def aroll_up(self, owner: Owner) -> bool:
+        """Fold what of an owner's journal is due into their history, and say whether something was."""
+        return await self._acarry_out(roll_up(owner, self._terms()))
+
+    async def asweep(self, owners: Sequence[Owner]) -> list[Drained]:
+        """Drain several owners side by side; one whose store or model fails does not stop the others."""
+        places = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def drain_one(owner: Owner) -> Drained:
+            async with places:
+                try:
+                    return await self.adrain(owner)
+                except Exception as error:  # the worker's outer loop: the entries stay for the next sweep
+                    logger.error("draining %s failed: %s", owner.due_key, type(error).__name__)
+                    return Drained(failed=1)
+
+        return list(await asyncio.gather(*map(drain_one, owners)))
+
+    def _terms(self) -> Terms:
+        return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)
+
+    def _carry_out(self, job: Job[T]) -> T:
+        try:
+            step = next(job)
+            while True:
+                try:
+                    done: Any = (
+                        self._calls.run(*self._call(step)) if isinstance(step, ModelCall) else self._store.batch(step)
+                    )
+                except Exception as error:  # handed into the job: it decides what a failure means
+                    step = job.throw(error)
+                else:
+                    step = job.send(done)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+    async def _acarry_out(self, job: Job[T]) -> T:
+        try:
+            step = next(job)
+            while True:
+                try:
+                    done: Any = (
+                        await self._calls.arun(*self._call(step))
+                        if isinstance(step, ModelCall)
+                        else await self._store.abatch(step)
+                    )
+                except Exception as error:  # handed into the job: it decides what a failure means
+                    step = job.throw(error)
+                else:
+                    step = job.send(done)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+    def _call(self, wish: ModelCall) -> tuple[Callable[[], Any], float]:
+        return lambda: wish.use(self._load_model(wish.model)), self._config.model_timeout_seconds

@@ -1,0 +1,296 @@
+"""The checkpointer on SQLite: rollback, copy, prune and delete, also with delta channels; nothing left behind."""
+
+import asyncio
+import dataclasses
+import multiprocessing
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any, cast
+from uuid import uuid4
+
+import pytest
+from blockbuster import blockbuster_ctx
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import TypedDict
+
+from graphs.persistence import DurableSqliteSaver, open_checkpointer
+
+PROCESSES = 4
+CHECKPOINTS = 50
+
+
+def join(state: list[str], writes: Sequence[list[str]]) -> list[str]:
+    return state + [text for write in writes for text in write]
+
+
+class Delta(TypedDict):
+    log: Annotated[list[str], DeltaChannel(join, snapshot_frequency=6)]
+
+
+@dataclasses.dataclass
+class Stranger:
+    """A class that the saver has not been told about."""
+
+    name: str
+
+
+@pytest.fixture
+async def saver(tmp_path: Path) -> AsyncIterator[DurableSqliteSaver]:
+    async with open_checkpointer(tmp_path / "new" / "checkpoints.sqlite") as saver:
+        yield saver
+
+
+def echo_graph(saver: DurableSqliteSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
+    def answer(state: MessagesState) -> MessagesState:
+        return {"messages": [AIMessage(f"re: {state['messages'][-1].text}")]}
+
+    return StateGraph(MessagesState).add_node(answer).set_entry_point("answer").compile(checkpointer=saver)
+
+
+def delta_graph(saver: DurableSqliteSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
+    def answer(state: Delta) -> Delta:
+        return {"log": [f"re: {state['log'][-1]}"]}
+
+    return StateGraph(Delta).add_node(answer).set_entry_point("answer").compile(checkpointer=saver)
+
+
+def on(thread: str, run: str = "") -> RunnableConfig:
+    """Return the config of a run on a thread, as the server makes it."""
+    return {"configurable": {"thread_id": thread}, "metadata": {"run_id": run} if run else {}}
+
+
+async def say(graph: CompiledStateGraph[Any, Any, Any, Any], thread: str, text: str, run: str = "") -> None:
+    await graph.ainvoke({"messages": [HumanMessage(text)]}, on(thread, run))
+
+
+async def texts(graph: CompiledStateGraph[Any, Any, Any, Any], thread: str) -> list[str]:
+    state = await graph.aget_state(on(thread))
+    return [message.text for message in state.values.get("messages", [])]
+
+
+async def rows(saver: DurableSqliteSaver, thread: str) -> dict[str, int]:
+    counts = {}
+    for table in ("checkpoints", "writes"):
+        async with saver.conn.execute(f"SELECT COUNT(*) FROM {table} WHERE thread_id = ?", (thread,)) as cursor:
+            row = await cursor.fetchone()
+            counts[table] = int(row[0]) if row else -1
+    return counts
+
+
+async def test_rolling_a_run_back_restores_what_was_before_it(saver: DurableSqliteSaver) -> None:
+    graph = echo_graph(saver)
+    await say(graph, "thread", "one", "run-1")
+    before = await rows(saver, "thread")
+    await say(graph, "thread", "two", "run-2")
+    await say(graph, "other", "hello", "run-3")
+
+    await saver.adelete_for_runs(["run-2", "unknown"])
+
+    assert await texts(graph, "thread") == ["one", "re: one"]
+    assert await rows(saver, "thread") == before
+    assert await texts(graph, "other") == ["hello", "re: hello"]
+
+
+async def test_a_copy_survives_the_rollback_and_the_deletion_of_its_original(saver: DurableSqliteSaver) -> None:
+    graph = echo_graph(saver)
+    await say(graph, "original", "one", "run-1")
+    await say(graph, "original", "two", "run-2")
+
+    await saver.acopy_thread("original", "copy")
+    await saver.adelete_for_runs(["run-2"])
+    await saver.adelete_thread("original")
+
+    assert await texts(graph, "copy") == ["one", "re: one", "two", "re: two"]
+    assert await texts(graph, "original") == []
+    await say(graph, "copy", "three")
+    assert (await texts(graph, "copy"))[-2:] == ["three", "re: three"]
+
+
+async def test_a_copy_names_its_own_thread(saver: DurableSqliteSaver) -> None:
+    """The server writes a run's configuration, its thread's id among it, into every checkpoint's metadata."""
+    config: RunnableConfig = {"configurable": {"thread_id": "original", "checkpoint_ns": ""}}
+    metadata = {"source": "loop", "thread_id": "original", "run_id": "run-1", "kept": "as it was"}
+    await saver.aput(config, empty_checkpoint(), cast(CheckpointMetadata, metadata), {})
+
+    await saver.acopy_thread("original", "copy")
+
+    copied, original = await saver.aget_tuple(on("copy")), await saver.aget_tuple(on("original"))
+    assert copied
+    assert original
+    assert copied.checkpoint == original.checkpoint
+    assert dict(copied.metadata) == {"source": "loop", "thread_id": "copy", "kept": "as it was"}
+
+
+@pytest.mark.parametrize("strategy", ["delete", "delete_all"])
+async def test_pruning_everything_leaves_no_row(saver: DurableSqliteSaver, strategy: str) -> None:
+    graph = echo_graph(saver)
+    for thread in ("one", "two", "kept"):
+        await say(graph, thread, "hello")
+
+    await saver.aprune(["one", "two", "unknown"], strategy=strategy)
+
+    assert [await rows(saver, thread) for thread in ("one", "two")] == [{"checkpoints": 0, "writes": 0}] * 2
+    assert await texts(graph, "kept") == ["hello", "re: hello"]
+
+
+async def test_pruning_to_the_latest_keeps_the_state_and_one_checkpoint(saver: DurableSqliteSaver) -> None:
+    graph = echo_graph(saver)
+    for n in range(3):
+        await say(graph, "thread", str(n))
+
+    await saver.aprune(["thread"])
+
+    assert await texts(graph, "thread") == ["0", "re: 0", "1", "re: 1", "2", "re: 2"]
+    assert (await rows(saver, "thread"))["checkpoints"] == 1
+    await say(graph, "thread", "more")
+    assert (await texts(graph, "thread"))[-1] == "re: more"
+
+
+async def test_an_unknown_strategy_is_refused(saver: DurableSqliteSaver) -> None:
+    graph = echo_graph(saver)
+    await say(graph, "thread", "hello")
+
+    with pytest.raises(ValueError, match="strategy must be keep_latest, delete or delete_all, not 'keep_some'"):
+        await saver.aprune(["thread"], strategy="keep_some")
+
+    assert await texts(graph, "thread") == ["hello", "re: hello"]
+
+
+@pytest.mark.parametrize("turns", range(1, 9))
+async def test_pruning_never_loses_what_a_delta_channel_is_replayed_from(saver: DurableSqliteSaver, turns: int) -> None:
+    graph = delta_graph(saver)
+    for n in range(turns):
+        await graph.ainvoke({"log": [str(n)]}, on("thread"))
+    whole = [text for n in range(turns) for text in (str(n), f"re: {n}")]
+    before = (await rows(saver, "thread"))["checkpoints"]
+
+    await saver.aprune(["thread"])
+    await saver.aprune(["thread"])
+
+    assert (await graph.aget_state(on("thread"))).values["log"] == whole
+    after = (await rows(saver, "thread"))["checkpoints"]
+    assert after < before or turns < 3
+    assert after <= 18  # a snapshot is due after 6 updates, and one turn makes 3 checkpoints and 2 updates
+
+
+async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_from(saver: DurableSqliteSaver) -> None:
+    graph = delta_graph(saver)
+    for n in range(4):
+        await graph.ainvoke({"log": [str(n)]}, on("thread", f"run-{n}"))
+
+    await saver.adelete_for_runs(["run-2"])
+    assert (await graph.aget_state(on("thread"))).values["log"] == [t for n in range(4) for t in (str(n), f"re: {n}")]
+
+    await saver.adelete_for_runs(["run-3"])
+    assert (await graph.aget_state(on("thread"))).values["log"] == [t for n in range(3) for t in (str(n), f"re: {n}")]
+
+
+async def test_a_deleted_thread_is_gone_from_the_files_too(saver: DurableSqliteSaver, tmp_path: Path) -> None:
+    graph = echo_graph(saver)
+    await say(graph, "thread", "my secret is xyzzy")
+
+    await saver.adelete_thread("thread")
+
+    assert [path.name for path in (tmp_path / "new").iterdir() if b"xyzzy" in path.read_bytes()] == []
+
+
+async def test_deleting_in_a_new_file_is_no_error(tmp_path: Path) -> None:
+    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
+        await saver.adelete_thread("unknown")
+        await saver.adelete_for_runs([])
+        await saver.acopy_thread("unknown", "other")
+        await saver.acopy_thread("same", "same")
+        await saver.aprune([])
+
+
+async def test_a_cancelled_write_leaves_no_lock_behind(saver: DurableSqliteSaver, tmp_path: Path) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
+    task = asyncio.create_task(saver.aput_writes(config, [(f"channel{n}", n) for n in range(2000)], "task"))
+    while not saver.conn.in_transaction:  # noqa: ASYNC110 (a connection tells nobody)
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    with closing(sqlite3.connect(tmp_path / "new" / "checkpoints.sqlite", timeout=0)) as other:
+        other.execute("BEGIN IMMEDIATE")  # fails at once if the lock is held
+        assert other.execute("SELECT COUNT(*) FROM writes").fetchone() == (0,)
+
+
+async def test_the_saver_may_be_used_while_its_list_is_read(saver: DurableSqliteSaver) -> None:
+    graph = echo_graph(saver)
+    await say(graph, "thread", "hello")
+
+    async with asyncio.timeout(20):
+        found = [await saver.aget_tuple(checkpoint.config) async for checkpoint in saver.alist(on("thread"))]
+
+    assert len(found) == 3
+    assert None not in found
+
+
+async def test_a_class_it_was_not_told_about_comes_back_as_plain_data(saver: DurableSqliteSaver) -> None:
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"stranger": Stranger("eve"), "message": HumanMessage("hi")}
+    config: RunnableConfig = {"configurable": {"thread_id": "thread", "checkpoint_ns": ""}}
+    await saver.aput(config, checkpoint, {}, {})
+
+    found = await saver.aget(on("thread"))
+
+    assert found
+    assert found["channel_values"]["stranger"] == {"name": "eve"}
+    assert found["channel_values"]["message"] == HumanMessage("hi")
+
+
+async def test_nothing_blocks_the_event_loop(tmp_path: Path) -> None:
+    with blockbuster_ctx():
+        async with open_checkpointer(tmp_path / "a" / "b" / "checkpoints.sqlite") as saver:
+            graph = echo_graph(saver)
+            await say(graph, "thread", "hello", "run-1")
+            await saver.acopy_thread("thread", "copy")
+            await saver.aprune(["copy"])
+            await saver.adelete_for_runs(["run-1"])
+            await saver.adelete_thread("copy")
+
+
+async def test_the_stock_saver_lacks_what_the_server_calls() -> None:
+    """The reason for `DurableSqliteSaver`: when this fails, stock has learnt it and ours can go."""
+    missing = ["adelete_for_runs", "acopy_thread", "aprune"]
+    assert [name for name in missing if name in AsyncSqliteSaver.__dict__] == []
+    assert [name for name in missing if name not in DurableSqliteSaver.__dict__] == []
+
+
+def _write_checkpoints(path: Path, worker: int) -> int:
+    """Write, read, prune and delete threads beside other processes; return how many turns ended well."""
+
+    async def work() -> int:
+        done = 0
+        async with open_checkpointer(path) as saver:
+            graph = echo_graph(saver)
+            for n in range(CHECKPOINTS):
+                thread, run = f"worker{worker}-{n % 3}", str(uuid4())
+                await say(graph, thread, str(n), run)
+                await saver.aprune([thread])
+                await saver.adelete_for_runs([run] if n % 5 == 0 else [])
+                done += 1
+        return done
+
+    return asyncio.run(work())
+
+
+def test_four_processes_on_one_file_do_not_fail_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoints.sqlite"
+    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
+        done = list(pool.map(_write_checkpoints, [path] * PROCESSES, range(PROCESSES)))
+
+    assert done == [CHECKPOINTS] * PROCESSES
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)

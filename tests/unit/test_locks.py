@@ -1,0 +1,53 @@
+"""The locked environments hold what pyproject.toml asks for, in versions it allows."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+HOUSE = Path(__file__).parents[2]
+PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())
+
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+SETS = {
+    "server": EXTRAS["server"],
+    "local": EXTRAS["server"] + EXTRAS["local"],
+    "dev": EXTRAS["server"] + EXTRAS["local"] + PROJECT["dependency-groups"]["dev"],
+}
+
+
+def normalize(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(lock: str) -> dict[str, str]:
+    text = (HOUSE / "requirements" / f"{lock}.lock").read_text()
+    return {normalize(name): version for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", text, re.M)}
+
+
+@pytest.mark.parametrize("lock", SETS)
+def test_every_requirement_is_locked_in_an_allowed_version(lock: str) -> None:
+    locked = pins(lock)
+    wanted = [Requirement(line) for line in PROJECT["project"]["dependencies"] + SETS[lock]]
+    assert len(wanted) > 10
+    assert [
+        str(requirement)
+        for requirement in wanted
+        if not requirement.specifier.contains(locked.get(normalize(requirement.name), "0"), prereleases=True)
+    ] == []
+
+
+def test_a_package_is_locked_in_one_version() -> None:
+    """Development, the local model and a server run the same versions."""
+    server, local, dev = (pins(lock) for lock in ("server", "local", "dev"))
+    assert {name: version for name, version in server.items() if local.get(name) != version} == {}
+    assert {name: version for name, version in local.items() if dev.get(name) != version} == {}
+
+
+@pytest.mark.parametrize("lock", SETS)
+def test_every_locked_file_is_hashed(lock: str) -> None:
+    text = (HOUSE / "requirements" / f"{lock}.lock").read_text()
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        assert "--hash=sha256:" in entry, entry.splitlines()[0]

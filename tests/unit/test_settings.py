@@ -1,0 +1,73 @@
+"""What a deployment decides: read once, from one mapping, with the variable's name in every error."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from graphs.settings import Settings
+
+EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
+DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+)=(.*)$", EXAMPLE, re.M))
+
+
+class Recording(Mapping[str, str]):
+    """An empty environment that remembers, in order, what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self.asked:
+            self.asked.append(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_the_example_lists_what_is_read_in_the_order_of_settings() -> None:
+    environ = Recording()
+    Settings.from_environment(environ)
+    assert [name for name in environ.asked if name in DOCUMENTED] == list(DOCUMENTED)
+    assert set(environ.asked) - set(DOCUMENTED) == {"LANGSMITH_LANGGRAPH_API_VARIANT"}  # set by the server, not by hand
+
+
+def test_the_example_shows_the_defaults() -> None:
+    assert Settings.from_environment(DOCUMENTED) == Settings.from_environment({}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("environ", "on"),
+    [
+        ({}, False),
+        ({"LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev"}, True),
+        ({"LANGSMITH_LANGGRAPH_API_VARIANT": "licensed"}, False),
+        ({"LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev", "PALIMPSEST_SINGLE_USER": "false"}, False),
+        ({"PALIMPSEST_SINGLE_USER": "True"}, True),
+    ],
+)
+def test_single_user_mode_is_on_under_langgraph_dev_only(environ: dict[str, str], on: bool) -> None:
+    assert Settings.from_environment(environ).single_user is on
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PALIMPSEST_SINGLE_USER", "maybe"),
+        ("PALIMPSEST_TRIGGER", "cron"),
+        ("PALIMPSEST_MAX_FACTS", "many"),
+        ("PALIMPSEST_DEBOUNCE_SECONDS", "soon"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_refused_with_the_variables_name(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be .*{value}"):
+        Settings.from_environment({name: value})
+
+
+def test_empty_variables_count_as_unset() -> None:
+    assert Settings.from_environment(dict.fromkeys(DOCUMENTED, " ")) == Settings()
