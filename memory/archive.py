@@ -18,19 +18,19 @@ from memory.core.facts import (
 )
 from memory.core.items import to_item
 from memory.core.profile import SECTIONS, read_profile, write_profile
-from memory.core.rules import Shelf, is_full, limit, place, same_content
+from memory.core.rules import Shelf, is_full, limit, place
 from memory.core.screening import holds_secret, is_instruction_like
 from memory.core.shelf import read_history, read_shelf, settle, write_difference
 from memory.core.tombstones import moment
 from memory.daily.journal import JournalEntry, append, read_journal
 from memory.namespaces import Owner
 from memory.storage import Steps
-from memory.text import sanitize
+from memory.text import normalize, sanitize
 
 SCHEMA: Final = "palimpsest.memory"
 VERSION: Final = 1
-MAX_FACTS: Final = 10_000
-MAX_JOURNAL_ENTRIES: Final = 20_000
+MAX_FACTS: Final = 2_000
+MAX_JOURNAL_ENTRIES: Final = 10_000
 _MAX_MESSAGE_CHARS: Final = 100_000
 _INNER: Final = ("epoch", "schema")
 
@@ -148,8 +148,11 @@ def _entry(index: int, value: Mapping[str, Any]) -> JournalEntry:
         raise ValueError(f"journal.{index} is no journal entry") from error
     if moment(entry.day) is None or any(moment(message.time) is None for message in entry.messages):
         raise ValueError(f"journal.{index} must have ISO 8601 times")
-    messages = tuple(replace(message, text=sanitize(message.text, _MAX_MESSAGE_CHARS)) for message in entry.messages)
-    return replace(entry, messages=messages)
+    messages = tuple(
+        replace(message, id=_text(message.id), text=sanitize(message.text, _MAX_MESSAGE_CHARS))
+        for message in entry.messages
+    )
+    return replace(entry, thread_id=_text(entry.thread_id), messages=messages)
 
 
 class Intake:
@@ -161,6 +164,7 @@ class Intake:
         self._created: list[Fact] = []
         self._refused: list[tuple[int, Reason]] = []
         self._known = 0
+        self._said = {(fact.status, normalize(fact.content)) for fact in shelf.rows.values()}
 
     def take(self, index: int, raw: Mapping[str, Any]) -> None:
         """Take one fact, or note why not."""
@@ -171,13 +175,14 @@ class Intake:
             return
         if holds_secret(draft.content):
             self._refused.append((index, "secret"))
-        elif same_content(self._shelf, draft.content, draft.status) is not None:
+        elif (draft.status, normalize(draft.content)) in self._said:
             self._known += 1
         elif draft.status == "active" and is_full(self._shelf, self._config):
             self._refused.append((index, "full"))
         else:
             self._shelf, fact = place(self._shelf, draft)
             self._created.append(fact)
+            self._said.add((fact.status, normalize(fact.content)))
 
     def finished(self) -> Shelf:
         """Return the shelf with what was taken, within its limit."""

@@ -16,6 +16,7 @@ INITIAL_EPOCH = "initial"
 MAX_FORGOTTEN_THREADS = 500
 """The newest are kept: a mark has to outlive the updates that are under way, not the user."""
 _KEY = "control"
+_LEARNING = "learning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +78,14 @@ def _threads(value: Mapping[str, object]) -> dict[str, float]:
 def belongs(value: Mapping[str, object], epoch: str) -> bool:
     """Say whether a stored value counts: its epoch is the current one, or a hand added it without any."""
     return value.get("epoch", epoch) == epoch
+
+
+def read_learning(owner: Owner) -> Steps[bool]:
+    """Say whether the user's memory learns; it does until the user pauses it, for all agents."""
+    item = yield from read(owner.control, _LEARNING)
+    return item is None or item.value.get("learning") is not False
+
+
+def write_learning(owner: Owner, learning: bool) -> Steps[None]:
+    """Pause learning or go on. An item of its own: writing it can never undo an erase that happens meanwhile."""
+    yield [put(owner.control, _LEARNING, {"learning": learning})]
