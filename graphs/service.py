@@ -20,12 +20,14 @@ from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, run
 from memory.updates import outbox
+from memory.updates.conversation import ConversationContext
+from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.model_calls import ModelCalls
-from memory.updates.outbox import EntryKind, Recorded
+from memory.updates.outbox import Recorded
 from memory.updates.transcript import to_stored, to_turn
 from memory.updates.update import Drained
-from memory.updates.update_queue import ConversationContext, MemoryUpdateQueue
+from memory.updates.update_queue import MemoryUpdateQueue
 from memory.updates.updater import MemoryUpdater
 
 logger = logging.getLogger(__name__)
@@ -131,28 +133,26 @@ class MemoryService:
         owner: Owner,
         kind: EntryKind,
         thread_id: str,
-        messages: Sequence[StoredMessage],
+        messages: tuple[StoredMessage, ...],
         model: str,
     ) -> Queued | None:
         if not self._config.enabled or all(message.seen for message in messages):
             return None
-        recorded = await arun(store, self._record(owner, kind, thread_id, messages, model))
+        now = self._clock()
+        draft = Entry(
+            kind=kind,
+            owner=owner,
+            thread_id=thread_id,
+            epoch="",
+            created=now,
+            due=now + self._config.max_wait_seconds,
+            messages=messages,
+            model=model,
+        )
+        recorded = await arun(store, outbox.record(draft))
         await self.atrigger(store, owner, thread_id, recorded)
         in_process = self._settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
-
-    def _record(
-        self, owner: Owner, kind: EntryKind, thread_id: str, messages: Sequence[StoredMessage], model: str
-    ) -> Steps[Recorded]:
-        return outbox.record(
-            owner,
-            kind=kind,
-            thread_id=thread_id,
-            messages=messages,
-            now=self._clock(),
-            max_wait=self._config.max_wait_seconds,
-            model=model,
-        )
 
     async def atrigger(self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded) -> None:
         """See to it that an update runs after the quiet period. Losing a trigger loses nothing but time."""

@@ -8,6 +8,7 @@ from typing import Literal, Self
 ROOT = "palimpsest"
 DUE_ROOT = "palimpsest-due"
 DUE_SHARDS = 16
+THREADS_ROOT = "palimpsest-threads"
 
 Kind = Literal["facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts"]
 
@@ -91,3 +92,9 @@ def owner_of(namespace: tuple[str, ...] | list[str]) -> Owner | None:
 def due_namespaces() -> tuple[tuple[str, ...], ...]:
     """Return all shards of the due markers."""
     return tuple((DUE_ROOT, str(shard)) for shard in range(DUE_SHARDS))
+
+
+def thread_place(thread_id: str) -> tuple[tuple[str, ...], str]:
+    """Return namespace and key of the item that says whose memory a thread fed; it does not hold the id itself."""
+    mark = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return (THREADS_ROOT, str(int(mark[:8], 16) % DUE_SHARDS)), mark

@@ -4,11 +4,10 @@ An item is keyed by day, thread and first message, so that appending it twice is
 source text, so that it can be read when the summary no longer tells.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Self
-from zoneinfo import ZoneInfo
 
 from langgraph.store.base import Item
 
@@ -127,9 +126,13 @@ def prune(owner: Owner, today: str, days: int) -> Steps[int]:
     return len(old)
 
 
-def zone_of(name: object) -> tzinfo:
-    """Return the time zone of an IANA name; UTC for anything else."""
-    try:
-        return ZoneInfo(name) if isinstance(name, str) and name else UTC
-    except (KeyError, ValueError, OSError):
-        return UTC
+def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[None]:
+    """Take messages of a thread out of the journal, and entries that hold nothing else."""
+    items = yield from scan(owner.namespace("journal"))
+    entries = [(item, _readable(item)) for item in items if item.value.get("thread_id") == thread_id]
+    for item, entry in entries:
+        kept = tuple(message for message in entry.messages if message.id not in message_ids) if entry else ()
+        if entry and not kept:
+            yield [delete(item.namespace, item.key)]
+        elif entry and kept != entry.messages:
+            yield [put(item.namespace, item.key, replace(entry, messages=kept).to_json())]

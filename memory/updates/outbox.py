@@ -1,4 +1,4 @@
-"""Pending updates, written down before the turn ends: entries, due markers, dead letters.
+"""Pending updates, written down before the turn ends: entries and due markers.
 
 An entry lives under its owner's own namespace; its due marker, in a shard that all users share, lets any process
 find it. The order of writes is the promise: entry, then marker; after applying, the entry is deleted, the marker
@@ -6,103 +6,18 @@ last. Killed between any two of them, nothing is lost and nothing is applied twi
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any
 
-from langgraph.store.base import Item, ListNamespacesOp, MatchCondition
+from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition
 
-from memory.control import read_epoch
-from memory.message import StoredMessage
-from memory.namespaces import Kind, Owner, due_namespaces, owner_of
+from memory.control import CONTROL_KEY, fences_in
+from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_place
 from memory.storage import PAGE, Steps, delete, put, read, scan
-from memory.text import digest
-from memory.updates.lease import Lease
+from memory.updates.entry import Entry
 
 logger = logging.getLogger(__name__)
-
-EntryKind = Literal["turn", "cut"]
-EntryState = Literal["pending", "running", "dead"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One pending update.
-
-    Attributes:
-        kind: `turn`: a finished turn, makes facts. `cut`: left the context by a summary, makes facts and journal lines.
-        owner: Whose memory it is.
-        thread_id: The thread the messages are from.
-        epoch: The user's epoch when it was written; another one cancels it.
-        created: When it was written down, in seconds since the epoch.
-        due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
-        messages: What was said, oldest first.
-        model: The assistant's choice as `provider:model`; empty means the deployment's own.
-        attempts: How often it failed.
-        lease: Who works on it.
-        extracted: The journaled result of the extraction, once there is one.
-        state: `dead` needs a hand: it failed for good.
-        error: Sort of the last failure, without any text of the conversation.
-    """
-
-    kind: EntryKind
-    owner: Owner
-    thread_id: str
-    epoch: str
-    created: float
-    due: float
-    messages: tuple[StoredMessage, ...]
-    model: str = ""
-    attempts: int = 0
-    lease: Lease | None = None
-    extracted: Any = None
-    state: EntryState = "pending"
-    error: str = ""
-
-    @property
-    def key(self) -> str:
-        """The store key: what was said in one place has one entry, however often it is written down."""
-        return digest(self.kind, self.thread_id, *(message.id for message in self.messages))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that the store keeps."""
-        return {
-            "kind": self.kind,
-            "key": [self.thread_id, self.owner.segment, self.owner.agent_name],
-            "epoch": self.epoch,
-            "created": self.created,
-            "due": self.due,
-            "attempts": self.attempts,
-            "lease": self.lease.to_json() if self.lease else None,
-            "messages": [message.to_json() for message in self.messages],
-            "model": self.model,
-            "extracted": self.extracted,
-            "state": self.state,
-            "error": self.error,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the entry of a stored JSON form; `ValueError` if it is none."""
-        try:
-            thread_id, segment, agent_name = value["key"]
-            return cls(
-                kind=value["kind"],
-                owner=Owner(segment, agent_name),
-                thread_id=thread_id,
-                epoch=value["epoch"],
-                created=float(value["created"]),
-                due=float(value["due"]),
-                messages=tuple(map(StoredMessage.from_json, value["messages"])),
-                model=str(value.get("model") or ""),
-                attempts=int(value.get("attempts", 0)),
-                lease=Lease.from_json(value.get("lease")),
-                extracted=value.get("extracted"),
-                state=value.get("state", "pending"),
-                error=str(value.get("error") or ""),
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not an outbox entry: it lacks or garbles {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,60 +35,54 @@ class Recorded:
     since: float
 
 
-def record(
-    owner: Owner,
-    *,
-    kind: EntryKind,
-    thread_id: str,
-    messages: Sequence[StoredMessage],
-    now: float,
-    max_wait: float,
-    model: str = "",
-) -> Steps[Recorded]:
-    """Write down an update: the entry, then its due marker. Writing it down twice changes nothing.
+def record(draft: Entry) -> Steps[Recorded]:
+    """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
     Args:
-        owner: Whose memory it is.
-        kind: What became of the messages, see `Entry`.
-        thread_id: The thread they are from.
-        messages: What was said, oldest first.
-        now: Seconds since the epoch.
-        max_wait: Seconds until the sweep takes what no trigger took.
-        model: The assistant's choice as `provider:model`.
+        draft: The entry; it gets the user's current epoch.
     """
-    epoch = yield from read_epoch(owner)
-    entry = Entry(
-        kind=kind,
-        owner=owner,
-        thread_id=thread_id,
-        epoch=epoch,
-        created=now,
-        due=now + max_wait,
-        messages=tuple(messages),
-        model=model,
+    owner, (threads, thread) = draft.owner, thread_place(draft.thread_id)
+    control, stored, note, marker = yield [
+        GetOp(owner.control, CONTROL_KEY, refresh_ttl=False),
+        GetOp(owner.namespace("outbox"), draft.key, refresh_ttl=False),
+        GetOp(threads, thread, refresh_ttl=False),
+        GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
+    ]
+    fresh = replace(draft, epoch=fences_in(control).epoch)
+    entry = _same(stored, fresh)
+    owners = list(note.value.get("owners", [])) if note else []
+    writes = [] if owner.due_key in owners else [put(threads, thread, {"owners": sorted([*owners, owner.due_key])})]
+    if entry is fresh:
+        writes.append(put(owner.namespace("outbox"), entry.key, entry.to_json()))
+    if writes:
+        yield writes
+    due, since = _marked(marker, entry)
+    yield [put(owner.due_namespace, owner.due_key, {"due": due, "since": since})]
+    return Recorded(entry.key, entry.due, since)
+
+
+def _same(stored: Item | None, fresh: Entry) -> Entry:
+    """Return the entry that is written down already, for its progress must not be lost, or else the fresh one."""
+    known = _entry(stored) if stored else None
+    if known is None or known.epoch != fresh.epoch:
+        return fresh
+    texts = [[message.text for message in entry.messages] for entry in (known, fresh)]
+    return known if texts[0] == texts[1] else fresh
+
+
+def _marked(marker: Item | None, entry: Entry) -> tuple[float, float]:
+    """Return what the due marker says with one more entry: never a later due, never a later since."""
+    value = marker.value if marker else {}
+    return (
+        min(_seconds(value, "due", entry.due), entry.due),
+        min(_seconds(value, "since", entry.created), entry.created),
     )
-    known = yield from _known(entry)
-    if known is None:
-        yield [put(owner.namespace("outbox"), entry.key, entry.to_json())]
-    since = yield from _mark_due(owner, (known or entry).due, now)
-    return Recorded(entry.key, (known or entry).due, since)
 
 
-def _known(entry: Entry) -> Steps[Entry | None]:
-    """Read the same update if it is already written down: its progress must not be overwritten."""
-    item = yield from read(entry.owner.namespace("outbox"), entry.key)
-    found = _entry(item) if item else None
-    same = found and [(one.id, one.text) for one in found.messages] == [(one.id, one.text) for one in entry.messages]
-    return found if same and found and found.epoch == entry.epoch else None
-
-
-def _mark_due(owner: Owner, due: float, now: float) -> Steps[float]:
-    """Write the due marker, never later than it was, and return since when something is pending."""
-    item = yield from read(owner.due_namespace, owner.due_key)
-    marker = item.value if item else {}
-    since = min(_seconds(marker, "since", now), now)
-    yield [put(owner.due_namespace, owner.due_key, {"due": min(_seconds(marker, "due", due), due), "since": since})]
-    return since
+def read_owners(thread_id: str) -> Steps[list[Owner]]:
+    """Read whose memory a thread fed."""
+    item = yield from read(*thread_place(thread_id))
+    return [Owner.from_due_key(key) for key in (item.value.get("owners", []) if item else [])]
 
 
 def _seconds(marker: Mapping[str, Any], field: str, default: float) -> float:
@@ -254,24 +163,3 @@ def owners_with(kind: Kind) -> Steps[list[Owner]]:
         if len(page) < PAGE:
             return list(found)
         offset += PAGE
-
-
-def retry_dead(owner: Owner, now: float, keys: Iterable[str] | None = None) -> Steps[int]:
-    """Give dead letters another chance, all or those with the given keys, and return how many."""
-    dead = yield from _dead(owner, keys)
-    yield from write(replace(entry, state="pending", attempts=0, due=now, lease=None, error="") for entry in dead)
-    yield from settle(owner)
-    return len(dead)
-
-
-def discard_dead(owner: Owner, keys: Iterable[str] | None = None) -> Steps[int]:
-    """Delete dead letters, all or those with the given keys, and return how many."""
-    dead = yield from _dead(owner, keys)
-    yield from remove(dead)
-    return len(dead)
-
-
-def _dead(owner: Owner, keys: Iterable[str] | None) -> Steps[list[Entry]]:
-    wanted = None if keys is None else set(keys)
-    entries = yield from read_entries(owner)
-    return [entry for entry in entries if entry.state == "dead" and (wanted is None or entry.key in wanted)]

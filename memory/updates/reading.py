@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from memory.message import StoredMessage
 from memory.text import flush_hash
-from memory.updates.outbox import Entry
+from memory.updates.entry import Entry
 from memory.updates.transcript import merge, strip_scheduled, unseen
 
 PORTION_CHARS = 24_000

@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from memory.control import INITIAL_EPOCH, Fences, read_fences
+from memory.control import INITIAL_EPOCH, Fences, read_fences, read_time_zone
 from memory.core.applying import apply_steps
 from memory.core.changes import Applied, Extraction, reasons
 from memory.core.extraction import extract_facts
-from memory.core.profile import read_profile
+from memory.core.profile import read_profile, texts_of
 from memory.core.shelf import read_shelf
 from memory.daily.journal import append, entries_of
 from memory.namespaces import Owner
 from memory.storage import Steps
 from memory.updates import outbox
+from memory.updates.entry import Entry
 from memory.updates.forgetting import forget_rows
 from memory.updates.job import Job, ModelCall, Terms
 from memory.updates.lease import Lease, is_held
-from memory.updates.outbox import Entry
 from memory.updates.reading import Reading, covered, read_together, remembered, together
 from memory.updates.records import read_seen, write_receipt, write_seen
 from memory.updates.retry import is_retryable, retry_delay
@@ -139,7 +139,8 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     applied = yield from apply_steps(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    yield from append(owner, entries_of(thread_id, exchanges(reading.cut), epoch, claimed[-1].model))
+    zone = yield from read_time_zone(owner)
+    yield from append(owner, entries_of(thread_id, exchanges(reading.cut), epoch, claimed[-1].model, zone))
     yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
     receipt = _receipt(claimed[-1], reading, applied, terms)
     yield from write_receipt(owner, claimed[-1].key, receipt)
@@ -189,7 +190,7 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
         extract_facts,
         messages=reading.talk,
         existing=tuple(shelf.active().values()),
-        profile=profile,
+        profile=texts_of(profile),
         config=terms.config,
     )
     found: Extraction = yield ModelCall(carrier.model, extract)

@@ -8,145 +8,23 @@ those of different users side by side.
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
-
-from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
+from memory.updates.conversation import ConversationContext, Key
+from memory.updates.schedule import Pending, enqueue, plan
+
+__all__ = ["ConversationContext", "MemoryUpdateQueue", "Process", "StartThread", "start_daemon_thread"]
 
 logger = logging.getLogger(__name__)
 
 _LOOK_AGAIN = 1.0
 
-
-class Key(NamedTuple):
-    """What one pending update is known by."""
-
-    thread_id: str
-    user_id: str
-    agent_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationContext:
-    """What one update is about; it carries all that the worker needs, as that looks nothing up.
-
-    Attributes:
-        thread_id: The conversation.
-        user_id: Whose memory it is.
-        agent_name: Which agent's memory it is.
-        messages: Messages of the conversation, each with an `id`.
-        carried_over: Messages of a context that this one replaced which had left the thread by a summary.
-        kind: `turn`: `messages` is the thread as it is now. `cut`: they are what a summary is about to replace.
-        store: Where the memory is kept, for a `process` that serves several stores.
-    """
-
-    thread_id: str
-    user_id: str
-    agent_name: str = "default"
-    messages: Sequence[Any] = ()
-    carried_over: Sequence[Any] = ()
-    kind: Literal["turn", "cut"] = "turn"
-    store: BaseStore | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        for name in ("thread_id", "user_id", "agent_name"):
-            value = getattr(self, name)
-            if not isinstance(value, str) or not value:
-                raise ValueError(f"{name} must be a non-empty string, not {value!r}")
-        object.__setattr__(self, "messages", tuple(self.messages))
-        object.__setattr__(self, "carried_over", tuple(self.carried_over))
-
-    @property
-    def key(self) -> Key:
-        """What the pending update of this conversation is known by."""
-        return Key(self.thread_id, self.user_id, self.agent_name)
-
-    def replacing(self, older: "ConversationContext") -> "ConversationContext":
-        """Return this context in the older one's place, with what a summary took from the thread in between.
-
-        What the older one had and a turn's view of the thread no longer has, without a summary, was edited away by
-        the user and stays away. A cut is no view of the thread: what it does not name is still there.
-        """
-        left = older.carried_over if older.kind == self.kind == "turn" else (*older.carried_over, *older.messages)
-        carried = {_id(message): message for message in (*left, *self.carried_over)}
-        for message in self.messages:
-            carried.pop(_id(message), None)
-        return replace(self, carried_over=tuple(carried.values()))
-
-
-def _id(message: Any) -> Any:
-    return getattr(message, "id", None) or id(message)
-
-
 Process = Callable[[ConversationContext], float | None]
 """Runs one update on a flush thread. It may return in how many seconds the same conversation wants another one."""
 StartThread = Callable[[str, Callable[[], None]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A context that waits.
-
-    Attributes:
-        context: What is to be done.
-        first: When the first context that it stands for was added.
-        due: When it is to be processed.
-    """
-
-    context: ConversationContext
-    first: float
-    due: float
-
-
-class Plan(NamedTuple):
-    """What a moment asks for: the update to start, if any, and else when to look again (`None`: nothing waits)."""
-
-    start: Key | None
-    wake: float | None
-
-
-def plan(
-    now: float, pending: Mapping[Key, Pending], busy_users: Collection[str], last_start: float, spacing: float
-) -> Plan:
-    """Decide what starts now: of those whose user has no running update, what is due longest.
-
-    Args:
-        now: The moment, in seconds of the clock that all other times are of.
-        pending: What waits.
-        busy_users: Users with a running update.
-        last_start: When the last update started.
-        spacing: The least seconds between two starts.
-    """
-    free = [one for key, one in pending.items() if key.user_id not in busy_users]
-    if not free:
-        return Plan(None, None)
-    first = min(free, key=lambda one: (one.due, one.first))
-    start = max(first.due, last_start + spacing)
-    return Plan(first.context.key, None) if start <= now else Plan(None, start)
-
-
-def enqueue(
-    now: float, old: Pending | None, context: ConversationContext, config: MemoryConfig, quiet: bool
-) -> Pending:
-    """Return what waits once a context was added, in place of what waited for its conversation before.
-
-    Args:
-        now: The moment.
-        old: What waited.
-        context: The newer context.
-        config: The quiet period and the maximum wait.
-        quiet: Whether to wait for a quiet period; what is already due does not wait again.
-    """
-    first = old.first if old else now
-    due = min(now + config.debounce_seconds, first + config.max_wait_seconds) if quiet else now
-    if old:
-        context = context.replacing(old.context)
-        due = min(due, old.due) if old.due <= now else due
-    return Pending(context, first, due)
 
 
 def start_daemon_thread(name: str, target: Callable[[], None]) -> None:

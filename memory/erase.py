@@ -1,0 +1,126 @@
+"""Erase wins: everything of a user, all that came from a thread, or one fact, also while an update is under way.
+
+A fence goes up first (a new epoch, a mark on the thread, a tombstone of the fact), then rows are deleted. An update
+that started before looks at the fence after its last write and takes back what it wrote.
+"""
+
+import time
+import uuid
+from collections.abc import Callable
+
+from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
+
+from memory.control import forget_thread, read_epoch, write_epoch
+from memory.core.store import FactStore
+from memory.daily.journal import redact
+from memory.namespaces import Owner, owner_of, thread_place
+from memory.storage import PAGE, Steps, arun, delete, put, read, run, scan
+from memory.updates import outbox
+from memory.updates.forgetting import forget_rows
+
+
+def erase_user(store: BaseStore, user_id: str) -> int:
+    """Erase everything that is remembered about a user, for every agent, and cancel what is pending.
+
+    Args:
+        store: Where memory is kept.
+        user_id: The authenticated identity.
+
+    Returns:
+        How many items were deleted.
+    """
+    return run(store, _erase_user(Owner.of(user_id), uuid.uuid4().hex))
+
+
+async def aerase_user(store: BaseStore, user_id: str) -> int:
+    """Do what `erase_user` does, asynchronously."""
+    return await arun(store, _erase_user(Owner.of(user_id), uuid.uuid4().hex))
+
+
+def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
+    """Erase what came from a thread, of whoever's memory it fed, and cancel what is pending of it.
+
+    Args:
+        store: Where memory is kept.
+        thread_id: The thread; an unknown one is no error.
+        clock: Returns seconds since the epoch.
+
+    Returns:
+        How many items were deleted.
+    """
+    return run(store, _erase_thread(thread_id, clock()))
+
+
+async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
+    """Do what `erase_thread` does, asynchronously."""
+    return await arun(store, _erase_thread(thread_id, clock()))
+
+
+def erase_fact(store: BaseStore, owner: Owner, fact_id: str) -> None:
+    """Delete one fact, and what the journal holds of the messages it came from; they do not bring it back.
+
+    Raises:
+        FactNotFound: If no fact has the id.
+    """
+    facts = FactStore.of_owner(store, owner)
+    fact = facts.get(fact_id)
+    facts.delete(fact_id)
+    run(store, redact(owner, fact.thread_id, fact.message_ids))
+
+
+async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str) -> None:
+    """Do what `erase_fact` does, asynchronously."""
+    facts = FactStore.of_owner(store, owner)
+    fact = await facts.aget(fact_id)
+    await facts.adelete(fact_id)
+    await arun(store, redact(owner, fact.thread_id, fact.message_ids))
+
+
+def _erase_user(user: Owner, epoch: str) -> Steps[int]:
+    yield from write_epoch(user, epoch)
+    deleted = 0
+    for namespace in (yield from _namespaces(user)):
+        items = [item for item in (yield from scan(namespace)) if item.value.get("epoch") != epoch]
+        if items and namespace != user.control:
+            yield from _forget_owner(owner_of(namespace), items)
+            yield [delete(namespace, item.key) for item in items]
+            deleted += len(items)
+    return deleted
+
+
+def _namespaces(user: Owner) -> Steps[list[tuple[str, ...]]]:
+    """List every namespace of a user."""
+    found: list[tuple[str, ...]] = []
+    while True:
+        match = MatchCondition("prefix", user.control[:-1])
+        (page,) = yield [ListNamespacesOp((match,), None, PAGE, len(found))]
+        found.extend(map(tuple, page))
+        if len(page) < PAGE:
+            return found
+
+
+def _forget_owner(owner: Owner | None, items: list[Item]) -> Steps[None]:
+    """Delete the owner's due marker, and the notes that these items' threads fed their memory."""
+    if owner is None:
+        return
+    yield [delete(owner.due_namespace, owner.due_key)]
+    for thread_id in sorted({str(item.value["thread_id"]) for item in items if item.value.get("thread_id")}):
+        namespace, key = thread_place(thread_id)
+        note = yield from read(namespace, key)
+        others = [one for one in (note.value.get("owners", []) if note else []) if one != owner.due_key]
+        yield [put(namespace, key, {"owners": others}) if others else delete(namespace, key)]
+
+
+def _erase_thread(thread_id: str, now: float) -> Steps[int]:
+    deleted = 0
+    for owner in (yield from outbox.read_owners(thread_id)):
+        yield from forget_thread(owner, thread_id, now)
+        entries = yield from outbox.read_entries(owner)
+        cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.created <= now]
+        yield from outbox.remove(cancelled)
+        epoch = yield from read_epoch(owner)
+        deleted += len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
+        yield from outbox.settle(owner)
+    namespace, key = thread_place(thread_id)
+    yield [delete(namespace, key)]
+    return deleted

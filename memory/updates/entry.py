@@ -1,0 +1,93 @@
+"""One pending update as a value, and as the store keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from memory.message import StoredMessage
+from memory.namespaces import Owner
+from memory.text import digest
+from memory.updates.lease import Lease
+
+EntryKind = Literal["turn", "cut"]
+EntryState = Literal["pending", "running", "dead"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One pending update.
+
+    Attributes:
+        kind: `turn`: a finished turn, makes facts. `cut`: left the context by a summary, makes facts and journal lines.
+        owner: Whose memory it is.
+        thread_id: The thread the messages are from.
+        epoch: The user's epoch when it was written; another one cancels it.
+        created: When it was written down, in seconds since the epoch.
+        due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
+        messages: What was said, oldest first.
+        model: The assistant's choice as `provider:model`; empty means the deployment's own.
+        attempts: How often it failed.
+        lease: Who works on it.
+        extracted: The journaled result of the extraction, once there is one.
+        state: `dead` needs a hand: it failed for good.
+        error: Sort of the last failure, without any text of the conversation.
+    """
+
+    kind: EntryKind
+    owner: Owner
+    thread_id: str
+    epoch: str
+    created: float
+    due: float
+    messages: tuple[StoredMessage, ...]
+    model: str = ""
+    attempts: int = 0
+    lease: Lease | None = None
+    extracted: Any = None
+    state: EntryState = "pending"
+    error: str = ""
+
+    @property
+    def key(self) -> str:
+        """The store key: what was said in one place has one entry, however often it is written down."""
+        return digest(self.kind, self.thread_id, *(message.id for message in self.messages))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form that the store keeps."""
+        return {
+            "kind": self.kind,
+            "key": [self.thread_id, self.owner.segment, self.owner.agent_name],
+            "epoch": self.epoch,
+            "created": self.created,
+            "due": self.due,
+            "attempts": self.attempts,
+            "lease": self.lease.to_json() if self.lease else None,
+            "messages": [message.to_json() for message in self.messages],
+            "model": self.model,
+            "extracted": self.extracted,
+            "state": self.state,
+            "error": self.error,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the entry of a stored JSON form; `ValueError` if it is none."""
+        try:
+            thread_id, segment, agent_name = value["key"]
+            return cls(
+                kind=value["kind"],
+                owner=Owner(segment, agent_name),
+                thread_id=thread_id,
+                epoch=value["epoch"],
+                created=float(value["created"]),
+                due=float(value["due"]),
+                messages=tuple(map(StoredMessage.from_json, value["messages"])),
+                model=str(value.get("model") or ""),
+                attempts=int(value.get("attempts", 0)),
+                lease=Lease.from_json(value.get("lease")),
+                extracted=value.get("extracted"),
+                state=value.get("state", "pending"),
+                error=str(value.get("error") or ""),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not an outbox entry: it lacks or garbles {error}") from error

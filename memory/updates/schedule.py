@@ -1,0 +1,70 @@
+"""When what waits is due, and what starts next: pure decisions on times of one clock, in seconds."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from memory.config import MemoryConfig
+from memory.updates.conversation import ConversationContext, Key
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A context that waits.
+
+    Attributes:
+        context: What is to be done.
+        first: When the first context that it stands for was added.
+        due: When it is to be processed.
+    """
+
+    context: ConversationContext
+    first: float
+    due: float
+
+
+class Plan(NamedTuple):
+    """What a moment asks for: the update to start, if any, and else when to look again (`None`: nothing waits)."""
+
+    start: Key | None
+    wake: float | None
+
+
+def plan(
+    now: float, pending: Mapping[Key, Pending], busy_users: Collection[str], last_start: float, spacing: float
+) -> Plan:
+    """Decide what starts now: of those whose user has no running update, what is due longest.
+
+    Args:
+        now: The moment, in seconds of the clock that all other times are of.
+        pending: What waits.
+        busy_users: Users with a running update.
+        last_start: When the last update started.
+        spacing: The least seconds between two starts.
+    """
+    free = [one for key, one in pending.items() if key.user_id not in busy_users]
+    if not free:
+        return Plan(None, None)
+    first = min(free, key=lambda one: (one.due, one.first))
+    start = max(first.due, last_start + spacing)
+    return Plan(first.context.key, None) if start <= now else Plan(None, start)
+
+
+def enqueue(
+    now: float, old: Pending | None, context: ConversationContext, config: MemoryConfig, quiet: bool
+) -> Pending:
+    """Return what waits once a context was added, in place of what waited for its conversation before.
+
+    Args:
+        now: The moment.
+        old: What waited.
+        context: The newer context.
+        config: The quiet period and the maximum wait.
+        quiet: Whether to wait for a quiet period; what is already due does not wait again.
+    """
+    first = old.first if old else now
+    due = min(now + config.debounce_seconds, first + config.max_wait_seconds) if quiet else now
+    if old:
+        context = context.replacing(old.context)
+        due = min(due, old.due) if old.due <= now else due
+    return Pending(context, first, due)
