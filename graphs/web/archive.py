@@ -17,10 +17,10 @@ class Document(Form):
     version: int = Field(ge=1, description=f"The newest is {VERSION}.")
     exported_at: str = ""
     agent: str = ""
-    facts: list[dict[str, Any]] = []
-    history: list[dict[str, Any]] = Field([], description="Earlier revisions; not taken in.")
-    profile: dict[str, str] = {}
-    journal: list[dict[str, Any]] = []
+    facts: list[dict[str, Any]] = Field(default_factory=list)
+    history: list[dict[str, Any]] = Field(default_factory=list, description="Earlier revisions; not taken in.")
+    profile: dict[str, str] = Field(default_factory=dict)
+    journal: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class Exported(BaseModel):

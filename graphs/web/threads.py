@@ -95,13 +95,14 @@ class ServerThreads:
         metadata = thread.get("metadata") or {}
         if not self.single_user or "owner" in metadata:
             return bool(metadata.get("owner") == user_id)
-        named = (thread.get("config") or {}).get("configurable") or {}
-        return metadata.get("graph_id") not in CLOSED_GRAPHS and (named.get("user_id") or LOCAL_USER) == user_id
+        config: Any = thread.get("config") or {}
+        named = (config.get("configurable") or {}).get("user_id") or LOCAL_USER
+        return metadata.get("graph_id") not in CLOSED_GRAPHS and named == user_id
 
 
 async def _stop_and_delete(thread_id: str) -> None:
     client = get_client()
     for status in ("pending", "running"):
-        for run in await client.runs.list(thread_id, status=status, limit=_PAGE):  # type: ignore[arg-type]
+        for run in await client.runs.list(thread_id, status=status, limit=_PAGE):
             await client.runs.cancel(thread_id, run["run_id"], wait=True)
     await client.threads.delete(thread_id)

@@ -9,7 +9,9 @@ from graphs.web.endpoint import Call, Endpoint, Form, Query
 from graphs.web.problems import Refused
 from memory.control import read_epoch
 from memory.core.facts import timestamp
-from memory.updates.outbox import Entry, EntryKind, EntryState, discard_dead, read_entries, retry_dead
+from memory.updates.dead_letters import discard_dead, retry_dead
+from memory.updates.entry import Entry, EntryKind, EntryState
+from memory.updates.outbox import read_entries
 from memory.updates.records import read_receipts
 
 
