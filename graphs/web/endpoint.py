@@ -139,7 +139,7 @@ class Endpoint(Generic[Input]):
         done = await self.handler(call, given)
         if done is None:
             return Response(status_code=204)
-        return JSONResponse(done.model_dump(mode="json"), status_code=self.status)
+        return JSONResponse(done.model_dump(mode="json", by_alias=True), status_code=self.status)
 
     async def _input(self, request: Request) -> tuple[Query, Input]:
         asked: dict[str, Any] = dict(request.query_params)

@@ -55,7 +55,7 @@ async def put_learning(call: Call, choice: LearningChoice) -> Learning:
 
 ENDPOINTS = (
     Endpoint(
-        method="GET", path="", handler=overview, takes=Query, answers=Overview, summary="See what there is",
+        method="GET", path="/overview", handler=overview, takes=Query, answers=Overview, summary="See what there is",
     ),
     Endpoint(
         method="PUT", path="/learning", handler=put_learning, takes=LearningChoice, answers=Learning,
