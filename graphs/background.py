@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from graphs.events import MemoryUpdated, aemit
-from graphs.service import MemoryService
+from graphs.service import MemoryService, service_of_process
 from memory.namespaces import Owner
 from memory.updates.update import Drained
 
@@ -100,3 +100,6 @@ async def _report(drained: list[Drained]) -> Done:
 
 def _event_of(receipt: Mapping[str, Any]) -> dict[str, Any]:
     return {name: receipt[name] for name in ("created", "confirmed", "superseded", "refused", "messages")}
+
+
+graph = build_memory_graph(service_of_process())

@@ -1,8 +1,8 @@
 """One emitter for every stream, and the events that memory itself emits.
 
 What a node emits arrives exactly once wherever a client listens: as `on_custom_event` in `astream_events` and in
-`graphs.streaming`, and as `{"name": ..., "data": ...}` in the `custom` stream mode and in the newest protocol's
-custom channel. LangChain's dispatch feeds only the former and LangGraph's writer only the latter.
+`graphs.streaming`, and as `{"name": ..., "payload": ...}` in the `custom` stream mode and in the newest protocol's
+custom channels. LangChain's dispatch feeds only the former and LangGraph's writer only the latter.
 """
 
 import logging
@@ -22,10 +22,13 @@ Json = Union[Mapping[str, "Json"], Sequence["Json"], str, int, float, bool, None
 
 
 class CustomChunk(TypedDict):
-    """What an emitted event looks like in the `custom` stream mode."""
+    """What an emitted event looks like in the `custom` stream mode.
+
+    These are the names that the protocol's `CustomData` has, so that a client can subscribe to `custom:<name>`.
+    """
 
     name: str
-    data: Json
+    payload: Json
 
 
 def emit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = None) -> None:
@@ -43,7 +46,7 @@ def emit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = N
         return
     payload = _json(data)
     context.run(dispatch_custom_event, name, payload)
-    context.run(_write, CustomChunk(name=name, data=payload))
+    context.run(_write, CustomChunk(name=name, payload=payload))
 
 
 async def aemit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = None) -> None:
@@ -54,7 +57,7 @@ async def aemit(name: str, data: Json | BaseModel, *, config: RunnableConfig | N
         return
     payload = _json(data)
     await adispatch_custom_event(name, payload, config=context.run(ensure_config))
-    context.run(_write, CustomChunk(name=name, data=payload))
+    context.run(_write, CustomChunk(name=name, payload=payload))
 
 
 def _context(config: RunnableConfig | None) -> Context:

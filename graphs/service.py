@@ -1,5 +1,7 @@
 """One process's memory work: writes turns down, triggers updates, drains, sweeps, and stops in time."""
 
+import asyncio
+import functools
 import logging
 import math
 import threading
@@ -15,6 +17,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
+from graphs.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
@@ -63,7 +66,8 @@ class MemoryService:
 
     Args:
         settings: The deployment's settings; `trigger` says what makes updates run.
-        load_model: Returns the chat model of a `provider:model` name; the empty name is the deployment's own.
+        load_model: Returns the chat model of a `provider:model` name for a purpose; the empty name is the
+            deployment's own.
         clock: Returns seconds since the epoch.
         client: Returns a client of the server that this process is.
     """
@@ -71,12 +75,12 @@ class MemoryService:
     def __init__(
         self,
         settings: Settings,
-        load_model: Callable[[str], BaseChatModel],
+        load_model: Callable[[str, Purpose], BaseChatModel],
         *,
         clock: Callable[[], float] = time.time,
         client: Callable[[], LangGraphClient] = get_client,
     ):
-        self._settings = settings
+        self.settings = settings
         self._config = settings.memory
         self._load_model = load_model
         self._clock = clock
@@ -85,6 +89,13 @@ class MemoryService:
         self._worker = Worker.here()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
+
+    async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
+        """Load a chat model without blocking the event loop: a provider's first use imports its package."""
+        return await asyncio.to_thread(self._load_model, name, purpose)
+
+    def _memory_model(self, name: str) -> BaseChatModel:
+        return self._load_model(self.settings.memory_model or name, "memory")
 
     async def aremember(
         self,
@@ -151,12 +162,12 @@ class MemoryService:
         )
         recorded = await arun(store, outbox.record(draft))
         await self.atrigger(store, owner, thread_id, recorded)
-        in_process = self._settings.trigger == "thread"
+        in_process = self.settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
 
     async def atrigger(self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded) -> None:
         """See to it that an update runs after the quiet period. Losing a trigger loses nothing but time."""
-        if self._settings.trigger == "thread":
+        if self.settings.trigger == "thread":
             self._start(store)
             self._queue.add(_context(store, owner, thread_id))
             return
@@ -241,7 +252,7 @@ class MemoryService:
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(
             store,
-            self._load_model,
+            self._memory_model,
             config=self._config,
             clock=self._clock,
             calls=self._calls,
@@ -255,3 +266,14 @@ class MemoryService:
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:
     """Return the queue's context of a conversation: its user goes by the segment, its messages are in the outbox."""
     return ConversationContext(thread_id, owner.segment, owner.agent_name, store=store)
+
+
+@functools.cache
+def service_of_process() -> MemoryService:
+    """Return the one service that the graphs and the app of this process share, made from the environment."""
+    settings = Settings.from_environment()
+
+    def load(name: str, purpose: Purpose) -> BaseChatModel:
+        return load_chat_model(name, settings, purpose=purpose)
+
+    return MemoryService(settings, load)

@@ -24,6 +24,21 @@ class Delta(TypedDict):
     """`[fact id, revision]` each."""
 
 
+class Receipt(TypedDict, total=False):
+    """What memory did in a turn."""
+
+    facts: list[str]
+    """Ids of the facts in the prompt."""
+    tokens: dict[str, int]
+    """Tokens of each part of the prompt, as in `graphs.events.TokenParts`."""
+    messages_budget: int
+    """Tokens that messages and their summary may have."""
+    updates: list[dict[str, Any]]
+    """What updates did since the turn before: facts created, confirmed, superseded, refused; source messages."""
+    queued: str | None
+    """Key of the pending update that this turn was written down as."""
+
+
 class MemoryState(TypedDict, total=False):
     """What memory put before the model, as ids and counts; never a text, so that an erased fact is gone at once."""
 
@@ -31,8 +46,12 @@ class MemoryState(TypedDict, total=False):
     """`[fact id, revision]` of each fact in the memory block, in its order."""
     deltas: list[Delta]
     """What was recalled since the basis was chosen."""
-    receipt: dict[str, Any]
-    """What memory did in the latest turn: facts injected, tokens per part, updates since the turn before."""
+    since: float
+    """When the basis was chosen, seconds since the epoch."""
+    at: float
+    """When the prompt was last built, seconds since the epoch."""
+    receipt: Receipt
+    """What memory did in the latest turn."""
 
 
 class State(InputState):

@@ -22,18 +22,6 @@ _JOINT_TOKENS = 8
 
 _SMALLER = 0.7
 
-_OVERFLOWS = (
-    "context_length_exceeded",  # OpenAI
-    "maximum context length",  # OpenAI, vLLM, Mistral
-    "prompt is too long",  # Anthropic
-    "input is too long",  # Bedrock
-    "exceeds the maximum number of tokens",  # Google
-    "exceeds the available context size",  # llama.cpp
-    "exceed_context_size_error",  # llama.cpp
-    "context window",  # others
-    "too many tokens",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Delta:
@@ -128,12 +116,6 @@ def count_tools(tools: Sequence[BaseTool | Mapping[str, Any]], counter: TokenCou
     """Return the tokens of the tools' schemas, in OpenAI's form, as they are sent with every call."""
     schemas = (convert_to_openai_tool(tool if isinstance(tool, BaseTool) else dict(tool)) for tool in tools)
     return sum(counter.text(json.dumps(schema)) for schema in schemas)
-
-
-def is_overflow(error: BaseException) -> bool:
-    """Return whether a provider refused a call because it was too long, by the words of its error."""
-    said = str(error).lower()
-    return any(words in said for words in _OVERFLOWS)
 
 
 def smaller(max_tokens: int) -> int:

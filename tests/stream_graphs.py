@@ -1,5 +1,6 @@
 """Graphs with every shape that an event stream must cope with; served to the SDK too, see `graph`."""
 
+import asyncio
 import operator
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from langgraph.types import Checkpointer, RetryPolicy, Send, interrupt
 from typing_extensions import TypedDict
 
 from graphs.events import aemit, emit
+from graphs.streaming import stream_transformers
 from tests.fakes import RecordingModel
 
 
@@ -23,6 +25,7 @@ class State(TypedDict, total=False):
     log: Annotated[list[str], operator.add]
     ask: bool
     fail: bool
+    wait: bool
 
 
 Graph = CompiledStateGraph[State, None, State, State]
@@ -66,7 +69,10 @@ async def each(state: State) -> State:
 
 
 async def gather(state: State) -> State:
-    """Ask or fail where the state says so."""
+    """Ask, fail or hang where the state says so."""
+    if state.get("wait"):
+        await aemit("waiting", None)
+        await asyncio.Event().wait()
     if state.get("fail"):
         raise ValueError("asked to fail")
     if state.get("ask"):
@@ -163,3 +169,5 @@ SHAPES: dict[Shape, Any] = {
 }
 
 graph = outer(inner(), None)
+
+__all__ = ["SHAPES", "Graph", "Shape", "State", "graph", "inner", "outer", "retrying", "stream_transformers"]

@@ -92,6 +92,11 @@ def echo(request: ChatRequest) -> Reply:
     return Reply(text=f"You said: {request.last}")
 
 
+def always(reply: Reply | str) -> Respond:
+    """Answer every request alike."""
+    return lambda _: reply
+
+
 class StubModel:
     """The server: `with StubModel() as model:` listens on loopback; `model.url` is what `OPENAI_BASE_URL` takes."""
 

@@ -78,7 +78,7 @@ class _Demo:
             if part.event == "values":
                 state = part.data
             elif part.event == "custom":
-                events[part.data["name"]] = part.data["data"]
+                events[part.data["name"]] = part.data["payload"]
             elif part.event == "messages" and first_token is None:
                 first_token = time.monotonic() - started
         click.secho(f"\n[{label}] {text}", fg="cyan")

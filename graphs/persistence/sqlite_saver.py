@@ -14,8 +14,9 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.persistence.connection import connect, transaction
+from memory.context.running_summary import RunningSummary
 
-CHECKPOINTED_TYPES = (("memory.context.summarization", "RunningSummary"),)
+CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
 
 _METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS TEXT) END"

@@ -145,7 +145,7 @@ class DevServer:
 
     def _answers(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/ok", timeout=5) as response:
+            with urllib.request.urlopen(f"{self.url}/ok", timeout=1) as response:
                 return bool(response.status == 200)
         except OSError:
             return False

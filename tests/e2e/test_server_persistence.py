@@ -1,21 +1,20 @@
 """What the server keeps: over a crash, a rollback, a copy and a deletion."""
 
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import pairwise
 from sqlite3 import connect
 
+import httpx
 import pytest
+from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 from langgraph_sdk.errors import NotFoundError
-from langgraph_sdk.schema import Json
 
 from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
+from tests.e2e.speaking import say
 from tests.stub_model import ChatRequest, Reply, StubModel
-
-
-def say(text: str) -> Json:
-    return {"messages": [{"role": "user", "content": text}]}
 
 
 def texts(client: SyncLangGraphClient, thread_id: str) -> list[str]:
@@ -52,6 +51,35 @@ def test_store_items_outlive_kill_9(bare: SyncLangGraphClient, bare_server: DevS
 
     assert bare.store.get_item(["shelf", "ada"], "city")["value"] == {"name": "Bergen"}
     assert ["shelf", "ada"] in bare.store.list_namespaces(prefix=["shelf"])["namespaces"]
+
+
+def test_no_finished_turn_is_lost_in_a_crash(bare: SyncLangGraphClient, bare_server: DevServer, kills: int) -> None:
+    thread_id = bare.threads.create()["thread_id"]
+    finished: list[str] = []
+    reached = threading.Event()
+
+    def talk_until_the_crash(crash: int) -> None:
+        with get_sync_client(url=bare_server.url) as client, suppress(httpx.TransportError):
+            while True:
+                text = f"turn {crash}.{len(finished)}"
+                client.runs.wait(thread_id, "chat", input=say(text))
+                finished.append(text)
+                if len(finished) % 3 == crash % 3:
+                    reached.set()
+
+    for crash in range(kills):
+        reached.clear()
+        talking = threading.Thread(target=talk_until_the_crash, args=(crash,))
+        talking.start()
+        assert reached.wait(60)
+        bare_server.kill9()  # the next turn is under way
+        talking.join()
+        bare_server.start()
+        bare.threads.create(thread_id=thread_id, graph_id="chat", if_exists="do_nothing")
+        kept = texts(bare, thread_id)
+        assert [text for text in kept if text in finished] == finished
+        answers = dict(pairwise(kept))
+        assert [answers[text] for text in finished] == [f"You said: {text}" for text in finished]
 
 
 def test_rollback_takes_back_the_running_turn_and_only_that(bare: SyncLangGraphClient, model: StubModel) -> None:

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from graphs.events import MemoryQueued, aemit, emit
 
 QUEUED = MemoryQueued(entry="e1", due="2026-01-01T00:00:00+00:00", thread_id=None)
-CHUNK = {"name": QUEUED.name, "data": QUEUED.model_dump(mode="json")}
+CHUNK = {"name": QUEUED.name, "payload": QUEUED.model_dump(mode="json")}
 
 
 class State(TypedDict, total=False):
@@ -102,7 +102,7 @@ PLACES = [
 async def test_S5_an_emitted_event_arrives_once_as_on_custom_event(node: Callable[..., Any]) -> None:
     events = [event async for event in graph_of(node).astream_events({}, version="v2")]
     custom = [event for event in events if event["event"] == "on_custom_event"]
-    assert [(event["name"], event["data"]) for event in custom] == [(CHUNK["name"], CHUNK["data"])]
+    assert [(event["name"], event["data"]) for event in custom] == [(CHUNK["name"], CHUNK["payload"])]
 
 
 @pytest.mark.parametrize("node", PLACES)
@@ -159,7 +159,7 @@ async def test_S5_an_interrupt_raised_around_an_emit_is_not_swallowed() -> None:
     (update,) = [chunk async for chunk in graph_of(asks).astream({}, stream_mode="updates")]
     assert [asked.value for asked in update["__interrupt__"]] == ["may I?"]
     (chunk,) = [chunk async for chunk in graph_of(asks).astream({}, stream_mode="custom")]
-    assert chunk == {"name": "interrupted", "data": None}
+    assert chunk == {"name": "interrupted", "payload": None}
 
 
 async def test_S5_a_cancelled_emit_is_cancelled() -> None:

@@ -23,6 +23,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
 from graphs.persistence import DurableSqliteSaver, open_checkpointer
+from memory.context.running_summary import RunningSummary
 
 PROCESSES = 4
 CHECKPOINTS = 50
@@ -235,6 +236,25 @@ async def test_the_saver_may_be_used_while_its_list_is_read(saver: DurableSqlite
 
     assert len(found) == 3
     assert None not in found
+
+
+async def test_G2_a_running_summary_comes_back_as_itself(saver: DurableSqliteSaver) -> None:
+    summary = RunningSummary("Ada moved to Bergen.", {"m1", "m2"}, "m2").extended(
+        "More.", ["m3"], last="m3", kept=["m0"]
+    )
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"context": {"running_summary": summary}}
+    config: RunnableConfig = {"configurable": {"thread_id": "thread", "checkpoint_ns": ""}}
+    await saver.aput(config, checkpoint, {}, {})
+    await saver.aput_writes(
+        {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}, [("context", summary)], "task"
+    )
+
+    found = await saver.aget_tuple(on("thread"))
+
+    assert found
+    assert found.checkpoint["channel_values"] == {"context": {"running_summary": summary}}
+    assert found.pending_writes == [("task", "context", summary)]
 
 
 async def test_a_class_it_was_not_told_about_comes_back_as_plain_data(saver: DurableSqliteSaver) -> None:

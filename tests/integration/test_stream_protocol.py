@@ -31,23 +31,23 @@ async def test_S4_each_values_follows_the_envelope_of_the_checkpoint_it_equals()
     saver = InMemorySaver()
     graph = outer(inner(), saver)
     events = await protocol(graph, {"log": ["in"]})
-    history = History(saver, graph)
+    history = History.of(saver, graph)
     pairs = of(events, "checkpoints", "values")
     assert [method for method, _ in pairs] == ["checkpoints"] + ["checkpoints", "values"] * 4
     for (_, envelope), (method, values) in pairwise(pairs):
         if method == "values":
-            assert envelope == history.checkpoints[envelope["id"]]
-            assert values == history.snapshots[envelope["id"]].values
+            assert envelope == history.known[envelope["id"]].envelope
+            assert values == history.known[envelope["id"]].values
 
 
 async def test_S4_a_subgraphs_envelopes_are_light_too() -> None:
     saver = InMemorySaver()
     graph = outer(inner(), saver)
     events = await protocol(graph, {"log": ["in"]})
-    history = History(saver, graph)
+    history = History.of(saver, graph)
     nested = [data for _, data in of(events, "checkpoints", nested=True)]
     assert len(nested) == 4
-    assert all(envelope == history.checkpoints[envelope["id"]] for envelope in nested)
+    assert all(envelope == history.known[envelope["id"]].envelope for envelope in nested)
 
 
 async def test_S1_updates_custom_and_tasks_arrive_once() -> None:
@@ -78,5 +78,5 @@ async def test_S4_the_envelopes_are_a_projection_in_process() -> None:
     graph = outer(inner(), saver)
     stream = await graph.astream_events({"log": ["in"]}, CONFIG, version="v3", transformers=stream_transformers())
     seen = [envelope["id"] async for envelope in stream.extensions["checkpoints"]]
-    roots = [identity for identity, namespace in History(saver, graph).namespaces.items() if not namespace]
+    roots = [identity for identity, known in History.of(saver, graph).known.items() if not known.namespace]
     assert seen == sorted(roots)

@@ -45,15 +45,15 @@ async def test_S4_every_event_of_every_shape_carries_its_checkpoint(shape: Shape
     saver = InMemorySaver()
     graph = outer(SHAPES[shape], saver)
     events = await collect(stream_events(graph, INPUT, CONFIG, stream_mode=MODES, durability=durability))
-    check(events, History(saver, graph))
+    check(events, History.of(saver, graph))
 
 
 async def test_S4_a_subgraph_without_checkpoints_carries_those_of_the_graph_around_it() -> None:
     saver = InMemorySaver()
     graph = outer(SHAPES["without"], saver)
     events = await collect(stream_events(graph, INPUT, CONFIG, stream_mode=MODES))
-    history = History(saver, graph)
-    assert set(history.namespaces.values()) == {""}
+    history = History.of(saver, graph)
+    assert history.namespaces == {""}
     check(events, history)
     spoken = [event for event in events if event["metadata"].get("langgraph_node") == "speak"]
     assert {cast(Checkpoint, event["checkpoint"])["step"] for event in spoken} == {1}
@@ -63,7 +63,7 @@ async def test_S4_a_node_that_is_tried_again_carries_the_same_checkpoint() -> No
     saver = InMemorySaver()
     graph = retrying(saver)
     events = await collect(stream_events(graph, INPUT, CONFIG, stream_mode=MODES))
-    check(events, History(saver, graph))
+    check(events, History.of(saver, graph))
     flaky = [event["checkpoint"] for event in events if event["name"] == "flaky"]
     assert len([event for event in events if event["type"] == "on_custom_event"]) == 2
     assert all(checkpoint == flaky[0] for checkpoint in flaky)
@@ -74,20 +74,20 @@ async def test_S4_an_interrupt_and_its_resume_carry_their_checkpoints(shape: Sha
     saver = InMemorySaver()
     graph = outer(SHAPES[shape], saver)
     asked = await collect(stream_events(graph, {**INPUT, "ask": True}, CONFIG, stream_mode=MODES))
-    at_interrupt = History(saver, graph)
+    at_interrupt = History.of(saver, graph)
     # The last values are the head with the finished tasks' writes applied: what `get_state` shows, no checkpoint's.
     (last,) = [event for event in asked if chunk_of(event) == graph.get_state(CONFIG).values]
     assert last["checkpoint"] == head(graph)
     check([event for event in asked if event is not last], at_interrupt)
-    newest = max(at_interrupt.checkpoints.values(), key=lambda checkpoint: checkpoint["id"])
+    newest = max(at_interrupt.known)
     assert any("__interrupt__" in chunk for mode, chunk in chunks(asked) if mode in ("updates", "values"))
     assert asked[-1]["checkpoint"] == head(graph)
 
     resumed = await collect(stream_events(graph, Command(resume="yes"), CONFIG, stream_mode=MODES))
-    check(resumed, History(saver, graph))
+    check(resumed, History.of(saver, graph))
     assert resumed[0]["checkpoint"] == asked[-1]["checkpoint"]
     assert resumed[-1]["checkpoint"] == head(graph)
-    assert resumed[-1]["checkpoint"]["id"] > newest["id"]
+    assert resumed[-1]["checkpoint"]["id"] > newest
     assert "answered yes" in resumed[-1]["data"]["output"]["log"]
 
 
@@ -101,7 +101,7 @@ async def test_S4_stops_before_and_after_a_node_carry_their_checkpoints() -> Non
     assert after[-1]["checkpoint"] == head(graph)
     rest = await collect(stream_events(graph, None, CONFIG, stream_mode=MODES))
     for events in (before, after, rest):
-        check(events, History(saver, graph))
+        check(events, History.of(saver, graph))
 
 
 @pytest.mark.parametrize("shape", ["subgraph", "own"])
@@ -113,7 +113,7 @@ async def test_S4_a_fork_from_every_older_checkpoint_carries_its_own(shape: Shap
         if not snapshot.next:
             continue
         events = await collect(stream_events(graph, None, snapshot.config, stream_mode=MODES))
-        check(events, History(saver, graph))
+        check(events, History.of(saver, graph))
         first = cast(Checkpoint, events[0]["checkpoint"])
         assert first["parent_id"] == snapshot.config["configurable"]["checkpoint_id"]
         assert first["source"] == "fork"
@@ -127,8 +127,8 @@ async def test_S4_an_edited_state_and_new_input_on_an_older_checkpoint_carry_the
     edited = graph.update_state(middle.config, {"log": ["edited"]}, as_node="use_tool")
     from_edit = await collect(stream_events(graph, None, edited, stream_mode=MODES))
     again = await collect(stream_events(graph, {"log": ["again"]}, middle.config, stream_mode=MODES))
-    check(from_edit, History(saver, graph))
-    check(again, History(saver, graph))
+    check(from_edit, History.of(saver, graph))
+    check(again, History.of(saver, graph))
     assert cast(Checkpoint, from_edit[0]["checkpoint"])["source"] == "update"
     assert cast(Checkpoint, again[0]["checkpoint"])["source"] == "input"
 
@@ -138,7 +138,7 @@ async def test_S4_a_second_turn_carries_new_checkpoints() -> None:
     graph = outer(inner(True), saver)
     first = await collect(stream_events(graph, INPUT, CONFIG, stream_mode=MODES))
     second = await collect(stream_events(graph, INPUT, CONFIG, stream_mode=MODES))
-    check(second, History(saver, graph))
+    check(second, History.of(saver, graph))
     start = cast(Checkpoint, second[0]["checkpoint"])
     assert start["source"] == "input"
     assert start["parent_id"] == cast(Checkpoint, first[-1]["checkpoint"])["id"]
@@ -150,7 +150,7 @@ async def test_S4_a_node_that_raises_ends_the_stream_after_all_it_sent() -> None
     events: list[StreamEvent] = []
     with pytest.raises(ValueError, match="asked to fail"):
         await collect_into(events, stream_events(graph, {**INPUT, "fail": True}, CONFIG, stream_mode=MODES))
-    check(events, History(saver, graph))
+    check(events, History.of(saver, graph))
     assert ("on_custom_event", "spoke") in names(events)
     assert ("on_chain_start", "gather") in names(events)
 

@@ -4,7 +4,7 @@ import { Client } from "@langchain/langgraph-sdk";
 
 export default async function chat({ url, text, threadId, assistantId = "chat", context, streamMode = "values" }) {
   const client = new Client({ apiUrl: url });
-  threadId ??= (await client.threads.create()).thread_id;
+  threadId = (await client.threads.create({ threadId, ifExists: "do_nothing" })).thread_id;
   const events = [];
   const input = { messages: [{ type: "human", content: text }] };
   for await (const { event, data } of client.runs.stream(threadId, assistantId, { input, context, streamMode })) {

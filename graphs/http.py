@@ -1,0 +1,44 @@
+"""The HTTP app that the server mounts: it drains memory at start, sweeps while it runs, and drains at stop."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+from langgraph_sdk import get_client
+from starlette.applications import Starlette
+
+from graphs.background import DUE
+from graphs.service import MEMORY_GRAPH, MemoryService, service_of_process
+
+logger = logging.getLogger(__name__)
+
+
+@contextlib.asynccontextmanager
+async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds."""
+    service = service_of_process()
+    sweeper = asyncio.create_task(_sweep(service))
+    try:
+        yield
+    finally:
+        sweeper.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sweeper
+        # The queue's threads use the store through this loop: blocking it here would leave them waiting for it.
+        await asyncio.to_thread(service.close)
+
+
+async def _sweep(service: MemoryService) -> None:
+    """Run the memory graph at start and then at intervals; it has the server's store, which the app has not."""
+    client = get_client()
+    while service.settings.memory.enabled:
+        try:
+            await client.runs.wait(None, MEMORY_GRAPH, input={"drain": DUE}, on_completion="delete")
+            await client.runs.wait(None, MEMORY_GRAPH, input={"rollup": DUE}, on_completion="delete")
+        except Exception as error:  # a worker's outer loop: the next sweep finds what this one could not
+            logger.warning("the sweep of pending updates failed: %s", type(error).__name__)
+        await asyncio.sleep(service.settings.memory.sweep_seconds)
+
+
+app = Starlette(lifespan=lifespan)

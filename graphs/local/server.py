@@ -1,0 +1,84 @@
+"""The local model's server: llama.cpp behind the OpenAI protocol, on loopback, in a process of its own.
+
+    python -m graphs.local.server --model model.gguf --port 8080
+
+It has two slots, each with a prompt cache: `graphs.models` sends the chat to the first and everything that works in
+the background to the second.
+"""
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from graphs.local.tether import tether
+
+HOST = "127.0.0.1"
+SLOTS = 2
+SLOT_TOKENS = 8192
+
+# The server fills each batch with the chat's tokens first, then the background's. With batches of 64 a new turn waits
+# about 1 s behind a summary that is being read; with llama.cpp's 2,048 it waited 11 s. Reading is no slower.
+_BATCH_TOKENS = 64
+_ERRORS_ONLY = 1
+
+
+@click.command()
+@click.option("--model", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
+@click.option("--port", type=click.IntRange(1, 65535), required=True)
+@click.option("--tethered", is_flag=True, help="End when standard input closes.")
+def main(model: Path, port: int, tethered: bool) -> None:
+    """Serve a GGUF file at http://127.0.0.1:PORT/v1 until interrupted."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to save: end at once, also while the model is loading
+    if tethered:
+        tether(sys.stdin.buffer, graceful=False)
+    serve(model, port)
+
+
+def serve(model: Path, port: int) -> NoReturn:
+    """Load the model and answer on loopback until the process ends.
+
+    Args:
+        model: A GGUF file.
+        port: A free port of 127.0.0.1.
+
+    Raises:
+        click.ClickException: If the package that serves is missing, the file is no model, or the port is taken.
+    """
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise click.ClickException(
+            "The local model needs the extra `local`: pip install 'palimpsest-memory[local]'."
+        ) from error
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(model)
+    parameters.model_alias = {"local"}
+    parameters.hostnames = [HOST]
+    parameters.port = port
+    parameters.n_parallel = SLOTS
+    parameters.n_ctx = SLOTS * SLOT_TOKENS
+    parameters.n_batch = parameters.n_ubatch = _BATCH_TOKENS
+    parameters.cache_ram_mib = 0  # serves requests that name no slot; ours all do
+    parameters.cache_idle_slots = False
+    parameters.cors_origins = ""  # no web page may ask it
+    parameters.endpoint_slots = False
+    parameters.ui = False
+    parameters.offline = True
+    parameters.verbosity = _ERRORS_ONLY
+    try:
+        server = xllamacpp.Server(parameters)
+    except RuntimeError as error:
+        raise click.ClickException(
+            f"The local model cannot be served: {model} is no model in GGUF format, or port {port} is taken."
+        ) from error
+    while server:  # it answers from its own threads, for as long as its object lives
+        threading.Event().wait()
+    raise AssertionError("a server is never false")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""The nodes of the chat graph: state in, update out. They decide nothing about memory and never fail for it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.tools import BaseTool
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+
+from graphs.context import Context
+from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
+from graphs.model_errors import explain, is_context_overflow
+from graphs.models import Purpose, resolve
+from graphs.prompt import Prompt, prompt_of, spoken, visible
+from graphs.run import Run
+from graphs.service import MemoryService, Queued
+from graphs.state import Receipt, State
+from graphs.view import smaller
+from memory.context.summarization import SummarizationNode
+from memory.context.tokens import TokenCounter
+from memory.core.basis import Injected, Turn, inject
+from memory.core.known import Known
+from memory.core.store import FactStore
+from memory.message import iso_time
+from memory.storage import arun
+from memory.updates.records import read_receipts
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+StateUpdate = dict[str, Any]
+
+_OVERFLOW_TRIES = 3
+
+
+class ChatNodes:
+    """The four nodes with what they need of their deployment.
+
+    Args:
+        service: Settings, models, and what carries finished turns into memory.
+        tools: What the model may call.
+        counter: Counts tokens, each message once.
+        clock: Returns seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        tools: Sequence[BaseTool] = (),
+        *,
+        counter: TokenCounter | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._service = service
+        self._settings = service.settings
+        self._tools = tuple(tools)
+        self._counter = TokenCounter.of(counter)
+        self._clock = clock
+
+    async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
+        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
+        run = self._run(runtime)
+        await self._counter.tokenizer.awarm_up()
+        previous = Injected.from_state(state.get("memory"))
+        known = await self._known(run) or Known()
+        before = self._prompt(run, state, spoken(state), previous or Injected(), known)
+        injected = inject(previous, known, self._turn(run, before), self._counter.text)
+        prompt = self._prompt(run, state, spoken(state), injected, known)
+        receipt = Receipt(
+            facts=list(injected.fact_ids()),
+            tokens=prompt.tokens().model_dump(),
+            messages_budget=prompt.shares().messages,
+            updates=await self._updates_since(run, known, previous),
+        )
+        return {"memory": {**injected.to_state(), "receipt": receipt}}
+
+    async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
+        """Keep what the model sees of the conversation within its budget."""
+        run = self._run(runtime)
+        context, budget = run.context, state["memory"]["receipt"]["messages_budget"]
+
+        async def write_down(leaving: list[BaseMessage]) -> None:
+            await self._remember_cut(run, leaving)
+
+        node = SummarizationNode(
+            model=await self._load(self._settings.memory_model or context.model, "memory"),
+            max_tokens=budget,
+            max_summary_tokens=min(context.max_summary_tokens, budget // 2),
+            token_counter=self._counter,
+            initial_summary_prompt=context.initial_summary_prompt,
+            existing_summary_prompt=context.update_summary_prompt,
+            output_messages_key="messages" if context.transcript == "compact" else "summarized_messages",
+            keep_tokens=context.keep_tokens,
+            keep_messages=context.keep_messages,
+            memory_flush_hook=write_down,
+        )
+        result = await node.aresult(state)
+        if result.cut is not None:
+            await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
+        return node.update(state, result)
+
+    async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
+        """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
+        run = self._run(runtime)
+        injected = Injected.from_state(state.get("memory")) or Injected()
+        known = await self._known(run) or Known()
+        prompt = self._prompt(run, state, visible(state, run.context), injected, known)
+        if isinstance(state["messages"][-1], HumanMessage):
+            event = MemoryInjected(facts=injected.fact_ids(), tokens=prompt.tokens())
+            await aemit(MemoryInjected.name, event)
+        return {"messages": [await self._ask(run, prompt)]}
+
+    async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
+        """Write the turn down before it ends, then trigger its update."""
+        run = self._run(runtime)
+        queued = await self._guarded("the turn was not written down", self._remember(run, state["messages"]))
+        if queued is not None:
+            await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
+        receipt = Receipt(**{**state["memory"]["receipt"], "queued": queued.entry if queued else None})
+        return {"memory": {**state["memory"], "receipt": receipt}}
+
+    def _run(self, runtime: Runtime[Context]) -> Run:
+        return Run.of(get_config(), runtime, self._settings)
+
+    def _prompt(
+        self, run: Run, state: State, messages: Sequence[BaseMessage], injected: Injected, known: Known
+    ) -> Prompt:
+        return prompt_of(run.context, state, messages, injected, known, self._tools, self._counter)
+
+    def _turn(self, run: Run, prompt: Prompt) -> Turn:
+        asked = [message.id for message in prompt.messages if isinstance(message, HumanMessage)]
+        return Turn(
+            thread_id=run.thread_id,
+            message_id=str(asked[-1]) if asked else "",
+            window={str(message.id) for message in prompt.messages},
+            now=self._clock(),
+            cache_ttl_seconds=run.context.cache_ttl_seconds,
+            will_summarize=prompt.exceeds(),
+            budget=run.context.memory_tokens,
+            protected_categories=self._settings.memory.protected_categories,
+        )
+
+    async def _ask(self, run: Run, prompt: Prompt) -> AIMessage:
+        name, room = resolve(run.context.model, self._settings), prompt.room()
+        model = await self._load(run.context.model, "chat")
+        bound = model.bind_tools(self._tools) if self._tools else model
+        for _ in range(_OVERFLOW_TRIES):
+            try:
+                return await bound.ainvoke(prompt.view(room))
+            except Exception as error:  # each provider's package has exceptions of its own
+                if not is_context_overflow(error):
+                    raise explain(error, name) from error
+                overflow, room = error, smaller(room)
+        raise explain(overflow, name) from overflow
+
+    async def _load(self, name: str, purpose: Purpose) -> BaseChatModel:
+        return await self._service.aload_model(name, purpose)
+
+    async def _known(self, run: Run) -> Known | None:
+        """Read what is known about the user; `None` if there is nobody to know, or the store does not answer."""
+        if run.owner is None or run.store is None or run.context.memory_tokens == 0:
+            return None
+        store = FactStore.of_owner(run.store, run.owner, config=self._settings.memory)
+        return await self._guarded("the turn goes on without memory", store.aknown())
+
+    async def _updates_since(self, run: Run, known: Known, previous: Injected | None) -> list[dict[str, Any]]:
+        """Read what updates did since this thread's turn before."""
+        if run.owner is None or run.store is None or previous is None:
+            return []
+        steps = read_receipts(run.owner, known.epoch, iso_time(previous.at))
+        return await self._guarded("receipts were not read", arun(run.store, steps)) or []
+
+    async def _remember(self, run: Run, messages: Sequence[BaseMessage]) -> Queued | None:
+        if run.owner is None or run.store is None:
+            return None
+        return await self._service.aremember(
+            run.store, run.owner, thread_id=run.thread_id, messages=messages, model=run.context.model
+        )
+
+    async def _remember_cut(self, run: Run, leaving: Sequence[BaseMessage]) -> None:
+        """Write down what a summary is about to replace; if that fails, the messages stay."""
+        if run.owner is not None and run.store is not None:
+            await self._service.aremember_cut(
+                run.store, run.owner, thread_id=run.thread_id, messages=leaving, model=run.context.model
+            )
+
+    async def _guarded(self, consequence: str, work: Awaitable[T]) -> T | None:
+        """Wait for memory under the turn's deadline; what goes wrong is logged and never fails the turn."""
+        try:
+            async with asyncio.timeout(self._settings.memory.read_timeout_seconds):
+                return await work
+        except Exception as error:  # a store may fail in any way
+            logger.warning("%s: %s", consequence, type(error).__name__)
+            return None

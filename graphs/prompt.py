@@ -1,0 +1,127 @@
+"""The parts of one model call, and how the tokens are divided among them. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.tools import BaseTool
+
+from graphs.context import Context
+from graphs.events import TokenParts
+from graphs.state import State
+from graphs.view import Delta, Shares, shares, view
+from memory.context.running_summary import SUMMARY_ID, RunningSummary, divide, rehydrate, state_of, summary_text
+from memory.context.tokens import TokenCounter
+from memory.core.basis import Injected, render_block, render_deltas
+from memory.core.known import Known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What one model call is made of.
+
+    Attributes:
+        context: The run's choices.
+        block: The memory block, fenced.
+        deltas: What was recalled for single messages.
+        running: The thread's running summary.
+        messages: The messages that no summary stands for.
+        tools: What the model may call.
+        counter: Counts tokens.
+    """
+
+    context: Context
+    block: str
+    deltas: tuple[Delta, ...]
+    running: RunningSummary | None
+    messages: tuple[BaseMessage, ...]
+    tools: tuple[BaseTool, ...]
+    counter: TokenCounter
+
+    @property
+    def summary(self) -> str:
+        """The running summary's text, or nothing."""
+        return self.running.summary if self.running else ""
+
+    def shares(self) -> Shares:
+        """Return how many tokens each part has."""
+        return shares(
+            max_tokens=self.context.max_tokens,
+            reply_tokens=self.context.reply_tokens,
+            system_prompt=self.context.system_prompt,
+            memory_block=self.block,
+            deltas=self.deltas,
+            tools=self.tools,
+            counter=self.counter,
+        )
+
+    def view(self, max_tokens: int) -> list[BaseMessage]:
+        """Return what the model is sent, in at most so many tokens without tool schemas and reply."""
+        return view(
+            system_prompt=self.context.system_prompt,
+            memory_block=self.block,
+            summary=self.summary,
+            messages=self.messages,
+            deltas=self.deltas,
+            max_tokens=max_tokens,
+            counter=self.counter,
+        )
+
+    def room(self) -> int:
+        """Return the tokens of a whole view, without tool schemas and reply."""
+        parts = self.shares()
+        return self.context.max_tokens - parts.reply - parts.tools
+
+    def exceeds(self) -> bool:
+        """Return whether messages and summary no longer fit their share, so that a summary is due."""
+        summary = self.counter.message(SystemMessage(summary_text(self.summary))) if self.running else 0
+        return self.counter(self.messages) + summary > self.shares().messages
+
+    def tokens(self) -> TokenParts:
+        """Return the tokens of each part, for receipts and events."""
+        parts = self.shares()
+        return TokenParts(
+            system=parts.system + parts.tools,
+            memory=parts.memory,
+            recalled=parts.recalled,
+            summary=self.counter.text(self.summary),
+            messages=self.counter(self.messages),
+            budget=self.context.max_tokens,
+        )
+
+
+def spoken(state: State) -> tuple[BaseMessage, ...]:
+    """Return the messages of a thread that no summary stands for."""
+    return divide(state["messages"], _running(state)).live
+
+
+def visible(state: State, context: Context) -> tuple[BaseMessage, ...]:
+    """Return what `summarize` left of the conversation for the model to see, without the summary itself."""
+    if context.transcript == "compact":
+        return spoken(state)
+    return tuple(message for message in state["summarized_messages"] if message.id != SUMMARY_ID)
+
+
+def prompt_of(
+    context: Context,
+    state: State,
+    messages: Sequence[BaseMessage],
+    injected: Injected,
+    known: Known,
+    tools: Sequence[BaseTool],
+    counter: TokenCounter,
+) -> Prompt:
+    """Return the prompt that these messages of a thread come to, with the texts of what is known now."""
+    return Prompt(
+        context=context,
+        block=render_block(injected, known, context.memory_tokens, counter.text),
+        deltas=tuple(Delta(*each) for each in render_deltas(injected, known).items()),
+        running=_running(state),
+        messages=tuple(messages),
+        tools=tuple(tools),
+        counter=counter,
+    )
+
+
+def _running(state: State) -> RunningSummary | None:
+    return rehydrate(state_of(state.get("context")).get("running_summary"))

@@ -1,0 +1,38 @@
+"""Three tiers of memory for LangGraph: a thread's budget, a dated journal, and facts about the user."""
+
+from memory.config import MemoryConfig
+from memory.context.summarization import (
+    RunningSummary,
+    SummarizationNode,
+    SummarizationResult,
+    asummarize_messages,
+    summarize_messages,
+)
+from memory.context.tokens import count_tokens
+from memory.core.extraction import aextract_facts, extract_facts
+from memory.core.facts import Fact, FactNotFound, MemoryFull
+from memory.core.injection import MemoryData, format_memory_for_injection
+from memory.core.store import FactStore
+from memory.updates.update_queue import ConversationContext, MemoryUpdateQueue
+from memory.updates.updater import MemoryUpdater
+
+__all__ = [
+    "ConversationContext",
+    "Fact",
+    "FactNotFound",
+    "FactStore",
+    "MemoryConfig",
+    "MemoryData",
+    "MemoryFull",
+    "MemoryUpdateQueue",
+    "MemoryUpdater",
+    "RunningSummary",
+    "SummarizationNode",
+    "SummarizationResult",
+    "aextract_facts",
+    "asummarize_messages",
+    "count_tokens",
+    "extract_facts",
+    "format_memory_for_injection",
+    "summarize_messages",
+]

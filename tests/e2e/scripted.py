@@ -1,0 +1,68 @@
+"""A model for the whole agent: tells chat, summary, roll-up and extraction apart by their prompts and answers each."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memory import prompts
+from tests.stub_model import ChatRequest, Reply, Respond, always
+
+_SUMMARY_PROMPTS = (
+    prompts.INITIAL_SUMMARY,
+    prompts.UPDATE_SUMMARY.partition("{existing_summary}")[2].strip(),
+    prompts.SHORTER_SUMMARY.partition("{summary}")[0].strip(),
+)
+_NEW_MESSAGE = re.compile(r"^\[(\d+)\] user, [^:]*: (.*)$", re.M)
+
+
+def is_extraction(request: ChatRequest) -> bool:
+    return prompts.EXTRACTION in request.text
+
+
+def is_summary(request: ChatRequest) -> bool:
+    return any(prompt in request.text for prompt in _SUMMARY_PROMPTS)
+
+
+def is_roll_up(request: ChatRequest) -> bool:
+    return prompts.ROLL_UP.partition("\n")[0] in request.text
+
+
+def is_chat(request: ChatRequest) -> bool:
+    return not (is_extraction(request) or is_summary(request) or is_roll_up(request))
+
+
+@dataclass
+class Scripted:
+    """Answers as a whole: `stub.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})`.
+
+    Attributes:
+        learns: What extraction makes of a message that contains a phrase.
+        chat: Answers the user.
+        summary: Answers a request for a summary.
+    """
+
+    learns: Mapping[str, str] = field(default_factory=dict)
+    chat: Respond = field(default_factory=lambda: always("Noted."))
+    summary: Respond = field(default_factory=lambda: always("They talked about travelling."))
+
+    def __call__(self, request: ChatRequest) -> Reply | str:
+        if is_extraction(request):
+            return Reply.json({"facts": self._facts(request), "profile": []})
+        if is_summary(request):
+            return self.summary(request)
+        return "Nothing much." if is_roll_up(request) else self.chat(request)
+
+    def _facts(self, request: ChatRequest) -> list[dict[str, object]]:
+        return [
+            {
+                "message": int(number),
+                "action": "new",
+                "known": 0,
+                "content": content,
+                "category": "knowledge",
+                "confidence": 0.9,
+            }
+            for number, text in _NEW_MESSAGE.findall(request.text)
+            for phrase, content in self.learns.items()
+            if phrase in text
+        ]

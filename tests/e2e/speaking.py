@@ -1,0 +1,43 @@
+"""One turn with the chat graph, through either SDK: what a test says and what comes back."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.schema import Json
+
+from tests.e2e.dev_server import DevServer
+from tests.e2e.javascript import run_javascript
+
+Choices = dict[str, Any]
+
+
+class Turn(NamedTuple):
+    """A turn that has ended."""
+
+    thread_id: str
+    answer: str
+
+
+Speak = Callable[[DevServer, str, str | None, Choices], Turn]
+
+
+def say(text: str) -> Json:
+    """Return the input of a run in which the user says something."""
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+def speak_python(server: DevServer, text: str, thread_id: str | None = None, context: Choices | None = None) -> Turn:
+    """Say something with the Python SDK, in a new thread or in one that the server may have forgotten by a crash."""
+    with get_sync_client(url=server.url) as client:
+        thread = client.threads.create(thread_id=thread_id, graph_id="chat", if_exists="do_nothing")["thread_id"]
+        state: Any = client.runs.wait(thread, "chat", input=say(text), context=context or {})
+        return Turn(thread, str(state["messages"][-1]["content"]))
+
+
+def speak_javascript(
+    server: DevServer, text: str, thread_id: str | None = None, context: Choices | None = None
+) -> Turn:
+    """Say something with the JavaScript SDK."""
+    done = run_javascript("chat.mjs", url=server.url, text=text, threadId=thread_id, context=context or {})
+    return Turn(done["threadId"], str(done["messages"][-1]["content"]))

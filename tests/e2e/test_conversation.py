@@ -1,0 +1,208 @@
+"""A conversation that is remembered, over crashes, through both SDKs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.client import SyncLangGraphClient
+
+from memory.context.tokens import count_tokens
+from memory.namespaces import Owner
+from tests.e2e.dev_server import DevServer
+from tests.e2e.javascript import run_javascript
+from tests.e2e.scripted import Scripted, is_chat, is_extraction, is_summary
+from tests.e2e.speaking import Choices, Speak, say, speak_javascript, speak_python
+from tests.e2e.waiting import eventually
+from tests.stub_model import ChatRequest, StubModel, always
+
+SMALL = {"max_tokens": 900, "max_summary_tokens": 120, "memory_tokens": 200, "reply_tokens": 100}
+PLANS = "They plan a trip to Lofoten in July, by ferry, with Ada's green tent."
+
+both_sdks = pytest.mark.parametrize(
+    "speak", [pytest.param(speak_python, id="python"), pytest.param(speak_javascript, id="javascript")]
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
+    """The shipped server, as a newcomer starts it, in the strictest mode of reading checkpoints."""
+    environment = {
+        "OPENAI_BASE_URL": stub.url,
+        "OPENAI_API_KEY": "stub",
+        "LANGGRAPH_STRICT_MSGPACK": "true",
+        "PALIMPSEST_DEBOUNCE_SECONDS": "1.5",
+    }
+    with DevServer(tmp_path_factory.mktemp("palimpsest"), environment=environment) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: DevServer, model: StubModel) -> Iterator[SyncLangGraphClient]:
+    model.respond = Scripted()
+    with get_sync_client(url=server.url) as client:
+        yield client
+
+
+def facts(client: SyncLangGraphClient, agent_name: str) -> list[str]:
+    """What the user's memory holds, as the store's API shows it."""
+    found = client.store.search_items(Owner.of("local", agent_name).namespace("facts"), limit=100)
+    return [item["value"]["content"] for item in found["items"]]
+
+
+def prompts(model: StubModel) -> list[ChatRequest]:
+    return [request for request in model.requests if is_chat(request)]
+
+
+def running_summary(client: SyncLangGraphClient, thread_id: str) -> dict[str, Any]:
+    values: Any = client.threads.get_state(thread_id)["values"]
+    summary = values["context"]["running_summary"]
+    assert isinstance(summary, dict)
+    return summary
+
+
+@both_sdks
+def test_C1_G2_a_long_thread_goes_on_with_its_summary_after_kill_9(
+    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak, kills: int
+) -> None:
+    model.respond = Scripted(summary=always(PLANS))
+    thread = None
+    for n in range(20):
+        thread, _ = speak(
+            server, f"Message {n}: " + "the ferry leaves at seven, the tent is green. " * 8, thread, SMALL
+        )
+        if any(map(is_summary, model.requests)):
+            break
+    assert thread
+    before = running_summary(client, thread)
+    assert before["summary"] == PLANS
+    assert before["summarized_message_ids"]
+
+    for crash in range(kills):
+        server.kill9()
+        server.start()
+        model.clear()
+        assert speak(server, f"Where to? ({crash})", thread, SMALL).answer == "Noted."
+        (prompt,) = prompts(model)
+        assert PLANS in prompt.text
+        assert "Message 0:" not in prompt.text
+        assert prompt.last == f"Where to? ({crash})"
+        assert count_tokens(prompt.text) <= SMALL["max_tokens"]
+        assert running_summary(client, thread) == before
+
+
+@both_sdks
+def test_F1_a_fact_told_before_kill_9_is_in_the_prompt_of_a_new_thread(
+    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak
+) -> None:
+    agent = f"stored-{'python' if speak is speak_python else 'javascript'}"
+    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
+    speak(server, "I moved to Bergen.", None, {"agent_name": agent})
+    eventually(lambda: facts(client, agent))
+
+    server.kill9()
+    server.start()
+    model.clear()
+    speak(server, "Will it rain?", None, {"agent_name": agent})
+
+    assert "- [knowledge | 0.90] User lives in Bergen." in prompts(model)[-1].text
+
+
+@both_sdks
+def test_B4_a_turn_that_was_not_extracted_before_kill_9_is_extracted_after_it(
+    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak
+) -> None:
+    agent = f"pending-{'python' if speak is speak_python else 'javascript'}"
+    model.respond = Scripted(learns={"allergic to nuts": "User is allergic to nuts."})
+    speak(server, "I am allergic to nuts.", None, {"agent_name": agent})
+    server.kill9()
+    assert not any(map(is_extraction, model.requests))
+
+    server.start()
+    eventually(lambda: facts(client, agent))
+    model.clear()
+    speak(server, "What may I eat?", None, {"agent_name": agent})
+
+    assert "- [knowledge | 0.90] User is allergic to nuts." in prompts(model)[-1].text
+
+
+def test_a_fact_is_learnt_once_however_often_the_server_crashes(
+    server: DevServer, client: SyncLangGraphClient, model: StubModel, kills: int
+) -> None:
+    model.respond = Scripted(learns={"collect stamps": "User collects stamps."})
+    for _ in range(kills):
+        speak_python(server, "I collect stamps.", None, {"agent_name": "crashes"})
+        model.wait_for(is_extraction)
+        server.kill9()
+        model.clear()
+        server.start()
+
+    eventually(lambda: facts(client, "crashes"), timeout=240)
+    assert facts(client, "crashes") == ["User collects stamps."]
+
+
+def test_G1_assistants_have_contexts_of_their_own_python(client: SyncLangGraphClient, model: StubModel) -> None:
+    answers = []
+    model.respond = Scripted(chat=lambda request: request.messages[0]["content"].split(".")[0])
+    for context in ({"system_prompt": "You are a pirate."}, {"system_prompt": "You are a poet."}):
+        assistant = client.assistants.create("chat", context=context)
+        thread = client.threads.create()
+        state: Any = client.runs.wait(thread["thread_id"], assistant["assistant_id"], input=say("Who?"))
+        answers.append(state["messages"][-1]["content"])
+
+    assert answers == ["You are a pirate", "You are a poet"]
+
+
+def test_G1_assistants_have_contexts_of_their_own_javascript(
+    server: DevServer, client: SyncLangGraphClient, model: StubModel
+) -> None:
+    model.respond = Scripted(chat=lambda request: request.messages[0]["content"].split(".")[0])
+
+    answers = run_javascript(
+        "assistants.mjs",
+        url=server.url,
+        text="Who?",
+        contexts=[{"system_prompt": "You are a pirate."}, {"system_prompt": "You are a poet."}],
+    )
+
+    assert answers == ["You are a pirate", "You are a poet"]
+
+
+def test_agents_of_one_user_have_memories_of_their_own(
+    server: DevServer, client: SyncLangGraphClient, model: StubModel
+) -> None:
+    model.respond = Scripted(learns={"like jazz": "User likes jazz."})
+    speak_python(server, "I like jazz.", None, {"agent_name": "music"})
+    eventually(lambda: facts(client, "music"))
+
+    speak_python(server, "What do I like?", None, {"agent_name": "music"})
+    speak_python(server, "What do I like?", None, {"agent_name": "cooking"})
+
+    assert ["User likes jazz." in prompt.text for prompt in prompts(model)[-2:]] == [True, False]
+
+
+BAD_CONTEXTS = [
+    pytest.param({"max_tokens": "seven"}, "max_tokens", id="no number"),
+    pytest.param({"max_tokens": -1}, "max_tokens", id="too small"),
+    pytest.param({"agent_name": "../eve"}, "agent_name", id="agent name"),
+    pytest.param({"transcript": "burn"}, "transcript", id="transcript"),
+    pytest.param({"update_summary_prompt": "Go on."}, "update_summary_prompt", id="prompt without summary"),
+]
+
+
+@pytest.mark.parametrize(("context", "field"), BAD_CONTEXTS)
+def test_a_bad_context_value_is_refused_with_the_fields_name_python(
+    client: SyncLangGraphClient, model: StubModel, context: Choices, field: str
+) -> None:
+    thread = client.threads.create()
+    with pytest.raises(Exception, match=field):
+        client.runs.wait(thread["thread_id"], "chat", input=say("hi"), context=context)
+    assert model.requests == []
+
+
+@pytest.mark.parametrize(("context", "field"), BAD_CONTEXTS[:2])
+def test_a_bad_context_value_is_refused_with_the_fields_name_javascript(
+    server: DevServer, client: SyncLangGraphClient, model: StubModel, context: Choices, field: str
+) -> None:
+    assert field in run_javascript("refused.mjs", url=server.url, context=context)["message"]
+    assert model.requests == []

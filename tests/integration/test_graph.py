@@ -1,0 +1,184 @@
+"""The chat graph in process: its picture, a long thread, and what one thread tells the next."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
+from graphs.chat import build_graph, graph
+from graphs.context import Context
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from memory import RunningSummary
+from memory.config import MemoryConfig
+from memory.context.summarization import SUMMARY_ID
+from memory.namespaces import Owner
+from tests.fakes import RecordingModel
+
+HOUSE = Path(__file__).parents[2]
+FACT = {"message": 1, "action": "new", "known": 0, "content": "User is allergic to peanuts", "category": "knowledge", "confidence": 0.9}  # fmt: skip  # noqa: E501
+
+
+def is_extraction(messages: list[BaseMessage]) -> bool:
+    return "Answer with JSON only" in messages[0].text
+
+
+class House:
+    """A compiled graph with its fakes, for one deployment in single-user mode."""
+
+    def __init__(self, store: InMemoryStore | None = None, tools: Any = (), memory: MemoryConfig | None = None) -> None:
+        self.chat = RecordingModel()
+        self.memory = RecordingModel(respond=self._remember)
+        self.facts: list[dict[str, Any]] = []
+        settings = Settings(single_user=True, memory=memory or MemoryConfig(debounce_seconds=3600))
+        self.service = MemoryService(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
+        self.store = store or InMemoryStore()
+        builder = build_graph(service=self.service, tools=tools)
+        self.graph = builder.compile(checkpointer=InMemorySaver(), store=self.store)
+
+    def _remember(self, messages: list[BaseMessage]) -> str:
+        return json.dumps({"facts": self.facts, "profile": []}) if is_extraction(messages) else "They talked."
+
+    async def say(self, text: str, thread: str = "t", context: Context | None = None, **user: str) -> dict[str, Any]:
+        config: RunnableConfig = {"configurable": {"thread_id": thread, **user}}
+        state: dict[str, Any] = await self.graph.ainvoke({"messages": [HumanMessage(text)]}, config, context=context)
+        return state
+
+    async def settle(self, user: str = "local") -> None:
+        await self.service.adrain(self.store, Owner.of(user))
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def test_G1_the_topology_is_the_picture_in_the_readme() -> None:
+    drawn = graph.get_graph().draw_mermaid(with_styles=False)
+    shown = re.search(r"```mermaid\n(.*?)```", (HOUSE / "README.md").read_text(), re.DOTALL)
+    assert shown is not None
+    assert drawn.strip() == shown[1].strip()
+
+
+async def test_G1_a_turn_is_answered_and_written_down_before_it_ends(house: House) -> None:
+    state = await house.say("I am allergic to peanuts.")
+    assert state["messages"][-1].text.startswith("reply to")
+    (entry,) = house.store.search(Owner.of("local").namespace("outbox"))
+    assert entry.value["messages"][0]["text"] == "I am allergic to peanuts."
+    assert state["memory"]["receipt"]["queued"] == entry.key
+
+
+async def test_G2_what_is_said_in_one_thread_is_known_in_the_next(house: House) -> None:
+    house.facts = [FACT]
+    await house.say("I am allergic to peanuts.")
+    await house.settle()
+    state = await house.say("What should I cook?", thread="another")
+    system = house.chat.prompts[-1][0]
+    assert isinstance(system, SystemMessage)
+    assert "- [knowledge | 0.90] User is allergic to peanuts" in system.text
+    assert len(state["memory"]["basis"]) == 1
+    assert "peanuts" not in json.dumps(state["memory"])
+
+
+async def test_users_do_not_see_each_other(house: House) -> None:
+    house.facts = [FACT]
+    await house.say("I am allergic to peanuts.", user_id="ada")
+    await house.settle("ada")
+    await house.say("What should I cook?", thread="other", user_id="bob")
+    assert "peanuts" not in house.chat.prompts[-1][0].text
+
+
+async def test_C1_G2_a_long_thread_is_summarized_and_the_summary_is_checkpointed(house: House) -> None:
+    context = Context(max_tokens=900, reply_tokens=64, max_summary_tokens=64)
+    for number in range(12):
+        state = await house.say(f"{number}: " + "word " * 60, context=context)
+    summary = state["context"]["running_summary"]
+    assert isinstance(summary, RunningSummary)
+    assert summary.summary == "They talked."
+    assert len(state["messages"]) == 24
+    assert state["summarized_messages"][0].id == SUMMARY_ID
+    assert len(state["summarized_messages"]) < 24
+    assert house.chat.prompts[-1][-1].text.startswith("11: ")
+    kinds = {item.value["kind"] for item in house.store.search(Owner.of("local").namespace("outbox"), limit=100)}
+    assert kinds == {"turn", "cut"}
+
+
+async def test_compact_threads_lose_what_was_summarized(house: House) -> None:
+    context = Context(max_tokens=900, reply_tokens=64, max_summary_tokens=64, transcript="compact")
+    for number in range(12):
+        state = await house.say(f"{number}: " + "word " * 60, context=context)
+    assert len(state["messages"]) < 24
+    assert house.chat.prompts[-1][-1].text.startswith("11: ")
+    assert "They talked." in house.chat.prompts[-1][0].text
+
+
+async def test_tools_are_called_and_answered() -> None:
+    @tool
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        return f"rain in {city}"
+
+    house = House(tools=[weather])
+    call = {"name": "weather", "args": {"city": "Bergen"}, "id": "1", "type": "tool_call"}
+    house.chat.replies = [AIMessage("", tool_calls=[call]), "Take an umbrella."]
+    state = await house.say("What is the weather?")
+    assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
+    assert house.chat.prompts[-1][-1].text == "rain in Bergen"
+
+
+class BrokenStore(InMemoryStore):
+    def batch(self, ops: Any) -> Any:
+        raise OSError("disk full")
+
+    async def abatch(self, ops: Any) -> Any:
+        raise OSError("disk full")
+
+
+async def test_a_broken_store_never_fails_a_turn(caplog: pytest.LogCaptureFixture) -> None:
+    house = House(store=BrokenStore())
+    state = await house.say("Hello")
+    assert state["messages"][-1].text == "reply to Hello"
+    assert state["memory"]["receipt"]["queued"] is None
+    assert "OSError" in caplog.text
+    assert "Hello" not in caplog.text
+
+
+async def test_B8_memory_switched_off_writes_nothing_down() -> None:
+    house = House(memory=MemoryConfig(enabled=False))
+    await house.say("I am allergic to peanuts.")
+    assert house.store.search(("palimpsest",), limit=10) == []
+
+
+@pytest.mark.parametrize("noise", [{"user": 1}, "text", ["list"], None])
+async def test_an_input_key_context_does_not_break_the_state(house: House, noise: Any) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    blocks: list[str | dict[str, Any]] = [{"type": "text", "text": "Hello"}]
+    sent: Any = {"messages": [HumanMessage(blocks)], "context": noise}
+    state = await house.graph.ainvoke(sent, config)
+    assert state["messages"][-1].text == "reply to Hello"
+    await house.graph.aupdate_state(config, {"context": noise or {}})
+    assert (await house.say("Again"))["messages"][-1].text == "reply to Again"
+
+
+async def test_a_model_that_fails_gives_one_clear_sentence(house: House) -> None:
+    house.chat.replies = [ConnectionError("nobody there")]
+    with pytest.raises(RuntimeError, match="No server answers"):
+        await house.say("Hello")
+
+
+async def test_an_overflow_is_asked_again_with_a_smaller_view(house: House) -> None:
+    class Refused(Exception):
+        status_code = 400
+
+    for number in range(3):
+        await house.say(f"{number} " + "word " * 50)
+    house.chat.replies = [Refused("maximum context length is 100 tokens"), "short enough"]
+    state = await house.say("last " + "word " * 50)
+    assert state["messages"][-1].text == "short enough"
