@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph_sdk import get_client
 
@@ -56,6 +56,20 @@ def marked(message: Message, mode: MemoryMode) -> Message:
     if may_learn(mode):
         return message
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MODE_KEY: mode}})
+
+
+def mark_turn(messages: Sequence[BaseMessage], mode: MemoryMode) -> list[BaseMessage]:
+    """Return what a turn begins with, marked: the messages that no answer follows yet; none in `normal` mode."""
+    if may_learn(mode):
+        return []
+    answered = max((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
+    return [marked(message, mode) for message in messages[answered + 1 :]]
+
+
+def said_mode(messages: Sequence[BaseMessage]) -> MemoryMode:
+    """Return the mode under which the newest user message was said."""
+    newest = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
+    return effective_mode(newest.additional_kwargs.get(MODE_KEY) if newest else None)
 
 
 def learnable(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
