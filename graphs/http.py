@@ -10,6 +10,8 @@ from starlette.applications import Starlette
 
 from graphs.background import DUE
 from graphs.service import MEMORY_GRAPH, MemoryService, service_of_process
+from graphs.settings import Settings
+from graphs.web import memory_routes, service_of_server
 
 logger = logging.getLogger(__name__)
 
@@ -41,4 +43,4 @@ async def _sweep(service: MemoryService) -> None:
         await asyncio.sleep(service.settings.memory.sweep_seconds)
 
 
-app = Starlette(lifespan=lifespan)
+app = Starlette(routes=memory_routes(service_of_server(Settings.from_environment())), lifespan=lifespan)

@@ -94,8 +94,8 @@ async def assistant(ctx: Context, value: Value) -> Filter:
 async def own_store(ctx: Context, value: Value) -> None:
     """Let a caller read the own part of the store, and write facts and profile sections in it.
 
-    Namespaces are `("palimpsest", user segment, agent name, kind)`. Searching or listing from the root means from
-    the own part. Everything but facts and profile sections is written by the server only.
+    Searching or listing from the root means from the own part. Everything but facts and profile sections is written
+    by the server only.
     """
     own = user_root(ctx.user.identity)
     namespace = tuple(value.get("namespace") or ())
