@@ -17,6 +17,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
+from graphs.identity import as_server
 from graphs.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from memory.message import StoredMessage, iso_time
@@ -172,7 +173,7 @@ class MemoryService:
             self._queue.add(_context(store, owner, thread_id))
             return
         try:
-            await self._aschedule_run(owner, recorded)
+            await as_server(self._aschedule_run(owner, recorded))
         except Exception as error:  # the sweep takes what no run was scheduled for; the turn must not fail
             logger.warning("no run could be scheduled for %s: %s", owner.due_key, type(error).__name__)
 

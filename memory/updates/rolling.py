@@ -3,7 +3,7 @@
 import logging
 from functools import partial
 
-from memory.control import belongs, read_epoch
+from memory.control import belongs, read_epoch, read_time_zone
 from memory.core.changes import Section
 from memory.core.profile import read_profile, texts_of, write_profile
 from memory.daily.journal import day_of, prune, read_journal
@@ -28,7 +28,7 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     if not terms.config.enabled:
         return False
     epoch = yield from read_epoch(owner)
-    today = day_of(terms.now())
+    today = day_of(terms.now(), (yield from read_time_zone(owner)))
     marks = yield from _read_marks(owner, epoch)
     journal = yield from read_journal(owner, epoch)
     folds, reached = plan_rollup(today, marks, journal)
