@@ -48,8 +48,15 @@ check: $(VENV)/dev ## Check style, types, doors, locks, the server's configurati
 		$(BIN)/langgraph dockerfile --config $$config $(VENV)/Dockerfile || exit 1; done
 	@echo "Wheel ..." && scripts/check-wheel $(BIN)/python
 
+DATA ?= $(firstword $(wildcard ../shared/data/locomo/*.json) examples/conversation.json)
+TURNS ?= 30
+demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=30)
+	@test -x $(BIN)/palimpsest || { echo "Start the server first: make dev"; exit 1; }
+	@$(BIN)/palimpsest demo --conversation "$(DATA)" --turns $(TURNS)
+
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
-	@for set in "server --extra server" "local --extra server --extra local" "dev --extra server --extra local --group dev"; do \
+	@for set in "server --extra server --extra tokens" "local --extra server --extra tokens --extra local" \
+		"dev --extra server --extra tokens --extra local --group dev"; do \
 		set -- $$set; name=$$1; shift; \
 		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 			pyproject.toml "$$@" -o requirements/$$name.lock; done

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import warnings
 from collections.abc import AsyncIterator
 
 from langgraph_sdk import get_client
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 @contextlib.asynccontextmanager
 async def lifespan(_: Starlette) -> AsyncIterator[None]:
     """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds."""
+    # A sweep has no thread, so no checkpointer; the server passes its own durability all the same.
+    warnings.filterwarnings("ignore", message="`durability` has no effect", category=UserWarning)
     service = service_of_process()
     sweeper = asyncio.create_task(_sweep(service))
     try:
