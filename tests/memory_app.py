@@ -72,10 +72,12 @@ class MemoryApp:
         self.store = store or InMemoryStore()
         self.threads = FakeThreads()
         self.clock = Clock()
+        self.logs_emptied = 0
         self.service = Service(
             settings=settings or Settings(),
-            store=lambda: self.store,
+            store=self.store,
             threads=self.threads,
+            empty_logs=self._empty_logs,
             clock=self.clock,
             limit=RateLimit(per_minute, clock=self.clock),
         )
@@ -83,6 +85,9 @@ class MemoryApp:
             routes=memory_routes(self.service),
             middleware=[Middleware(AuthenticationMiddleware, backend=HeaderSays())],
         )
+
+    async def _empty_logs(self) -> None:
+        self.logs_emptied += 1
 
     def user(self, name: str | None, **headers: str) -> httpx.AsyncClient:
         """Return a client on behalf of a user; `None` is nobody."""

@@ -48,11 +48,6 @@ class DurableSqliteStore(AsyncSqliteStore):
         async with self.lock, transaction(self.conn, writes=any(isinstance(op, PutOp) for op in batch)):
             return await super().abatch(batch)
 
-    async def atruncate_log(self) -> None:
-        """Write the write-ahead log back and empty it: it holds deleted text until then."""
-        async with self.lock:
-            await self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
     @asynccontextmanager
     async def _cursor(self, *, transaction: bool = True) -> AsyncIterator[aiosqlite.Cursor]:  # noqa: ARG002 (inherited)
         # The stock cursor begins without the write lock and commits a failed batch; `abatch` has begun already.

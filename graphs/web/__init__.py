@@ -2,17 +2,19 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.metadata import version
 
-from langgraph.config import get_store
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from graphs.persistence import empty_logs
 from graphs.settings import Settings
 from graphs.web import archive, conversations, erase, facts, journal, overview, profile, updates
 from graphs.web.endpoint import PREFIX, AnyEndpoint, Service
 from graphs.web.openapi import document
+from graphs.web.server_store import ServerStore
 from graphs.web.threads import ServerThreads
 
 __all__ = ["ENDPOINTS", "Service", "memory_routes", "service_of_server"]
@@ -30,12 +32,13 @@ ENDPOINTS: tuple[AnyEndpoint, ...] = (
 
 
 def service_of_server(settings: Settings) -> Service:
-    """Return what the routes work with inside a LangGraph server.
-
-    The server keeps its store within reach of every request of its HTTP app; `langgraph.config.get_store` is the
-    public name for it. No rule of `graphs.permissions` guards it there: namespaces are made from the identity.
-    """
-    return Service(settings=settings, store=get_store, threads=ServerThreads(settings.single_user))
+    """Return what the routes work with inside a LangGraph server."""
+    return Service(
+        settings=settings,
+        store=ServerStore(),
+        threads=ServerThreads(settings.single_user),
+        empty_logs=partial(empty_logs, settings.data_dir),
+    )
 
 
 def memory_routes(service: Service) -> list[BaseRoute]:

@@ -46,15 +46,17 @@ class Service:
 
     Attributes:
         settings: The deployment's choices.
-        store: Finds the store of the request in progress.
+        store: The server's store.
         threads: The server's threads.
+        empty_logs: Sees to it that no log of a database keeps what was deleted.
         clock: Seconds since the epoch.
         limit: How often one user may ask.
     """
 
     settings: Settings
-    store: Callable[[], BaseStore]
+    store: BaseStore
     threads: Threads
+    empty_logs: Callable[[], Awaitable[None]]
     clock: Callable[[], float] = time.time
     limit: RateLimit = field(default_factory=lambda: RateLimit(300))
 
@@ -78,7 +80,7 @@ class Call:
     @property
     def store(self) -> BaseStore:
         """The server's store."""
-        return self.service.store()
+        return self.service.store
 
     async def run(self, steps: Steps[T]) -> T:
         """Carry out steps on the server's store."""

@@ -1,10 +1,9 @@
 """Erasing: one fact, everything from one thread, or everything; what was erased does not come back."""
 
 import logging
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 from uuid import UUID
 
-from langgraph.store.base import BaseStore
 from pydantic import BaseModel, Field
 
 from graphs.web.endpoint import Call, Endpoint, Form
@@ -14,14 +13,6 @@ from memory.erase import aerase_fact, aerase_thread, aerase_user
 from memory.updates.outbox import read_owners
 
 logger = logging.getLogger(__name__)
-
-
-@runtime_checkable
-class KeepsLog(Protocol):
-    """A store whose file has a write-ahead log, which holds deleted text until it is written back."""
-
-    async def atruncate_log(self) -> None:
-        """Write the log back and empty it."""
 
 
 class FactErasure(Form):
@@ -57,7 +48,7 @@ async def erase_fact(call: Call, wanted: FactErasure) -> Erased:
         thread_id = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
     except FactNotFound as unknown:
         raise Refused(404, str(unknown)) from None
-    await _empty_log(call.store)
+    await call.service.empty_logs()
     still = await _is_there(call, thread_id)
     note = "The conversation it came from still holds the words: erase that thread to be rid of them." if still else ""
     return Erased(threads=0, items=1, still_in_threads=[thread_id] if still else [], note=note)
@@ -78,7 +69,7 @@ async def erase_thread(call: Call, wanted: ThreadErasure) -> Erased:
     if there:
         await call.service.threads.delete(thread_id)
         items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
-    await _empty_log(call.store)
+    await call.service.empty_logs()
     logger.info("erased a thread: %d items", items)
     return Erased(threads=int(there), items=items, still_in_threads=[], note="")
 
@@ -91,14 +82,9 @@ async def erase_everything(call: Call, _: Erasure) -> Erased:
         await call.service.threads.delete(thread_id)
     # Once more: a turn that was under way when its thread went may have written its update down in between.
     items += await aerase_user(call.store, call.user_id)
-    await _empty_log(call.store)
+    await call.service.empty_logs()
     logger.info("erased everything of a user: %d threads, %d items", len(threads), items)
     return Erased(threads=len(threads), items=items, still_in_threads=[], note="")
-
-
-async def _empty_log(store: BaseStore) -> None:
-    if isinstance(store, KeepsLog):
-        await store.atruncate_log()
 
 
 ENDPOINTS = (

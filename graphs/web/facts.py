@@ -57,15 +57,22 @@ class Revisions(BaseModel):
     revisions: list[FactView]
 
 
-class FactFilter(Query):
-    """Which facts to list."""
-
+class _Choice(Form):
     category: Category | None = None
     status: Status = "active"
     thread: str | None = Field(None, max_length=200, description="Only those that were said in this thread.")
-    text: str | None = Field(None, max_length=1000, description="Only those that hold this text, whatever its case.")
     limit: int = Field(50, ge=1, le=1000)
     offset: int = Field(0, ge=0, le=1_000_000)
+
+
+class FactFilter(Query, _Choice):
+    """Which facts to list."""
+
+
+class FactSearch(_Choice):
+    """Which facts to search; the text is no part of the URL, because servers log those."""
+
+    text: str = Field(min_length=1, max_length=1000, description="What they hold, whatever its case.")
 
 
 class NewFact(Form):
@@ -101,17 +108,23 @@ def shelf_of(call: Call) -> FactStore:
 
 async def list_facts(call: Call, asked: FactFilter) -> FactPage:
     """List facts, strongest first."""
-    found = [fact for fact in await shelf_of(call).alist(asked.status) if _wanted(fact, asked)]
-    page = found[asked.offset : asked.offset + asked.limit]
-    return FactPage(facts=_views(page), total=len(found))
+    return await _page(call, asked, "")
 
 
-def _wanted(fact: Fact, asked: FactFilter) -> bool:
-    return (
-        asked.category in (None, fact.category)
+async def search_facts(call: Call, asked: FactSearch) -> FactPage:
+    """Search facts for a text, strongest first."""
+    return await _page(call, asked, normalize(asked.text))
+
+
+async def _page(call: Call, asked: _Choice, text: str) -> FactPage:
+    found = [
+        fact
+        for fact in await shelf_of(call).alist(asked.status)
+        if asked.category in (None, fact.category)
         and asked.thread in (None, fact.thread_id)
-        and (asked.text is None or normalize(asked.text) in normalize(fact.content))
-    )
+        and text in normalize(fact.content)
+    ]
+    return FactPage(facts=_views(found[asked.offset : asked.offset + asked.limit]), total=len(found))
 
 
 async def add_fact(call: Call, new: NewFact) -> FactView:
@@ -196,7 +209,11 @@ def _views(facts: Sequence[Fact]) -> list[FactView]:
 ENDPOINTS = (
     Endpoint(
         method="GET", path="/facts", handler=list_facts, takes=FactFilter, answers=FactPage,
-        summary="List, filter and search facts, strongest first",
+        summary="List and filter facts, strongest first",
+    ),
+    Endpoint(
+        method="POST", path="/facts/search", handler=search_facts, takes=FactSearch, answers=FactPage,
+        summary="Search facts for a text",
     ),
     Endpoint(
         method="POST", path="/facts", handler=add_fact, takes=NewFact, answers=FactView, status=201,

@@ -16,7 +16,7 @@ SECRET = "a secret of at least thirty-two bytes"
 
 
 def production_config(folder: Path) -> Path:
-    """Write `langgraph.prod.json` with the SQLite persistence of `langgraph.json` into a folder, and return its path."""
+    """Write `langgraph.prod.json` with the SQLite persistence of `langgraph.json` into a folder; return its path."""
     shipped = json.loads((PROJECT / "langgraph.prod.json").read_text())
     development = json.loads((PROJECT / "langgraph.json").read_text())
     persistence = {name: development[name] for name in ("checkpointer", "store")}
