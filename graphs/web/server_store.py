@@ -53,23 +53,37 @@ class ServerStore(BaseStore):
 
 
 async def _call(store: StoreClient, op: Op) -> Result:
-    namespace: tuple[str, ...]
-    match op:
-        case GetOp(namespace, key):
-            found = await store.get_item(namespace, key)
-            return None if found is None else Item(**_fields(found))
-        case PutOp(namespace, key, None):
-            await store.delete_item(namespace, key)
-        case PutOp(namespace, key, value, index):
-            await store.put_item(namespace, key, value, index=index)
-        case SearchOp(namespace, filter_, limit, offset, query):
-            page = await store.search_items(namespace, filter=filter_, limit=limit, offset=offset, query=query)
-            return [SearchItem(**_fields(item), score=item.get("score")) for item in page["items"]]
-        case ListNamespacesOp(conditions, depth, limit, offset):
-            paths = {condition.match_type: list(condition.path) for condition in conditions or ()}
-            listed = await store.list_namespaces(**paths, max_depth=depth, limit=limit, offset=offset)
-            return [tuple(namespace) for namespace in listed["namespaces"]]
-    return None
+    if isinstance(op, PutOp):
+        await _put(store, op)
+        return None
+    if isinstance(op, GetOp):
+        found = await store.get_item(op.namespace, op.key)
+        return Item(**_fields(found)) if found else None
+    if isinstance(op, SearchOp):
+        page = await store.search_items(
+            op.namespace_prefix, filter=op.filter, limit=op.limit, offset=op.offset, query=op.query
+        )
+        return [SearchItem(**_fields(item), score=item.get("score")) for item in page["items"]]
+    return await _list(store, op)
+
+
+async def _put(store: StoreClient, op: PutOp) -> None:
+    if op.value is None:
+        await store.delete_item(op.namespace, op.key)
+    else:
+        await store.put_item(op.namespace, op.key, op.value, index=op.index)
+
+
+async def _list(store: StoreClient, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    paths = {condition.match_type: list(map(str, condition.path)) for condition in op.match_conditions or ()}
+    listed = await store.list_namespaces(
+        prefix=paths.get("prefix"),
+        suffix=paths.get("suffix"),
+        max_depth=op.max_depth,
+        limit=op.limit,
+        offset=op.offset,
+    )
+    return [tuple(namespace) for namespace in listed["namespaces"]]
 
 
 def _fields(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,17 @@
 """Two users on a server that authenticates: nothing of one reaches the other, by any endpoint, forged key or graph."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import UUID, uuid5
 
 import httpx
 import pytest
 from langgraph_sdk.client import SyncLangGraphClient
 from langgraph_sdk.errors import APIStatusError
+from langgraph_sdk.schema import RunCreate
 
 from memory.namespaces import Owner, user_root
 from tests.e2e.dev_server import DevServer
@@ -22,8 +24,7 @@ from tests.stub_model import StubModel
 SECRET = "quokka"
 LEARNS = {SECRET: f"User keeps a {SECRET}."}
 MEMORY_ASSISTANT = str(uuid5(UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "memory"))
-PUBLIC = {"/ok", "/info", "/metrics", "/docs", "/openapi.json"}
-NOBODYS = str(uuid5(NAMESPACE_URL, "nobody"))
+PUBLIC = {"/", "/ok", "/info", "/metrics", "/docs", "/openapi.json"}
 
 
 @dataclass
@@ -37,9 +38,8 @@ class Belongings:
     fact_id: str
 
     def fill(self, path: str) -> str:
-        known = {**vars(self), "namespace": "x", "subgraph_namespace": "x", "checkpoint_id": NOBODYS, "key": "x"}
-        known |= {"section": "user.work", "context_id": "x", "a2a_context_id": "x"}
-        return path.format_map(known)
+        """Put her ids into a path; what has no name of hers is `x`."""
+        return re.sub(r"\{(\w+)\}", lambda name: str(vars(self).get(name[1], "x")), path)
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +66,10 @@ def hers(server: DevServer, alice: SyncLangGraphClient, stub: StubModel) -> Belo
     """Something of every kind that belongs to Alice, each with her secret in it."""
     stub.respond = Scripted(learns=LEARNS, chat=lambda request: f"re: {request.last}")
     thread_id = alice.threads.create(metadata={"topic": SECRET})["thread_id"]
-    run_id = ""
-    for chunk in alice.runs.stream(thread_id, "chat", input=say(f"I keep a {SECRET}."), stream_mode="values"):
-        run_id = run_id or (chunk.data or {}).get("run_id", "")
+    run_id = alice.runs.create(thread_id, "chat", input=say(f"I keep a {SECRET}."))["run_id"]
+    alice.runs.join(thread_id, run_id)
     assistant = alice.assistants.create("chat", context={"system_prompt": f"Speak of a {SECRET}."}, name=SECRET)
-    cron = alice.crons.create("chat", schedule="0 0 1 1 *", input=say(SECRET))
+    cron: Any = alice.crons.create("chat", schedule="0 0 1 1 *", input=say(SECRET))
     with api(server, "alice") as memory:
         found = eventually(lambda: memory.get("/facts").json()["facts"])
     return Belongings(thread_id, run_id, assistant["assistant_id"], str(cron["cron_id"]), found[0]["id"])
@@ -94,11 +93,27 @@ def bodies(hers: Belongings) -> dict[str, Any]:
         "/runs/cancel": {"thread_id": hers.thread_id, "run_ids": [hers.run_id]},
         "/threads/{thread_id}/state": {"values": say("hello")},
         "/threads/{thread_id}/history": {"limit": 10},
+        "/threads/{thread_id}/stream/events": {"channels": ["values", "messages"]},
+        "/threads/{thread_id}/commands": {"id": 1, "method": "run.start", "params": run},
         "/threads/prune": {"thread_ids": [hers.thread_id]},
         "/assistants": {"assistant_id": hers.assistant_id, "graph_id": "chat", "if_exists": "do_nothing"},
         "/store/items": {"namespace": own, "key": "x", "value": {"content": "Bob was here"}},
         "/store/items/search": {"namespace_prefix": own},
         "/store/namespaces": {"prefix": list(user_root("alice"))},
+        "/a2a/{assistant_id}": {
+            "jsonrpc": "2.0",
+            "id": "1",
+            "method": "message/send",
+            "params": {
+                "message": {
+                    "role": "user",
+                    "messageId": "1",
+                    "contextId": hers.thread_id,
+                    "parts": [{"kind": "text", "text": "What do I keep?"}],
+                }
+            },
+        },
+        "/mcp/": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
         "/memory/facts": {"content": "Bob was here", "category": "goal"},
         "/memory/erase/thread": {"thread_id": hers.thread_id},
         "/memory/erase/fact": {"fact_id": hers.fact_id},
@@ -118,7 +133,8 @@ def endpoints(server: DevServer) -> list[tuple[str, str]]:
 def asked(server: DevServer, hers: Belongings, method: str, path: str, headers: dict[str, str]) -> httpx.Response:
     body = bodies(hers).get(path, {}) if method in ("POST", "PUT", "PATCH", "DELETE") else None
     query = {"namespace": ".".join(Owner.of("alice").namespace("facts")), "key": "x"} if path == "/store/items" else {}
-    with httpx.Client(base_url=server.url, headers=headers, timeout=30) as client:
+    accept = {"Accept": "application/json, text/event-stream"}
+    with httpx.Client(base_url=server.url, headers={**headers, **accept}, timeout=30) as client:
         return client.request(method, hers.fill(path), json=body, params=query)
 
 
@@ -146,7 +162,7 @@ def test_no_endpoint_shows_or_changes_what_is_anothers(
     for method, path in seen:
         answer = asked(server, hers, method, path, headers_of("bob"))
         assert SECRET not in answer.text, (method, path, answer.text[:500])
-        assert answer.status_code < 500, (method, path, answer.text[:500])
+        assert answer.status_code < 500 or answer.status_code == 501, (method, path, answer.text[:500])
     assert kept(server, alice, hers) == before
 
 
@@ -155,7 +171,8 @@ def test_without_a_token_every_endpoint_is_closed(server: DevServer, hers: Belon
         for method, path in endpoints(server):
             if path not in PUBLIC and not path.startswith("/ui"):
                 answer = asked(server, hers, method, path, forged)
-                assert answer.status_code in (401, 403), (method, path, answer.status_code)
+                expected = (404,) if path.startswith(("/internal", "/deploy")) else (401, 403)
+                assert answer.status_code in expected, (method, path, answer.status_code)
 
 
 def test_the_owner_herself_is_let_in(server: DevServer, hers: Belongings) -> None:
@@ -192,7 +209,7 @@ def test_forged_identities_reach_no_other_memory(
     prompts = [request for request in stub.requests if is_chat(request)]
     assert len(prompts) == 2
     assert not [prompt for prompt in prompts if SECRET in prompt.text]
-    assert bob.threads.get(thread_id)["metadata"]["owner"] == "bob"
+    assert (bob.threads.get(thread_id)["metadata"] or {})["owner"] == "bob"
 
 
 def test_an_assistants_forged_context_reaches_no_other_memory(
@@ -220,11 +237,12 @@ def test_the_same_question_is_answered_from_the_own_memory(
 def test_the_memory_graph_takes_no_command_from_clients(bob: SyncLangGraphClient, name: str) -> None:
     command: Any = {"drain": f"{Owner.of('alice').segment}.default"}
     thread_id = bob.threads.create()["thread_id"]
-    attempts = [
+    batch = [RunCreate(assistant_id=name, input=command)]  # type: ignore[typeddict-item]  # the rest has defaults
+    attempts: list[Callable[[], object]] = [
         lambda: bob.runs.wait(None, name, input=command),
         lambda: bob.runs.create(thread_id, name, input=command),
         lambda: bob.runs.create(thread_id, name, input=command, after_seconds=60),
-        lambda: bob.runs.create_batch([{"assistant_id": name, "input": command}]),  # type: ignore[list-item]
+        lambda: bob.runs.create_batch(batch),
         lambda: bob.crons.create(name, schedule="* * * * *", input=command),
         lambda: bob.crons.create_for_thread(thread_id, name, schedule="* * * * *", input=command),
         lambda: bob.assistants.create("memory"),
@@ -240,9 +258,13 @@ def test_the_memory_graph_takes_no_command_from_clients(bob: SyncLangGraphClient
 def test_an_operators_assistant_is_used_by_all_and_changed_by_none(server: DevServer, bob: SyncLangGraphClient) -> None:
     with sdk(server, "olga", permissions=["palimpsest:operator"]) as operator:
         shared = operator.assistants.create("chat", metadata={"published": "true"})["assistant_id"]
-    assert bob.assistants.get(shared)["metadata"]["owner"] == "olga"
+    assert (bob.assistants.get(shared)["metadata"] or {})["owner"] == "olga"
     bob.runs.wait(None, shared, input=say("Hello"))
-    for attempt in (lambda: bob.assistants.update(shared, name="Bob's"), lambda: bob.assistants.delete(shared)):
+    attempts: list[Callable[[], object]] = [
+        lambda: bob.assistants.update(shared, name="Bob's"),
+        lambda: bob.assistants.delete(shared),
+    ]
+    for attempt in attempts:
         with pytest.raises(APIStatusError) as refused:
             attempt()
         assert refused.value.response.status_code == 404
