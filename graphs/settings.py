@@ -49,6 +49,7 @@ class Settings:
             `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else.
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
         allowed_origins: Other web sites (`https://host`) whose pages may use the memory API in a browser.
+        requests_per_minute: How often one user may ask the memory API, in each process.
         auth: How a server that authenticates knows who calls.
         memory: Limits and switches of memory itself.
     """
@@ -62,6 +63,7 @@ class Settings:
     single_user: bool = False
     trigger: str = "thread"
     allowed_origins: frozenset[str] = frozenset()
+    requests_per_minute: int = 300
     auth: AuthSettings = field(default_factory=AuthSettings)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
 
@@ -90,6 +92,7 @@ class Settings:
             single_user=reader.switch("PALIMPSEST_SINGLE_USER", reader.text(_SERVER_VARIANT, "") == "local_dev"),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
+            requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
             auth=reader.auth(),
             memory=reader.memory(),
         )
@@ -122,6 +125,12 @@ class _Reader:
             return float(value)
         except ValueError:
             raise ValueError(f"{name} must be a number, not {value!r}") from None
+
+    def count(self, name: str, default: int) -> int:
+        value = self.number(name, default)
+        if value < 1 or value != int(value):
+            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+        return int(value)
 
     def auth(self) -> AuthSettings:
         return AuthSettings(

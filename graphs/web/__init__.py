@@ -13,6 +13,7 @@ from graphs.persistence import empty_logs
 from graphs.settings import Settings
 from graphs.web import archive, conversations, erase, facts, journal, overview, profile, updates
 from graphs.web.endpoint import PREFIX, AnyEndpoint, Service
+from graphs.web.guard import RateLimit
 from graphs.web.openapi import document
 from graphs.web.server_store import ServerStore
 from graphs.web.threads import ServerThreads
@@ -38,6 +39,7 @@ def service_of_server(settings: Settings) -> Service:
         store=ServerStore(),
         threads=ServerThreads(settings.single_user),
         empty_logs=partial(empty_logs, settings.data_dir),
+        limit=RateLimit(settings.requests_per_minute),
     )
 
 

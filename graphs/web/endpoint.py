@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from langgraph.store.base import BaseStore
@@ -49,16 +49,16 @@ class Service:
         store: The server's store.
         threads: The server's threads.
         empty_logs: Sees to it that no log of a database keeps what was deleted.
-        clock: Seconds since the epoch.
         limit: How often one user may ask.
+        clock: Seconds since the epoch.
     """
 
     settings: Settings
     store: BaseStore
     threads: Threads
     empty_logs: Callable[[], Awaitable[None]]
+    limit: RateLimit
     clock: Callable[[], float] = time.time
-    limit: RateLimit = field(default_factory=lambda: RateLimit(300))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
