@@ -23,6 +23,15 @@ $(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
+# A configured provider makes the local model needless; `local` asks for it by name.
+NAMED = $(strip $(PALIMPSEST_MODEL) $(shell sed -n 's/^ *\(export \)\{0,1\}PALIMPSEST_MODEL *= *//p' .env 2>/dev/null))
+KEYED = $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(shell grep -sEq '^ *(export )?OPENAI_(API_KEY|BASE_URL) *= *[^ ]' .env && echo yes)
+PROVIDER = $(if $(NAMED),$(filter-out local,$(NAMED)),$(KEYED))
+
+dev: ## Run the graph under `langgraph dev` (ARGS="--port 2025")
+	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local)
+	@exec $(BIN)/palimpsest dev $(ARGS)
+
 JS := tests/e2e/js
 $(JS)/node_modules/installed: $(JS)/package-lock.json
 	@command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is needed for the tests of the JavaScript client."; exit 1; }

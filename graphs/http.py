@@ -11,7 +11,8 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from graphs.background import DUE
-from graphs.service import MEMORY_GRAPH, MemoryService, service_of_process
+from graphs.delayed_runs import MEMORY_GRAPH
+from graphs.service import MemoryService, service_of_process
 from graphs.settings import Settings
 from graphs.web import memory_routes, service_of_server
 from graphs.web.debug_routes import ClosedDebugRoutes

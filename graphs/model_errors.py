@@ -107,7 +107,7 @@ def explain(error: BaseException, name: str) -> ModelUnavailable:
         return error
     if is_context_overflow(error):
         return ModelUnavailable(f"The prompt is longer than {name!r} accepts: lower max_tokens.")
-    if name == LOCAL and isinstance(error, ModelConnectionError) and not isinstance(error, ModelTimeoutError):
+    if name == LOCAL and isinstance(error, ModelConnectionError | ConnectionError):
         return ModelUnavailable(_LOCAL_DOWN)
     for reason in _REASONS:
         if reason.fits(error):

@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from langgraph.runtime import Runtime
 
 from graphs.context import Context
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
+from graphs.message_channel import changes
 from graphs.model_errors import explain, is_context_overflow
 from graphs.models import Purpose, resolve
 from graphs.modes import (
@@ -28,7 +28,7 @@ from graphs.modes import (
     mode_of_run,
     said_mode,
 )
-from graphs.prompt import Prompt, prompt_of, spoken, visible
+from graphs.prompt import Prompt, memory_budget, prompt_of, spoken, visible
 from graphs.run import Run
 from graphs.service import MemoryService, Queued
 from graphs.state import Receipt, State
@@ -58,7 +58,6 @@ class ChatNodes:
         service: Settings, models, and what carries finished turns into memory.
         tools: What the model may call.
         counter: Counts tokens, each message once.
-        clock: Returns seconds since the epoch.
     """
 
     def __init__(
@@ -67,32 +66,29 @@ class ChatNodes:
         tools: Sequence[BaseTool] = (),
         *,
         counter: TokenCounter | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._service = service
         self._settings = service.settings
         self._tools = tuple(tools)
         self._counter = TokenCounter.of(counter)
-        self._clock = clock
 
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
         run = self._run(runtime)
         await self._counter.tokenizer.awarm_up()
         mode = await self._guarded("the turn goes on incognito", self._mode(run)) or "incognito"
-        previous = Injected.from_state(state.get("memory")) if may_read(mode) else None
-        known = await self._known(run, mode) or Known()
-        before = self._prompt(run, state, spoken(state), previous or Injected(), known)
-        injected = inject(previous, known, self._turn(run, before), self._counter.text)
+        previous = Injected.from_state(state.get("memory"))
+        known = await self._known(run, mode)
+        injected = self._chosen(run, state, previous, known)
         prompt = self._prompt(run, state, spoken(state), injected, known)
         receipt = Receipt(
-            facts=list(injected.fact_ids()),
+            facts=list(injected.fact_ids()) if injected and known else [],
             tokens=prompt.tokens().model_dump(),
             messages_budget=prompt.shares().messages,
             updates=await self._updates_since(run, known, previous),
         )
-        marked_messages = mark_turn(state["messages"], mode)
-        return {"memory": {**injected.to_state(), "receipt": receipt}, "messages": marked_messages}
+        memory = {**(injected.to_state() if injected else {}), "receipt": receipt}
+        return {"memory": memory, "messages": mark_turn(state["messages"], mode)}
 
     async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget."""
@@ -117,17 +113,17 @@ class ChatNodes:
         result = await node.aresult(state)
         if result.cut is not None:
             await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
-        return node.update(state, result)
+        return changes(state, node.update(state, result))
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
         run = self._run(runtime)
-        injected = Injected.from_state(state.get("memory")) or Injected()
+        injected = Injected.from_state(state.get("memory"))
         mode = said_mode(state["messages"])
-        known = await self._known(run, mode) or Known()
+        known = await self._known(run, mode)
         prompt = self._prompt(run, state, visible(state, run.context), injected, known)
         if isinstance(state["messages"][-1], HumanMessage):
-            event = MemoryInjected(facts=injected.fact_ids(), tokens=prompt.tokens())
+            event = MemoryInjected(facts=tuple(state["memory"]["receipt"]["facts"]), tokens=prompt.tokens())
             await aemit(MemoryInjected.name, event)
         return {"messages": [marked(await self._ask(run, prompt), mode)]}
 
@@ -143,10 +139,18 @@ class ChatNodes:
     def _run(self, runtime: Runtime[Context]) -> Run:
         return Run.of(get_config(), runtime, self._settings)
 
+    def _chosen(self, run: Run, state: State, previous: Injected | None, known: Known | None) -> Injected | None:
+        """Choose what this turn shows; where memory cannot be read, the choice before stays for the next turn."""
+        if known is None:
+            return previous
+        before = self._prompt(run, state, spoken(state), previous, known)
+        return inject(previous, known, self._turn(run, before), self._counter.text)
+
     def _prompt(
-        self, run: Run, state: State, messages: Sequence[BaseMessage], injected: Injected, known: Known
+        self, run: Run, state: State, messages: Sequence[BaseMessage], injected: Injected | None, known: Known | None
     ) -> Prompt:
-        return prompt_of(run.context, state, messages, injected, known, self._tools, self._counter)
+        shown, facts = injected or Injected(), known or Known()
+        return prompt_of(run.context, state, messages, shown, facts, self._tools, self._counter)
 
     def _turn(self, run: Run, prompt: Prompt) -> Turn:
         asked = [message.id for message in prompt.messages if isinstance(message, HumanMessage)]
@@ -154,10 +158,10 @@ class ChatNodes:
             thread_id=run.thread_id,
             message_id=str(asked[-1]) if asked else "",
             window={str(message.id) for message in prompt.messages},
-            now=self._clock(),
+            now=self._service.clock(),
             cache_ttl_seconds=run.context.cache_ttl_seconds,
             will_summarize=prompt.exceeds(),
-            budget=run.context.memory_tokens,
+            budget=memory_budget(run.context),
             protected_categories=self._settings.memory.protected_categories,
         )
 
@@ -192,9 +196,9 @@ class ChatNodes:
         store = FactStore.of_owner(run.store, run.owner, config=self._settings.memory)
         return await self._guarded("the turn goes on without memory", store.aknown())
 
-    async def _updates_since(self, run: Run, known: Known, previous: Injected | None) -> list[dict[str, Any]]:
+    async def _updates_since(self, run: Run, known: Known | None, previous: Injected | None) -> list[dict[str, Any]]:
         """Read what updates did since this thread's turn before."""
-        if run.owner is None or run.store is None or previous is None:
+        if run.owner is None or run.store is None or known is None or previous is None:
             return []
         steps = read_receipts(run.owner, known.epoch, iso_time(previous.at))
         return await self._guarded("receipts were not read", arun(run.store, steps)) or []

@@ -15,6 +15,8 @@ from memory.context.tokens import TokenCounter
 from memory.core.basis import Injected, render_block, render_deltas
 from memory.core.known import Known
 
+_MEMORY_SHARE = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
@@ -90,6 +92,11 @@ class Prompt:
         )
 
 
+def memory_budget(context: Context) -> int:
+    """Return the tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
+    return min(context.memory_tokens, context.max_tokens // _MEMORY_SHARE)
+
+
 def spoken(state: State) -> tuple[BaseMessage, ...]:
     """Return the messages of a thread that no summary stands for."""
     return divide(state["messages"], _running(state)).live
@@ -99,7 +106,8 @@ def visible(state: State, context: Context) -> tuple[BaseMessage, ...]:
     """Return what `summarize` left of the conversation for the model to see, without the summary itself."""
     if context.transcript == "compact":
         return spoken(state)
-    return tuple(message for message in state["summarized_messages"] if message.id != SUMMARY_ID)
+    left = state.get("summarized_messages") or spoken(state)  # empty where a run resumes after `summarize`
+    return tuple(message for message in left if message.id != SUMMARY_ID)
 
 
 def prompt_of(
@@ -114,7 +122,7 @@ def prompt_of(
     """Return the prompt that these messages of a thread come to, with the texts of what is known now."""
     return Prompt(
         context=context,
-        block=render_block(injected, known, context.memory_tokens, counter.text),
+        block=render_block(injected, known, memory_budget(context), counter.text),
         deltas=tuple(Delta(*each) for each in render_deltas(injected, known).items()),
         running=_running(state),
         messages=tuple(messages),

@@ -3,13 +3,11 @@
 import asyncio
 import functools
 import logging
-import math
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -17,9 +15,11 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
+from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.identity import as_server
 from graphs.models import Purpose, load_chat_model
 from graphs.settings import Settings
+from memory.erase import aerase_thread
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, run
@@ -36,15 +36,8 @@ from memory.updates.updater import MemoryUpdater
 
 logger = logging.getLogger(__name__)
 
-MEMORY_GRAPH = "memory"
-_DAY = 86_400.0
-_ALL_THREADS = "*"
-_THREADS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/memory-thread")
-
-
-def memory_thread_id(owner: Owner) -> str:
-    """Return the thread on which the memory graph works for an owner: never the thread of a chat."""
-    return str(uuid.uuid5(_THREADS, owner.due_key))
+_HOUR = 3_600.0
+_DAY = 24 * _HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +77,19 @@ class MemoryService:
         self.settings = settings
         self._config = settings.memory
         self._load_model = load_model
-        self._clock = clock
+        self.clock = clock
         self._client = client
+        self._born = clock()
         self._calls = ModelCalls()
         self._worker = Worker.here()
+        self._stores: WeakSet[BaseStore] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
+        self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
+
+    def bind(self, store: BaseStore) -> None:
+        """Make a store known to this process, so that what is deleted elsewhere is erased there too."""
+        self._stores.add(store)
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
         """Load a chat model without blocking the event loop: a provider's first use imports its package."""
@@ -150,7 +150,7 @@ class MemoryService:
     ) -> Queued | None:
         if not self._config.enabled or all(message.seen for message in messages):
             return None
-        now = self._clock()
+        now = self.clock()
         draft = Entry(
             kind=kind,
             owner=owner,
@@ -161,6 +161,7 @@ class MemoryService:
             messages=messages,
             model=model,
         )
+        self.bind(store)
         recorded = await arun(store, outbox.record(draft))
         await self.atrigger(store, owner, thread_id, recorded)
         in_process = self.settings.trigger == "thread"
@@ -173,24 +174,11 @@ class MemoryService:
             self._queue.add(_context(store, owner, thread_id))
             return
         try:
-            await as_server(self._aschedule_run(owner, recorded))
+            quiet = self._config.debounce_seconds
+            left = self._config.max_wait_seconds - (self.clock() - recorded.since)
+            await as_server(put_off_drain(self._client(), owner, max(0.0, min(quiet, left))))
         except Exception as error:  # the sweep takes what no run was scheduled for; the turn must not fail
             logger.warning("no run could be scheduled for %s: %s", owner.due_key, type(error).__name__)
-
-    async def _aschedule_run(self, owner: Owner, recorded: Recorded) -> None:
-        """Put off the owner's delayed run; one that is already running is not replaced but followed."""
-        client, thread_id = self._client(), memory_thread_id(owner)
-        await client.threads.create(thread_id=thread_id, if_exists="do_nothing")
-        running = await client.runs.list(thread_id, status="running", limit=1)
-        age = self._clock() - recorded.since
-        delay = max(0.0, min(self._config.debounce_seconds, self._config.max_wait_seconds - age))
-        await client.runs.create(
-            thread_id,
-            MEMORY_GRAPH,
-            input={"drain": owner.due_key},
-            after_seconds=math.ceil(delay),
-            multitask_strategy="enqueue" if running else "rollback",
-        )
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
@@ -198,9 +186,17 @@ class MemoryService:
 
     async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
         """Fold days of the journal that are over into the history of one owner, or of all, and return of how many."""
-        owners = [owner] if owner else await arun(store, outbox.owners_with("journal"))
-        updater = self._updater(store)
-        return sum([await updater.aroll_up(one) for one in owners])
+        owners = [owner] if owner else await arun(store, self._owners_of_journals(store))
+        return sum(await self._updater(store).aroll_up(owners))
+
+    def _owners_of_journals(self, store: BaseStore) -> Steps[list[Owner]]:
+        """Read who has a journal, at most once an hour: days end at every hour somewhere."""
+        now = self.clock()
+        if now - self._rolled.get(store, float("-inf")) < _HOUR:
+            return []
+        owners = yield from outbox.owners_with("journal")
+        self._rolled[store] = now
+        return owners
 
     async def asweep(self, store: BaseStore) -> list[Drained]:
         """Apply what is due though nobody's turn triggers it, of any user.
@@ -211,26 +207,45 @@ class MemoryService:
         return await self._updater(store).asweep(owners)
 
     def _owners(self, store: BaseStore) -> Steps[list[Owner]]:
-        now = self._clock()
+        now = self.clock()
         if now - self._swept.get(store, float("-inf")) < _DAY:
             return (yield from outbox.due_owners(now))
+        owners = yield from outbox.owners_with("outbox")
         self._swept[store] = now
-        return (yield from outbox.owners_with("outbox"))
+        return owners
 
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
         if store not in self._swept:
-            self._swept[store] = self._clock()
+            self._swept[store] = self.clock()
             threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
 
     def _take_over(self, store: BaseStore) -> None:
         try:
-            owners = run(store, outbox.owners_with("outbox"))
+            left = run(store, self._left_behind())
         except Exception as error:  # a thread's outer loop: what was left behind waits for the next sweep
             logger.warning("could not look for pending updates: %s", type(error).__name__)
             return
-        for owner in owners:
-            self._queue.add_nowait(_context(store, owner, _ALL_THREADS))
+        for owner, thread_id in left:
+            self._queue.add_nowait(_context(store, owner, thread_id))
+
+    def _left_behind(self) -> Steps[list[tuple[Owner, str]]]:
+        """Read whose updates, of which threads, were written down before this process began."""
+        left: dict[tuple[Owner, str], None] = {}
+        for owner in (yield from outbox.owners_with("outbox")):
+            entries = yield from outbox.read_entries(owner)
+            left.update(((owner, entry.thread_id), None) for entry in entries if entry.created < self._born)
+        return list(left)
+
+    async def aforget_thread(self, thread_id: str) -> None:
+        """Erase what came from a thread that is being deleted, from every store this process has worked on."""
+        for store in list(self._stores):
+            try:
+                deleted = await aerase_thread(store, thread_id, clock=self.clock)
+            except Exception as error:  # the thread must be deletable though memory fails; the log says what is left
+                logger.error("what came from thread %s is not erased: %s", thread_id, type(error).__name__)
+            else:
+                logger.info("erased what came from thread %s: items %d", thread_id, deleted)
 
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
@@ -246,22 +261,21 @@ class MemoryService:
         if context.store is None:
             raise ValueError("store must be set in the context")
         owner = Owner(context.user_id, context.agent_name)
-        thread_id = None if context.thread_id == _ALL_THREADS else context.thread_id
-        due = self._updater(context.store).drain(owner, thread_id).due
-        return None if due is None else max(due - self._clock(), self._config.retry_base_seconds)
+        due = self._updater(context.store).drain(owner, context.thread_id).due
+        return None if due is None else max(due - self.clock(), self._config.retry_base_seconds)
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(
             store,
             self._memory_model,
             config=self._config,
-            clock=self._clock,
+            clock=self.clock,
             calls=self._calls,
             worker=self._worker,
         )
 
     def _now(self) -> str:
-        return iso_time(self._clock())
+        return iso_time(self.clock())
 
 
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:

@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dotenv import dotenv_values
+
 from memory.config import MemoryConfig
 
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
+_LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,7 @@ class Settings:
         openai_base_url: Where an OpenAI-compatible server listens; empty means OpenAI's own.
         has_openai_key: Whether `OPENAI_API_KEY` is set; the key itself is read by the provider's package alone.
         local_base_url: Where the embedded local model is served; set by `palimpsest dev`.
+        local_model: Which weights `palimpsest dev` serves: a name from `graphs.local.parts` or a .gguf file.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone. On by default under
@@ -59,6 +63,7 @@ class Settings:
     openai_base_url: str = ""
     has_openai_key: bool = False
     local_base_url: str = ""
+    local_model: str = _LOCAL_MODEL
     data_dir: Path = Path(".palimpsest")
     single_user: bool = False
     trigger: str = "thread"
@@ -88,6 +93,7 @@ class Settings:
             openai_base_url=openai_base_url,
             has_openai_key=has_openai_key,
             local_base_url=local_base_url,
+            local_model=reader.text("PALIMPSEST_LOCAL_MODEL", _LOCAL_MODEL),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             single_user=reader.switch("PALIMPSEST_SINGLE_USER", reader.text(_SERVER_VARIANT, "") == "local_dev"),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
@@ -96,6 +102,17 @@ class Settings:
             auth=reader.auth(),
             memory=reader.memory(),
         )
+
+
+def environment(env_file: Path, process: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables as `langgraph dev` lays them out: the process's, overridden by those of the file.
+
+    Args:
+        env_file: A `.env` file; a missing one counts as empty.
+        process: Instead of the process environment.
+    """
+    file = {name: value or "" for name, value in dotenv_values(env_file).items()}
+    return {**(os.environ if process is None else process), **file}
 
 
 @dataclass(frozen=True, slots=True)

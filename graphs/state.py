@@ -3,16 +3,16 @@
 from typing import Annotated, Any
 
 from langchain_core.messages import AnyMessage
-from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from graphs.message_channel import messages_channel
 from memory.context.summarization import RunningSummary
 
 
 class InputState(TypedDict):
     """All that a caller sends."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Annotated[list[AnyMessage], messages_channel()]
     """The thread's new messages."""
 
 
@@ -57,7 +57,7 @@ class MemoryState(TypedDict, total=False):
 class State(InputState):
     """What the nodes share; `graphs.chat` says who writes what."""
 
-    summarized_messages: list[AnyMessage]
+    summarized_messages: Annotated[list[AnyMessage], messages_channel()]
     """What the model sees of the conversation: the summary, then the messages after it."""
     context: dict[str, RunningSummary]
     """The `RunningSummary`, under `running_summary`."""

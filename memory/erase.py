@@ -64,6 +64,12 @@ def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[
 
     The messages do not bring it back. The conversation itself is not touched.
 
+    Args:
+        store: Where memory is kept.
+        owner: Whose memory it is.
+        fact_id: Which fact.
+        clock: Returns seconds since the epoch.
+
     Returns:
         The thread that still holds the words; empty if the fact was not taken from one.
 

@@ -21,6 +21,7 @@ T = TypeVar("T")
 Steps = Generator[Sequence[Op], list[Any], T]
 
 PAGE = 1000
+_TRIES = 20
 
 
 def run(store: BaseStore, steps: Steps[T]) -> T:
@@ -89,8 +90,22 @@ def scan(namespace: Sequence[str], page: int = PAGE) -> Steps[list[Item]]:
     found: dict[str, Item] = {}
     offset = 0
     while True:
-        (items,) = yield [SearchOp(wanted, None, page, offset, refresh_ttl=False)]
+        items = yield from _search(SearchOp(wanted, None, page, offset, refresh_ttl=False))
         found.update({item.key: item for item in items if tuple(item.namespace) == wanted})
         if len(items) < page:
             return [found[key] for key in sorted(found)]
         offset += page
+
+
+def _search(operation: SearchOp) -> Steps[list[Item]]:
+    """Search once, or again where LangGraph's InMemoryStore met another thread's write while it iterated."""
+    for _ in range(_TRIES):
+        try:
+            (items,) = yield [operation]
+        except RuntimeError as error:
+            if "changed size during iteration" not in str(error):
+                raise
+        else:
+            return items  # type: ignore[no-any-return]
+    (items,) = yield [operation]
+    return items  # type: ignore[no-any-return]

@@ -79,9 +79,9 @@ class Reply:
     cut_after: int | None = None
 
     @classmethod
-    def json(cls, value: object) -> Self:
+    def json(cls, value: object, *, gate: threading.Event | None = None) -> Self:
         """Answer with a JSON text, as structured output does."""
-        return cls(text=json.dumps(value))
+        return cls(text=json.dumps(value), gate=gate)
 
 
 Respond = Callable[[ChatRequest], Reply | str]

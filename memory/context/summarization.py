@@ -212,11 +212,11 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         running = rehydrate(state_of(_read(state, "context")).get("running_summary"))
         return self.summarizer.steps(self._messages(state), running)
 
-    def _messages(self, state: object) -> list[BaseMessage]:
+    def _messages(self, state: object) -> Sequence[BaseMessage]:
         messages = _read(state, self.input_messages_key)
         if messages is None:
             raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
-        return list(messages)
+        return messages  # type: ignore[no-any-return]  # a state's values are what its schema says
 
 
 def _summarizer(

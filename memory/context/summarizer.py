@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
@@ -89,8 +90,8 @@ class Summarizer:
         """
         running = rehydrate(running_summary)
         conversation = divide(messages, running)
+        counts = list(map(self.counter.message, conversation.live))
         _check_ids(conversation.live)
-        counts = [self.counter.message(message) for message in conversation.live]
         system = self.counter(conversation.system)
         before = sum(counts) + system + self._summary_tokens(running)
         if not self.budget.is_exceeded(messages=sum(counts), beside=before - sum(counts)):
@@ -187,7 +188,7 @@ def _named(message: BaseMessage) -> BaseMessage:
 
 
 def _check_ids(messages: Sequence[BaseMessage]) -> None:
-    if any(message.id is None for message in messages):
+    if None in map(attrgetter("id"), messages):
         raise ValueError("messages must have ids: give each an `id`, or let the add_messages reducer do it")
 
 

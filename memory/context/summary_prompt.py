@@ -1,7 +1,7 @@
 """From messages to the prompts of a summary call: plain text, in portions that the summarizing model can take."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -54,22 +54,23 @@ def shorter(summary: str, max_words: int) -> list[BaseMessage]:
     return [HumanMessage(words)]
 
 
-def portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> list[list[BaseMessage]]:
-    """Return the messages as plain ones, in portions of `limit` tokens at most; none is left out.
+def portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> Iterator[list[BaseMessage]]:
+    """Yield the messages as plain ones, in portions of `limit` tokens at most; none is left out.
 
     Providers refuse tool calls whose tools are not declared, and images are of no use here: each message becomes
     text, with its tool calls written out. One that is longer than a whole portion is shortened with a visible mark.
     """
-    filled: list[list[BaseMessage]] = []
-    room = 0
+    portion: list[BaseMessage] = []
+    room = limit
     for message in messages:
         tokens = min(limit, counter.message(message))
         if tokens > room:
-            filled.append([])
-            room = limit
+            yield portion
+            portion, room = [], limit
         room -= tokens
-        filled[-1].append(_plain(message, limit, counter))
-    return filled
+        portion.append(_plain(message, limit, counter))
+    if portion:
+        yield portion
 
 
 def _plain(message: BaseMessage, limit: int, counter: TokenCounter) -> BaseMessage:

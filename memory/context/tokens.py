@@ -72,14 +72,16 @@ class TokenCounter:
 
     def message(self, message: BaseMessage) -> int:
         """Return the tokens of one message: text, tool calls with their arguments, media, and what frames it."""
-        content = message.content
-        if type(content) is str and not (isinstance(message, AIMessage) and message.tool_calls):
-            text, media = content, 0
-        else:
-            text, media = _rendered(message)
-        key = (message.id, message.type, hash(text), len(text), media)
+        fields = message.__dict__  # three times as quick as attributes of a pydantic model
+        content = fields["content"]
+        if isinstance(content, str) and not fields.get("tool_calls"):
+            key: object = (fields["type"], fields.get("tool_call_id"), hash(content))
+            known = self._young.get(key)
+            return self._remembered(key, message, content, 0) if known is None else known
+        text, media = _rendered(message)
+        key = (message.type, hash(text), media)
         known = self._young.get(key)
-        return known if known is not None else self._remembered(key, message, text, media)
+        return self._remembered(key, message, text, media) if known is None else known
 
     def _remembered(self, key: object, message: BaseMessage, text: str, media: int) -> int:
         tokens = self._old.get(key)

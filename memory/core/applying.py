@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
+from memory.core.applied import extraction_mark, read_done, write_done
 from memory.core.changes import Applied, Change, Extraction, Reason, Refusal, reasons
 from memory.core.facts import Fact, FactNotFound, Status, is_protected
-from memory.core.profile import drop_repeats, read_profile, write_profile
+from memory.core.profile import drop_sections_about, write_profile
 from memory.core.rules import (
     Confirmation,
     Shelf,
@@ -19,7 +20,7 @@ from memory.core.rules import (
     retire,
     same_content,
 )
-from memory.core.shelf import read_shelf, settle, trim_history, write_difference
+from memory.core.shelf import read_shelf, settle, stands, trim_history, write_difference
 from memory.core.tombstones import forgotten
 from memory.namespaces import Owner
 from memory.storage import Steps
@@ -43,6 +44,10 @@ def apply_steps(
     """
     if (yield from read_epoch(owner)) != epoch:
         return _stale(extraction)
+    mark = extraction_mark(extraction, thread_id)
+    done = yield from read_done(owner, epoch, mark)
+    if done is not None:
+        return done
     gone = yield from forgotten(owner, epoch, thread_id, extraction.changes)
     before = yield from read_shelf(owner, epoch, [change.content for change in extraction.changes if change.content])
     update = apply_extraction(
@@ -51,12 +56,15 @@ def apply_steps(
     yield from write_difference(owner, epoch, before, update.shelf)
     yield from write_profile(owner, extraction.profile, epoch=epoch, now=now)
     settled = yield from settle(owner, epoch, before, config)
-    if settled is None:
-        return _stale(extraction)
     if update.shelf.archived:
-        yield from _forget_in_profile(owner, epoch, update.shelf.archived, extraction)
+        fresh = {section.name for section in extraction.profile}
+        over = [fact.content for fact in update.shelf.archived]
+        yield from drop_sections_about(owner, epoch, over, kept=fresh)
         yield from trim_history(owner)
     applied = update.result(settled)
+    yield from write_done(owner, epoch, mark, applied)
+    if not (yield from stands(owner, epoch)):
+        return _stale(extraction)
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, refused %s",
         *(len(applied.created), len(applied.confirmed), len(applied.superseded), reasons(applied.refused)),
@@ -67,15 +75,6 @@ def apply_steps(
 def _stale(extraction: Extraction) -> Applied:
     logger.info("dropped an extraction of an erased epoch: %d changes", len(extraction.changes))
     return Applied(refused=tuple(Refusal(reason="stale", content=change.content) for change in extraction.changes))
-
-
-def _forget_in_profile(owner: Owner, epoch: str, archived: Sequence[Fact], extraction: Extraction) -> Steps[None]:
-    """Drop the sections that still say what was superseded, but for those that this very update wrote."""
-    profile = yield from read_profile(owner, epoch)
-    fresh = {section.name for section in extraction.profile}
-    old = {name: text for name, text in profile.items() if name not in fresh}
-    for fact in archived:
-        yield from drop_repeats(owner, old, fact.content)
 
 
 def apply_extraction(

@@ -1,9 +1,10 @@
 """What was said, as the memory model reads it: dated, one line each, the user's new messages numbered. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
+from memory.core.dates import with_dates
 from memory.message import StoredMessage
 from memory.text import one_line
 
@@ -28,7 +29,19 @@ def render_dialogue(messages: Sequence[StoredMessage]) -> str:
 
 def _line(message: StoredMessage, mark: str) -> str:
     limit = MAX_USER_CHARS if message.role == "user" else MAX_CONTEXT_CHARS
-    return f"{mark} {message.role}, {_day(message.time)}: {shortened(message.text, limit)}"
+    text = shortened(message.text, limit)
+    day = day_of(message)
+    if day is None:
+        return f"{mark} {message.role}, date unknown: {text}"
+    return f"{mark} {message.role}, {_DAYS[day.weekday()]} {day.isoformat()}: {with_dates(text, day)}"
+
+
+def day_of(message: StoredMessage) -> date | None:
+    """Return the day a message was written, as its own offset has it; `None` if its time cannot be read."""
+    try:
+        return datetime.fromisoformat(message.time).date()
+    except ValueError:
+        return None
 
 
 def shortened(text: str, limit: int) -> str:
@@ -36,11 +49,3 @@ def shortened(text: str, limit: int) -> str:
     line = one_line(text)
     half = (limit - 3) // 2
     return line if len(line) <= limit else f"{line[:half]}...{line[-half:]}"
-
-
-def _day(time: str) -> str:
-    try:
-        day = datetime.fromisoformat(time)
-    except ValueError:
-        return "date unknown"
-    return f"{_DAYS[day.weekday()]} {day.date().isoformat()}"

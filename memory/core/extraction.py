@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -90,12 +91,10 @@ def extract_facts(
         ExtractionError: If the answer holds no facts that can be read; it carries the answer.
         TimeoutError: If the model does not answer within `config.model_timeout_seconds`.
     """
-    config = config or MemoryConfig()
-    shown = _shown(existing, messages)
-    if not new_messages(messages):
+    task = _Task.of(messages, existing, profile, config)
+    if not task.is_due():
         return Extraction()
-    raw = ask(model, extraction_prompt(messages, shown, profile or {}), SCHEMA, config.model_timeout_seconds)
-    return read_answer(raw, messages, existing=existing, shown=shown, config=config)
+    return task.read(ask(model, task.prompt(), SCHEMA, task.config.model_timeout_seconds))
 
 
 async def aextract_facts(
@@ -107,43 +106,66 @@ async def aextract_facts(
     config: MemoryConfig | None = None,
 ) -> Extraction:
     """Do what `extract_facts` does, asynchronously."""
-    config = config or MemoryConfig()
-    shown = _shown(existing, messages)
-    if not new_messages(messages):
+    task = _Task.of(messages, existing, profile, config)
+    if not task.is_due():
         return Extraction()
-    raw = await aask(model, extraction_prompt(messages, shown, profile or {}), SCHEMA, config.model_timeout_seconds)
-    return read_answer(raw, messages, existing=existing, shown=shown, config=config)
+    return task.read(await aask(model, task.prompt(), SCHEMA, task.config.model_timeout_seconds))
 
 
-def extraction_prompt(messages: Sequence[StoredMessage], shown: Sequence[Fact], profile: Profile) -> list[BaseMessage]:
-    """Return what the model is sent: the rules, then known facts, profile and messages as material."""
-    known = "\n".join(f"{n}. {one_line(fact.content)}" for n, fact in enumerate(shown, 1))
-    sections = "\n".join(f"{name.partition('.')[2]}: {one_line(text)}" for name, text in profile.items())
-    material = prompts.EXTRACTION_INPUT.format(
-        known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(messages)
-    )
-    return [SystemMessage(prompts.EXTRACTION), HumanMessage(material)]
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What the model is to read, and what its answer is judged by."""
+
+    messages: Sequence[StoredMessage]
+    existing: Sequence[Fact]
+    shown: Sequence[Fact]
+    profile: Profile
+    config: MemoryConfig
+
+    @classmethod
+    def of(
+        cls,
+        messages: Sequence[StoredMessage],
+        existing: Sequence[Fact],
+        profile: Profile | None,
+        config: MemoryConfig | None,
+    ) -> Self:
+        active = [fact for fact in existing if fact.status == "active"]
+        return cls(messages, active, _shown(active, messages), profile or {}, config or MemoryConfig())
+
+    def is_due(self) -> bool:
+        """Say whether there is anything that facts may come from."""
+        return bool(new_messages(self.messages))
+
+    def prompt(self) -> list[BaseMessage]:
+        """Return what the model is sent: the rules, then known facts, profile and messages as material."""
+        known = "\n".join(f"{n}. {one_line(fact.content)}" for n, fact in enumerate(self.shown, 1))
+        sections = "\n".join(f"{name.partition('.')[2]}: {one_line(text)}" for name, text in self.profile.items())
+        material = prompts.EXTRACTION_INPUT.format(
+            known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(self.messages)
+        )
+        return [SystemMessage(prompts.EXTRACTION), HumanMessage(material)]
+
+    def read(self, raw: str) -> Extraction:
+        """Return what of the model's answer holds; `ExtractionError` if it cannot be read at all."""
+        answer = parse_answer(raw)
+        extraction = validated(
+            answer,
+            self.messages,
+            existing=self.existing,
+            shown=self.shown,
+            profile=self.profile,
+            config=self.config,
+        )
+        logger.info(
+            "extracted %d changes and %d sections from %d messages, refused %s",
+            *(len(extraction.changes), len(extraction.profile), len(self.messages), reasons(extraction.refused)),
+        )
+        return extraction
 
 
-def read_answer(
-    raw: str,
-    messages: Sequence[StoredMessage],
-    *,
-    existing: Sequence[Fact],
-    shown: Sequence[Fact],
-    config: MemoryConfig,
-) -> Extraction:
-    """Return what of the model's answer holds; `ExtractionError` if it cannot be read at all."""
-    extraction = validated(parse_answer(raw), messages, existing=existing, shown=shown, config=config)
-    logger.info(
-        "extracted %d changes and %d sections from %d messages, refused %s",
-        *(len(extraction.changes), len(extraction.profile), len(messages), reasons(extraction.refused)),
-    )
-    return extraction
-
-
-def _shown(existing: Sequence[Fact], messages: Sequence[StoredMessage]) -> list[Fact]:
-    active = [fact for fact in existing if fact.status == "active"]
+def _shown(active: Sequence[Fact], messages: Sequence[StoredMessage]) -> list[Fact]:
+    """Return the facts that the model is told of: all while they are few, else those that have to do with the talk."""
     if len(active) <= MAX_SHOWN:
         return strongest_first(active)
     return related(active, " ".join(message.text for message in messages), MAX_SHOWN)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from memory import prompts
 from memory.config import CATEGORIES
+from memory.context.tokens import count_tokens
 from memory.core.facts import Fact
 from memory.text import one_line
 
@@ -37,12 +38,8 @@ class MemoryData:
     facts: Sequence[Fact | Mapping[str, Any]] = ()
 
 
-def _count(text: str) -> int:
-    return len(text) // 4
-
-
 def format_memory_for_injection(
-    memory: MemoryData | Mapping[str, Any], max_tokens: int = 2000, token_counter: TextCounter = _count
+    memory: MemoryData | Mapping[str, Any], max_tokens: int = 2000, token_counter: TextCounter = count_tokens
 ) -> str:
     """Return the text of the memory block, at most `max_tokens` long as `token_counter` measures it.
 
@@ -73,7 +70,7 @@ def format_memory_for_injection(
 
 
 def render_memory_block(
-    memory: MemoryData | Mapping[str, Any], max_tokens: int, token_counter: TextCounter = _count
+    memory: MemoryData | Mapping[str, Any], max_tokens: int, token_counter: TextCounter = count_tokens
 ) -> str:
     """Return the memory block as the model is sent it: fenced, with a sentence that says what it is.
 
@@ -91,7 +88,7 @@ def render_memory_block(
 
 
 def fitting_facts(
-    memory: MemoryData, max_tokens: int, token_counter: TextCounter = _count
+    memory: MemoryData, max_tokens: int, token_counter: TextCounter = count_tokens
 ) -> list[Fact | Mapping[str, Any]]:
     """Return so many of the facts, in the order given, as fit into the block together with its sections.
 

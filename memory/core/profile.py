@@ -1,6 +1,6 @@
 """The profile: six short texts about the user, one store item a section."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -100,16 +100,25 @@ def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
     return {name: section.text for name, section in profile.items()}
 
 
-def drop_repeats(owner: Owner, profile: Mapping[str, StoredSection], content: str) -> Steps[None]:
-    """Delete the sections that say what a fact says that is gone; the next update writes them anew."""
-    namespace = owner.namespace("profile")
-    repeating = [
+def drop_sections_about(owner: Owner, epoch: str, contents: Iterable[str], kept: Collection[str] = ()) -> Steps[None]:
+    """Delete the sections that say, or said, what facts say that are gone; the next update writes them anew.
+
+    Args:
+        owner: Whose profile.
+        epoch: The user's current epoch.
+        contents: What the facts said.
+        kept: Names of sections to leave alone.
+    """
+    sections = yield from read_profile(owner, epoch)
+    gone = list(contents)
+    about = [
         name
-        for name, section in profile.items()
-        if any(repeats(text, content) for text in (section.text, *section.past.values()))
+        for name, section in sections.items()
+        if name not in kept
+        and any(repeats(text, content) for text in (section.text, *section.past.values()) for content in gone)
     ]
-    if repeating:
-        yield [delete(namespace, name) for name in repeating]
+    if about:
+        yield [delete(owner.namespace("profile"), name) for name in about]
 
 
 def repeats(text: str, content: str) -> bool:

@@ -18,7 +18,9 @@ _COMMON_WORDS: Final = """
     what when which who will with would you your
 """
 _COMMON: Final = frozenset(_COMMON_WORDS.split())
-_STEM: Final = 5
+_ENDINGS: Final = ("ing", "ed", "es", "s", "e")
+_LEAST: Final = 3
+_STEM: Final = 6
 
 
 def words(text: str) -> frozenset[str]:
@@ -33,8 +35,11 @@ def words(text: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    plain = word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-    return plain[:_STEM] if plain.isalpha() and plain.isascii() else plain
+    """Return what an English word begins with in all its forms; other words as they are."""
+    if not (word.isascii() and word.isalpha()):
+        return word
+    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= _LEAST), "")
+    return word.removesuffix(ending)[:_STEM]
 
 
 def related(facts: Sequence[Fact], text: str, limit: int, *, fill: bool = False) -> list[Fact]:

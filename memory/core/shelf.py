@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from langgraph.store.base import Op
+from langgraph.store.base import Item, Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
@@ -24,11 +24,14 @@ logger = logging.getLogger(__name__)
 
 KEPT_CONFIRMATIONS: Final = 32
 KEPT_HISTORY: Final = 1000
+KEPT_MARKS: Final = 2000
 # How many ids of one content are looked up in history before a new fact of it is placed; more relearnings of one
 # text than that never happened to anybody.
 _CANDIDATES: Final = 4
 # Keys of the marks that deleted facts leave among the revisions (`memory.core.tombstones`).
 GONE: Final = "gone."
+# The item among the revisions that names the extractions applied last (`memory.core.applied`).
+APPLIED: Final = "applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +140,8 @@ def read_confirmations(owner: Owner, fact_id: str) -> Steps[Confirmations]:
     return Confirmations(count if isinstance(count, int) else len(said), tuple(str(time) for _, time in said))
 
 
-def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Steps[Shelf | None]:
-    """Look again after writing: erase wins, one row for each content, never more than the limit.
+def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Steps[Shelf]:
+    """Look again after writing: one row for each content, never more than the limit; return the shelf as it is now.
 
     No store has compare-and-swap, so the laws are enforced on what is there afterwards, in an order that every
     writer agrees on.
@@ -148,19 +151,20 @@ def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Ste
         epoch: The epoch it was written under.
         before: The shelf as it was read.
         config: The limit, and which categories are protected.
-
-    Returns:
-        The shelf as it is now, or `None` if an erase came in between and the written rows were taken back.
     """
-    current = yield from read_epoch(owner)
-    if current != epoch:
-        yield from _take_back(owner, epoch)
-        return None
     after = yield from read_shelf(owner, epoch)
     new = frozenset(after.rows) - frozenset(before.rows)
     settled = limit(unite(adopt(after, epoch)), config, new)
     yield from write_difference(owner, epoch, after, settled)
     return settled
+
+
+def stands(owner: Owner, epoch: str) -> Steps[bool]:
+    """Say, as the last step of writing, whether the epoch is still the current one; if not, take back what it wrote."""
+    if (yield from read_epoch(owner)) == epoch:
+        return True
+    yield from _take_back(owner, epoch)
+    return False
 
 
 def _take_back(owner: Owner, epoch: str) -> Steps[None]:
@@ -180,7 +184,7 @@ def read_history(owner: Owner, epoch: str) -> Steps[list[Fact]]:
     items = yield from scan(owner.namespace("history"))
     facts = []
     for item in items:
-        if item.key.startswith(GONE) or not belongs(item.value, epoch):
+        if not _is_revision(item) or not belongs(item.value, epoch):
             continue
         try:
             facts.append(from_item(item.value, epoch=epoch, written_at=item.created_at.isoformat()))
@@ -190,11 +194,17 @@ def read_history(owner: Owner, epoch: str) -> Steps[list[Fact]]:
 
 
 def trim_history(owner: Owner) -> Steps[None]:
-    """Delete the oldest items of history above its bound."""
-    items = yield from scan(owner.namespace("history"))
-    surplus = sorted(items, key=lambda item: (item.updated_at, item.key))[: max(0, len(items) - KEPT_HISTORY)]
+    """Delete the oldest revisions, and the oldest marks of deleted facts, above their bounds."""
+    items = sorted((yield from scan(owner.namespace("history"))), key=lambda item: (item.updated_at, item.key))
+    revisions = [item for item in items if _is_revision(item)]
+    marks = [item for item in items if item.key.startswith(GONE)]
+    surplus = [*revisions[:-KEPT_HISTORY], *marks[:-KEPT_MARKS]]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
+
+
+def _is_revision(item: Item) -> bool:
+    return item.key != APPLIED and not item.key.startswith(GONE)
 
 
 def history_key(fact_id: str, revision: int) -> str:

@@ -25,15 +25,16 @@ from memory.core.facts import (
     timestamp,
 )
 from memory.core.known import Known
-from memory.core.profile import drop_repeats, read_profile
+from memory.core.profile import drop_sections_about, read_profile
 from memory.core.relatedness import related
-from memory.core.rules import Shelf, create, find, release, same_content, update
+from memory.core.rules import Shelf, create, find, is_full, release, same_content, update
 from memory.core.shelf import (
     Confirmations,
     read_confirmations,
     read_history,
     read_shelf,
     settle,
+    stands,
     write_difference,
 )
 from memory.core.tombstones import forget
@@ -231,7 +232,8 @@ class FactStore:
 
     def _write(self, epoch: str, before: Shelf, after: Shelf) -> Steps[Shelf | None]:
         yield from write_difference(self.owner, epoch, before, after)
-        return (yield from settle(self.owner, epoch, before, self.config))
+        settled = yield from settle(self.owner, epoch, before, self.config)
+        return settled if (yield from stands(self.owner, epoch)) else None
 
     def _now(self) -> str:
         return timestamp(self._clock())
@@ -250,7 +252,7 @@ class FactStore:
             settled = yield from self._write(epoch, before, after)
             if settled is None:
                 continue
-            if same_content(settled, said) is None:
+            if same_content(settled, said) is None and is_full(settled, self.config):
                 raise MemoryFull(self.config.max_facts)
             logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
             return fact
@@ -277,6 +279,8 @@ class FactStore:
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned
         )
         yield from self._write(epoch, before, after)
+        if content is not None:
+            yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
         return fact
 
     def _release(self, fact_id: str) -> Steps[Fact]:
@@ -289,8 +293,7 @@ class FactStore:
         epoch, shelf = yield from self._read()
         _, fact = find(shelf, fact_id)
         yield from forget(self.owner, shelf, fact, now=self._now(), epoch=epoch)
-        profile = yield from read_profile(self.owner, epoch)
-        yield from drop_repeats(self.owner, profile, fact.content)
+        yield from drop_sections_about(self.owner, epoch, [fact.content])
         logger.info("deleted %s", fact_id)
 
     def _confirmations(self, fact_id: str) -> Steps[Confirmations]:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from memory import prompts
 from memory.config import CATEGORIES, Category, MemoryConfig
 from memory.core.changes import ACTIONS, Action, Change, Extraction, Reason, Refusal, Section
-from memory.core.dialogue import new_messages
+from memory.core.dates import with_dates
+from memory.core.dialogue import day_of, new_messages
 from memory.core.facts import Fact
 from memory.core.parsing import Answer
-from memory.core.profile import SECTIONS, bounded
+from memory.core.profile import SECTIONS, Profile, bounded
 from memory.core.relatedness import words
 from memory.core.screening import holds_secret, is_instruction_like
 from memory.message import StoredMessage
@@ -20,6 +22,9 @@ from memory.text import normalize, one_line
 MAX_FACTS_PER_ANSWER: Final = 50
 # An answer of so few words ("yes", "the second one") says what the question said.
 _SHORT_REPLY: Final = 4
+# A section of the profile says what the user said, or what was known, in so many of its words at least.
+_GROUNDED: Final = 0.5
+_EXAMPLE: Final = frozenset(map(normalize, prompts.EXTRACTION_EXAMPLE))
 _NUMERAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)\s*")
 
 
@@ -37,6 +42,7 @@ def validated(
     *,
     existing: Sequence[Fact],
     shown: Sequence[Fact],
+    profile: Profile,
     config: MemoryConfig,
 ) -> Extraction:
     """Return the changes, sections and refusals of an answer.
@@ -46,14 +52,15 @@ def validated(
         messages: What it was shown.
         existing: The active facts, for duplicates.
         shown: The facts it was shown, in the order of their numbers.
+        profile: The profile it was shown.
         config: Threshold and longest fact.
     """
-    reading = _Reading(messages, existing, shown, config)
+    reading = _Reading(messages, existing, shown, profile, config)
     for raw in answer.facts[:MAX_FACTS_PER_ANSWER]:
         reading.take(raw)
     surplus = len(answer.facts) - MAX_FACTS_PER_ANSWER
     refused = [*reading.refused, *[Refusal(reason="too_many")] * max(0, surplus)]
-    found = [_section(name, text) for name, text in answer.profile]
+    found = [reading.section(name, text) for name, text in answer.profile]
     return Extraction(
         changes=tuple(reading.changes),
         refused=(*refused, *(each for each in found if isinstance(each, Refusal))),
@@ -65,14 +72,22 @@ class _Reading:
     """One answer on its way to changes."""
 
     def __init__(
-        self, messages: Sequence[StoredMessage], existing: Sequence[Fact], shown: Sequence[Fact], config: MemoryConfig
+        self,
+        messages: Sequence[StoredMessage],
+        existing: Sequence[Fact],
+        shown: Sequence[Fact],
+        profile: Profile,
+        config: MemoryConfig,
     ) -> None:
         self.changes: list[Change] = []
         self.refused: list[Refusal] = []
         self._new = new_messages(messages)
         self._said = _words(message.text for message in messages if message.role == "user")
         self._heard = _words(message.text for message in messages if message.role != "user")
+        self._remembered = _words([*(fact.content for fact in existing), *profile.values()])
         self._shown, self._config = shown, config
+        self._just_said = _words(message.text for message in self._new)
+        self._contents = {fact.id: fact.content for fact in existing}
         self._known = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
         self._learned: set[str] = set()
 
@@ -85,9 +100,24 @@ class _Reading:
         except Refused as refused:
             self._refuse(refused.reason, raw if isinstance(raw, Mapping) else {})
 
+    def section(self, name: str, text: str) -> Section | Refusal | None:
+        """Return a section of the profile as it was rewritten, or why not; `None` if there is no such section."""
+        full = next((each for each in SECTIONS if name in (each, each.partition(".")[2])), None)
+        if full is None:
+            return None
+        if holds_secret(text):
+            return Refusal(reason="secret")
+        if is_instruction_like(text):
+            return Refusal(reason="instruction_like", content=bounded(text))
+        if len(words(text) & (self._said | self._remembered)) < _GROUNDED * len(words(text)):
+            return Refusal(reason="not_said", content=bounded(text))
+        return Section(name=full, text=bounded(text))
+
     def _change(self, raw: Mapping[str, Any]) -> Change:
         action, target = self._action(raw)
         if action == "confirms":
+            if not self._is_repeated(self._contents.get(target or "", ""), raw):
+                raise Refused("not_said")
             return self._made(raw, Change(action=action, target=target))
         if action == "ends":
             self._confidence(raw)
@@ -127,12 +157,17 @@ class _Reading:
         return (action, target) if target is not None and action != "new" else ("new", None)
 
     def _content(self, raw: Mapping[str, Any]) -> str:
-        content = _text(raw.get("content"))
+        content = self._dated(_text(raw.get("content")), raw)
         if not normalize(content):
             raise Refused("empty")
         if len(content) > self._config.max_fact_chars:
             raise Refused("too_long")
         return content
+
+    def _dated(self, content: str, raw: Mapping[str, Any]) -> str:
+        """Return the content with dates behind "yesterday" and the like, which models leave as they are."""
+        day = day_of(self._sources(raw)[-1])
+        return with_dates(content, day) if day else content
 
     def _confidence(self, raw: Mapping[str, Any]) -> float:
         confidence = _share(raw.get("confidence"))
@@ -153,15 +188,24 @@ class _Reading:
     def _was_said(self, content: str, raw: Mapping[str, Any]) -> bool:
         """Say whether the user, and not only the assistant, said it: their words share some, or were a short reply."""
         wanted = words(content)
+        if normalize(content) in _EXAMPLE and not wanted <= self._said:
+            return False  # small models repeat the prompt's example
         if wanted & self._said or not wanted & self._heard:
             return True
+        return self._is_short_reply(raw)
+
+    def _is_repeated(self, content: str, raw: Mapping[str, Any]) -> bool:
+        """Say whether the user said it again just now: models repeat what they were shown as known."""
+        return bool(words(content) & self._just_said) or self._is_short_reply(raw)
+
+    def _is_short_reply(self, raw: Mapping[str, Any]) -> bool:
         return any(len(message.text.split()) <= _SHORT_REPLY for message in self._sources(raw))
 
     def _learn(self, content: str, target: str | None, raw: Mapping[str, Any]) -> None:
         """Refuse what is known, as a repetition that counts as a confirmation, and what this answer says twice."""
         said = normalize(content)
         known = self._known.get(said)
-        if known is not None and known != target:
+        if known is not None and known != target and self._is_repeated(content, raw):
             self.changes.append(self._made(raw, Change(action="confirms", target=known)))
         if said in self._learned or (known is not None and known != target):
             raise Refused("duplicate")
@@ -179,18 +223,6 @@ class _Reading:
     def _cited(self, raw: Mapping[str, Any]) -> list[StoredMessage]:
         number = _number(raw.get("message"))
         return [message for n, message in enumerate(self._new, 1) if n == number]
-
-
-def _section(name: str, text: str) -> Section | Refusal | None:
-    """Return the section of the profile that a model rewrote, or why not; `None` for one that does not exist."""
-    full = next((each for each in SECTIONS if name in (each, each.partition(".")[2])), None)
-    if full is None:
-        return None
-    if holds_secret(text):
-        return Refusal(reason="secret")
-    if is_instruction_like(text):
-        return Refusal(reason="instruction_like", content=bounded(text))
-    return Section(name=full, text=bounded(text))
 
 
 def _words(texts: Iterable[str]) -> frozenset[str]:

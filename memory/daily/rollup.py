@@ -35,11 +35,13 @@ class Marks:
         recent: The last day that `recent` tells of.
         earlier: The last day that `earlier` tells of.
         background: The last day that `background` tells of.
+        looked: The user's day on which it was last looked whether something is due.
     """
 
     recent: str = ""
     earlier: str = ""
     background: str = ""
+    looked: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps."""
@@ -48,7 +50,7 @@ class Marks:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the marks of a stored JSON form; what is missing was never folded."""
-        return cls(*(str(value.get(name) or "") for name in ("recent", "earlier", "background")))
+        return cls(*(str(value.get(name) or "") for name in ("recent", "earlier", "background", "looked")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def plan_rollup(today: str, marks: Marks, entries: Sequence[JournalEntry]) -> tu
         folds.append(Fold("earlier", _between(over, earlier, until), anew=False))
         earlier = until
     folds.append(Fold("recent", _between(over, earlier, today), anew=True))
-    return tuple(folds), Marks(over[-1].day, earlier, background)
+    return tuple(folds), Marks(over[-1].day, earlier, background, marks.looked)
 
 
 def _first_day_after(mark: str, entries: Iterable[JournalEntry]) -> str:

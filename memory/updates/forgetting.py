@@ -2,7 +2,7 @@
 
 from langgraph.store.base import Item
 
-from memory.core.profile import drop_repeats, read_profile
+from memory.core.profile import drop_sections_about
 from memory.namespaces import Kind, Owner
 from memory.storage import Steps, delete, scan
 
@@ -21,9 +21,7 @@ def forget_rows(owner: Owner, thread_id: str, epoch: str) -> Steps[int]:
     if not rows:
         return 0
     facts = [item for item in rows if item.namespace[-1] == "facts"]
-    profile = yield from read_profile(owner, epoch)
-    for fact in facts:
-        yield from drop_repeats(owner, profile, str(fact.value.get("content", "")))
+    yield from drop_sections_about(owner, epoch, [str(fact.value.get("content", "")) for fact in facts])
     yield [
         *(delete(item.namespace, item.key) for item in rows),
         *(delete(owner.namespace("confirmations"), str(fact.value.get("id"))) for fact in facts),

@@ -6,7 +6,7 @@ last. Killed between any two of them, nothing is lost and nothing is applied twi
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition
 
 from memory.control import CONTROL_KEY, fences_in
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_place
-from memory.storage import PAGE, Steps, delete, put, read, scan
+from memory.storage import PAGE, Steps, delete, put, read, read_many, scan
 from memory.updates.entry import Entry
 
 logger = logging.getLogger(__name__)
@@ -90,10 +90,11 @@ def _seconds(marker: Mapping[str, Any], field: str, default: float) -> float:
     return float(value) if isinstance(value, int | float) else default
 
 
-def read_entries(owner: Owner) -> Steps[list[Entry]]:
-    """Read all entries of an owner, oldest first."""
-    items = yield from scan(owner.namespace("outbox"))
-    entries = [entry for entry in map(_entry, items) if entry]
+def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[Entry]]:
+    """Read the entries of an owner, all or those with the given keys, oldest first."""
+    namespace = owner.namespace("outbox")
+    items = (yield from scan(namespace)) if keys is None else (yield from read_many(namespace, keys))
+    entries = [entry for entry in map(_entry, filter(None, items)) if entry]
     return sorted(entries, key=lambda entry: (entry.created, entry.key))
 
 

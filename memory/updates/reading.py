@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from memory.message import StoredMessage
 from memory.text import flush_hash
 from memory.updates.entry import Entry
-from memory.updates.transcript import merge, strip_scheduled, unseen
+from memory.updates.transcript import exchanges, merge, strip_scheduled, unseen
 
+# One model call reads no more than this, so that a backlog makes neither a prompt that no model takes nor an answer
+# with more facts than are believed at once.
 PORTION_CHARS = 24_000
-"""Entries are updated together up to so much text, so that a long outage does not make a prompt that no model takes."""
+PORTION_MESSAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def together(entries: Iterable[Entry]) -> list[tuple[Entry, ...]]:
     groups: dict[tuple[str, str], list[list[Entry]]] = {}
     for entry in sorted(entries, key=in_thread):
         portions = groups.setdefault((entry.thread_id, entry.model), [[]])
-        if portions[-1] and sum(map(_length, portions[-1])) + _length(entry) > PORTION_CHARS:
+        if portions[-1] and _is_too_much([*portions[-1], entry]):
             portions.append([])
         portions[-1].append(entry)
     return [tuple(portion) for portions in groups.values() for portion in portions]
@@ -83,8 +85,22 @@ def in_thread(entry: Entry) -> tuple[str, float, str]:
     return entry.kind, entry.created, entry.key
 
 
-def _length(entry: Entry) -> int:
-    return sum(len(message.text) for message in entry.messages)
+def portions(talk: Iterable[StoredMessage]) -> list[tuple[StoredMessage, ...]]:
+    """Cut what has to be read between exchanges, into portions for one model call each, each with something new."""
+    cut: list[list[StoredMessage]] = [[]]
+    for exchange in exchanges(talk):
+        if cut[-1] and _is_much([*cut[-1], *exchange]):
+            cut.append([])
+        cut[-1].extend(exchange)
+    return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
+
+
+def _is_too_much(entries: Iterable[Entry]) -> bool:
+    return _is_much({message.id: message for entry in entries for message in entry.messages}.values())
+
+
+def _is_much(messages: Collection[StoredMessage]) -> bool:
+    return len(messages) > PORTION_MESSAGES or sum(len(message.text) for message in messages) > PORTION_CHARS
 
 
 def covered(carrier: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:

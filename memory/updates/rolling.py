@@ -1,6 +1,7 @@
 """The roll-up of an owner's journal into the history sections of their profile."""
 
 import logging
+from dataclasses import replace
 from functools import partial
 
 from memory.control import belongs, read_epoch, read_time_zone
@@ -30,6 +31,8 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     epoch = yield from read_epoch(owner)
     today = day_of(terms.now(), (yield from read_time_zone(owner)))
     marks = yield from _read_marks(owner, epoch)
+    if marks.looked == today:
+        return False
     journal = yield from read_journal(owner, epoch)
     folds, reached = plan_rollup(today, marks, journal)
     texts = texts_of((yield from read_profile(owner, epoch)))
@@ -40,7 +43,7 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     if (yield from read_epoch(owner)) != epoch:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
-    yield [put(owner.namespace("journal"), _MARKS, {**reached.to_json(), "epoch": epoch})]
+    yield [put(owner.namespace("journal"), _MARKS, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
     yield from _take_back(owner, epoch, sections)
     dropped = yield from prune(owner, today, terms.config.journal_days)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)

@@ -17,6 +17,7 @@ from memory.core.extraction import extract_facts
 from memory.core.profile import read_profile, texts_of
 from memory.core.shelf import read_shelf
 from memory.daily.journal import append, entries_of
+from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.storage import Steps
 from memory.updates import outbox
@@ -24,7 +25,7 @@ from memory.updates.entry import Entry
 from memory.updates.forgetting import forget_rows
 from memory.updates.job import Job, ModelCall, Terms
 from memory.updates.lease import Lease, is_held
-from memory.updates.reading import Reading, covered, read_together, remembered, together
+from memory.updates.reading import Reading, covered, portions, read_together, remembered, together
 from memory.updates.records import read_seen, write_receipt, write_seen
 from memory.updates.retry import is_retryable, retry_delay
 from memory.updates.transcript import exchanges
@@ -97,8 +98,7 @@ def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
 
 
 def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
-    owner, keys = batch[0].owner, {entry.key for entry in batch}
-    entries = [entry for entry in (yield from outbox.read_entries(owner)) if entry.key in keys]
+    entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
     failed = [_failed(entry, error, terms) for entry in entries]
     yield from outbox.write(failed)
     for entry in failed:
@@ -154,20 +154,19 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
 
 def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
     """Put this worker's lease on the entries, and return none of them if somebody else was faster."""
-    lease = Lease(terms.worker, terms.clock() + terms.config.lease_seconds)
-    claimed = tuple(replace(entry, state="running", lease=lease) for entry in batch)
+    claimed = tuple(replace(entry, state="running", lease=_lease(terms)) for entry in batch)
     yield from outbox.write(claimed)
     return claimed if (yield from _are_mine(claimed, terms)) else ()
 
 
+def _lease(terms: Terms) -> Lease:
+    return Lease(terms.worker, terms.clock() + terms.config.lease_seconds)
+
+
 def _are_mine(claimed: Sequence[Entry], terms: Terms) -> Steps[bool]:
     """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
-    keys = {entry.key for entry in claimed}
-    mine = [
-        entry
-        for entry in (yield from outbox.read_entries(claimed[0].owner))
-        if entry.key in keys and entry.lease and entry.lease.worker == terms.worker
-    ]
+    entries = yield from outbox.read_entries(claimed[0].owner, [entry.key for entry in claimed])
+    mine = [entry for entry in entries if entry.lease and entry.lease.worker == terms.worker]
     if len(mine) == len(claimed):
         return True
     yield from outbox.write(replace(entry, state="pending", lease=None) for entry in mine)
@@ -175,30 +174,50 @@ def _are_mine(claimed: Sequence[Entry], terms: Terms) -> Steps[bool]:
 
 
 def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job[Extraction | None]:
-    """Return what the messages say: as journaled before, or else from the model, and then it is journaled first.
+    """Return what the messages say: as journaled before, the rest from the model, journaled portion by portion.
 
     `None` if the entries were taken away while the model was asked.
     """
     carrier = claimed[-1]
-    if carrier.extracted:
-        return Extraction.from_json(carrier.extracted["result"])
-    if not any(not message.seen for message in reading.talk):
-        return Extraction()
+    found, done = _journaled(carrier)
+    for number, portion in enumerate(portions(reading.talk)[done:], done + 1):
+        part = yield from _ask(carrier, portion, terms)
+        if not (yield from _are_mine(claimed, terms)):
+            return None
+        found = _joined(found, part)
+        keys = [entry.key for entry in claimed]
+        journal = {"entries": keys, "portions": number, "result": found.to_json()}
+        yield from outbox.write([replace(carrier, lease=_lease(terms), extracted=journal)])
+    return found
+
+
+def _journaled(carrier: Entry) -> tuple[Extraction, int]:
+    """Return what an earlier worker found, and in how many portions of the messages."""
+    if not carrier.extracted:
+        return Extraction(), 0
+    return Extraction.from_json(carrier.extracted["result"]), int(carrier.extracted["portions"])
+
+
+def _ask(carrier: Entry, portion: Sequence[StoredMessage], terms: Terms) -> Job[Extraction]:
     shelf = yield from read_shelf(carrier.owner, carrier.epoch)
     profile = yield from read_profile(carrier.owner, carrier.epoch)
     extract = partial(
         extract_facts,
-        messages=reading.talk,
+        messages=portion,
         existing=tuple(shelf.active().values()),
         profile=texts_of(profile),
         config=terms.config,
     )
     found: Extraction = yield ModelCall(carrier.model, extract)
-    if not (yield from _are_mine(claimed, terms)):
-        return None
-    journaled = {"entries": [entry.key for entry in claimed], "result": found.to_json()}
-    yield from outbox.write([replace(carrier, extracted=journaled)])
     return found
+
+
+def _joined(first: Extraction, second: Extraction) -> Extraction:
+    return Extraction(
+        changes=first.changes + second.changes,
+        refused=first.refused + second.refused,
+        profile=first.profile + second.profile,
+    )
 
 
 def _receipt(carrier: Entry, reading: Reading, applied: Applied, terms: Terms) -> dict[str, Any]:

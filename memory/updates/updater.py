@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -64,23 +64,30 @@ class MemoryUpdater:
         """Apply what is pending for an owner, or only for one thread."""
         return await self._acarry_out(drain(owner, self._terms(), thread_id))
 
-    async def aroll_up(self, owner: Owner) -> bool:
-        """Fold what of an owner's journal is due into their history, and say whether something was."""
-        return await self._acarry_out(roll_up(owner, self._terms()))
-
     async def asweep(self, owners: Sequence[Owner]) -> list[Drained]:
         """Drain several owners side by side; one whose store or model fails does not stop the others."""
+        return await self._for_each(owners, self.adrain, Drained(failed=1))
+
+    async def aroll_up(self, owners: Sequence[Owner]) -> list[bool]:
+        """Fold what of each owner's journal is due into their history, and say of whom something was."""
+
+        async def roll_up_one(owner: Owner) -> bool:
+            return await self._acarry_out(roll_up(owner, self._terms()))
+
+        return await self._for_each(owners, roll_up_one, False)
+
+    async def _for_each(self, owners: Sequence[Owner], work: Callable[[Owner], Awaitable[T]], failed: T) -> list[T]:
         places = asyncio.Semaphore(_SIDE_BY_SIDE)
 
-        async def drain_one(owner: Owner) -> Drained:
+        async def guarded(owner: Owner) -> T:
             async with places:
                 try:
-                    return await self.adrain(owner)
-                except Exception as error:  # the worker's outer loop: the entries stay for the next sweep
-                    logger.error("draining %s failed: %s", owner.due_key, type(error).__name__)
-                    return Drained(failed=1)
+                    return await work(owner)
+                except Exception as error:  # the worker's outer loop: what failed waits for the next time
+                    logger.error("memory work for %s failed: %s", owner.due_key, type(error).__name__)
+                    return failed
 
-        return list(await asyncio.gather(*map(drain_one, owners)))
+        return list(await asyncio.gather(*map(guarded, owners)))
 
     def _terms(self) -> Terms:
         return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)

@@ -66,6 +66,10 @@ class DevServer:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def data(self) -> Path:
         """The folder of its SQLite files."""
         return self.folder / "data"
@@ -79,7 +83,7 @@ class DevServer:
 
     def start(self) -> None:
         """Start the process and wait until it answers on its port; `ServerFailed` otherwise."""
-        if self._process:
+        if self.running:
             raise RuntimeError("the server is running already")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = self.port or _free_port()
@@ -151,7 +155,7 @@ class DevServer:
             return False
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process and self._process.poll() is None:
+        if self._process and self.running:
             os.killpg(self._process.pid, number)
 
     def _reap(self, timeout: float) -> None:

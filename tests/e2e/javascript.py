@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parent / "js"
+TIMEOUT_SECONDS = 120.0
 
 
-def run_javascript(script: str, *, timeout: float = 120.0, **values: object) -> Any:
+def run_javascript(script: str, **values: object) -> Any:
     """Return what the script's default export made of the values; its error is the test's."""
     node = shutil.which("node")
     if not node or not (FOLDER / "node_modules").is_dir():
@@ -22,7 +23,7 @@ def run_javascript(script: str, *, timeout: float = 120.0, **values: object) -> 
         input=json.dumps(values),
         capture_output=True,
         encoding="utf-8",
-        timeout=timeout,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     if done.returncode:

@@ -1,6 +1,7 @@
 """A model for the whole agent: tells chat, summary, roll-up and extraction apart by their prompts and answers each."""
 
 import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -39,15 +40,17 @@ class Scripted:
         learns: What extraction makes of a message that contains a phrase.
         chat: Answers the user.
         summary: Answers a request for a summary.
+        extraction_gate: Extraction hangs until it is set.
     """
 
     learns: Mapping[str, str] = field(default_factory=dict)
     chat: Respond = field(default_factory=lambda: always("Noted."))
     summary: Respond = field(default_factory=lambda: always("They talked about travelling."))
+    extraction_gate: threading.Event | None = None
 
     def __call__(self, request: ChatRequest) -> Reply | str:
         if is_extraction(request):
-            return Reply.json({"facts": self._facts(request), "profile": []})
+            return Reply.json({"facts": self._facts(request), "profile": []}, gate=self.extraction_gate)
         if is_summary(request):
             return self.summary(request)
         return "Nothing much." if is_roll_up(request) else self.chat(request)

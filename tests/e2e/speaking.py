@@ -10,6 +10,7 @@ from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
 
 Choices = dict[str, Any]
+"""Values for a run's `configurable`: whose memory (`user_id`, in single-user mode) and what `Context` knows."""
 
 
 class Turn(NamedTuple):
@@ -27,17 +28,17 @@ def say(text: str) -> Json:
     return {"messages": [{"role": "user", "content": text}]}
 
 
-def speak_python(server: DevServer, text: str, thread_id: str | None = None, context: Choices | None = None) -> Turn:
+def speak_python(server: DevServer, text: str, thread_id: str | None = None, choices: Choices | None = None) -> Turn:
     """Say something with the Python SDK, in a new thread or in one that the server may have forgotten by a crash."""
     with get_sync_client(url=server.url) as client:
         thread = client.threads.create(thread_id=thread_id, graph_id="chat", if_exists="do_nothing")["thread_id"]
-        state: Any = client.runs.wait(thread, "chat", input=say(text), context=context or {})
+        state: Any = client.runs.wait(thread, "chat", input=say(text), config={"configurable": choices or {}})
         return Turn(thread, str(state["messages"][-1]["content"]))
 
 
 def speak_javascript(
-    server: DevServer, text: str, thread_id: str | None = None, context: Choices | None = None
+    server: DevServer, text: str, thread_id: str | None = None, choices: Choices | None = None
 ) -> Turn:
     """Say something with the JavaScript SDK."""
-    done = run_javascript("chat.mjs", url=server.url, text=text, threadId=thread_id, context=context or {})
+    done = run_javascript("chat.mjs", url=server.url, text=text, threadId=thread_id, configurable=choices or {})
     return Turn(done["threadId"], str(done["messages"][-1]["content"]))

@@ -1,5 +1,6 @@
 """A conversation that is remembered, over crashes, through both SDKs."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,12 +21,13 @@ SMALL = {"max_tokens": 900, "max_summary_tokens": 120, "memory_tokens": 200, "re
 PLANS = "They plan a trip to Lofoten in July, by ferry, with Ada's green tent."
 
 both_sdks = pytest.mark.parametrize(
-    "speak", [pytest.param(speak_python, id="python"), pytest.param(speak_javascript, id="javascript")]
+    ("speak", "sdk"),
+    [pytest.param(speak_python, "python", id="python"), pytest.param(speak_javascript, "javascript", id="javascript")],
 )
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
+def shared_server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
     """The shipped server, as a newcomer starts it, in the strictest mode of reading checkpoints."""
     environment = {
         "OPENAI_BASE_URL": stub.url,
@@ -38,15 +40,23 @@ def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterato
 
 
 @pytest.fixture
+def server(shared_server: DevServer) -> DevServer:
+    """The shared server, up again if the test before crashed it and failed."""
+    if not shared_server.running:
+        shared_server.start()
+    return shared_server
+
+
+@pytest.fixture
 def client(server: DevServer, model: StubModel) -> Iterator[SyncLangGraphClient]:
     model.respond = Scripted()
     with get_sync_client(url=server.url) as client:
         yield client
 
 
-def facts(client: SyncLangGraphClient, agent_name: str) -> list[str]:
+def facts(client: SyncLangGraphClient, user_id: str, agent_name: str = "default") -> list[str]:
     """What the user's memory holds, as the store's API shows it."""
-    found = client.store.search_items(Owner.of("local", agent_name).namespace("facts"), limit=100)
+    found = client.store.search_items(Owner.of(user_id, agent_name).namespace("facts"), limit=100)
     return [item["value"]["content"] for item in found["items"]]
 
 
@@ -54,74 +64,76 @@ def prompts(model: StubModel) -> list[ChatRequest]:
     return [request for request in model.requests if is_chat(request)]
 
 
-def running_summary(client: SyncLangGraphClient, thread_id: str) -> dict[str, Any]:
+def summarized(client: SyncLangGraphClient, thread_id: str) -> set[str]:
+    """Ids of the messages that the thread's summary stands for, as a client sees them in the state."""
     values: Any = client.threads.get_state(thread_id)["values"]
     summary = values["context"]["running_summary"]
-    assert isinstance(summary, dict)
-    return summary
+    assert summary["summary"] == PLANS
+    return set(summary["summarized_message_ids"])
 
 
 @both_sdks
 def test_C1_G2_a_long_thread_goes_on_with_its_summary_after_kill_9(
-    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak, kills: int
+    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak, sdk: str, kills: int
 ) -> None:
+    small = {**SMALL, "user_id": f"traveller-{sdk}"}
     model.respond = Scripted(summary=always(PLANS))
     thread = None
     for n in range(20):
         thread, _ = speak(
-            server, f"Message {n}: " + "the ferry leaves at seven, the tent is green. " * 8, thread, SMALL
+            server, f"Message {n}: " + "the ferry leaves at seven, the tent is green. " * 8, thread, small
         )
         if any(map(is_summary, model.requests)):
             break
     assert thread
-    before = running_summary(client, thread)
-    assert before["summary"] == PLANS
-    assert before["summarized_message_ids"]
+    before = summarized(client, thread)
+    assert before
 
     for crash in range(kills):
         server.kill9()
         server.start()
-        model.clear()
-        assert speak(server, f"Where to? ({crash})", thread, SMALL).answer == "Noted."
-        (prompt,) = prompts(model)
+        assert speak(server, f"Where to? ({crash})", thread, small).answer == "Noted."
+        # The development server carries a run out again that had ended less than 10 s before the crash.
+        (prompt,) = [prompt for prompt in prompts(model) if prompt.last == f"Where to? ({crash})"]
         assert PLANS in prompt.text
         assert "Message 0:" not in prompt.text
-        assert prompt.last == f"Where to? ({crash})"
         assert count_tokens(prompt.text) <= SMALL["max_tokens"]
-        assert running_summary(client, thread) == before
+        assert summarized(client, thread) >= before
 
 
 @both_sdks
 def test_F1_a_fact_told_before_kill_9_is_in_the_prompt_of_a_new_thread(
-    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak
+    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak, sdk: str
 ) -> None:
-    agent = f"stored-{'python' if speak is speak_python else 'javascript'}"
+    user = f"stored-{sdk}"
     model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
-    speak(server, "I moved to Bergen.", None, {"agent_name": agent})
-    eventually(lambda: facts(client, agent))
+    speak(server, "I moved to Bergen.", None, {"user_id": user})
+    eventually(lambda: facts(client, user))
 
     server.kill9()
     server.start()
     model.clear()
-    speak(server, "Will it rain?", None, {"agent_name": agent})
+    speak(server, "Will it rain?", None, {"user_id": user})
 
     assert "- [knowledge | 0.90] User lives in Bergen." in prompts(model)[-1].text
 
 
 @both_sdks
-def test_B4_a_turn_that_was_not_extracted_before_kill_9_is_extracted_after_it(
-    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak
+def test_B4_a_turn_whose_extraction_was_killed_is_extracted_after_the_restart(
+    server: DevServer, client: SyncLangGraphClient, model: StubModel, speak: Speak, sdk: str
 ) -> None:
-    agent = f"pending-{'python' if speak is speak_python else 'javascript'}"
-    model.respond = Scripted(learns={"allergic to nuts": "User is allergic to nuts."})
-    speak(server, "I am allergic to nuts.", None, {"agent_name": agent})
+    user = f"pending-{sdk}"
+    gate = threading.Event()
+    model.respond = Scripted(learns={"allergic to nuts": "User is allergic to nuts."}, extraction_gate=gate)
+    speak(server, "I am allergic to nuts.", None, {"user_id": user})
+    model.wait_for(lambda request: is_extraction(request) and "allergic to nuts" in request.text)
     server.kill9()
-    assert not any(map(is_extraction, model.requests))
+    gate.set()
 
     server.start()
-    eventually(lambda: facts(client, agent))
+    eventually(lambda: facts(client, user))
     model.clear()
-    speak(server, "What may I eat?", None, {"agent_name": agent})
+    speak(server, "What may I eat?", None, {"user_id": user})
 
     assert "- [knowledge | 0.90] User is allergic to nuts." in prompts(model)[-1].text
 
@@ -131,7 +143,7 @@ def test_a_fact_is_learnt_once_however_often_the_server_crashes(
 ) -> None:
     model.respond = Scripted(learns={"collect stamps": "User collects stamps."})
     for _ in range(kills):
-        speak_python(server, "I collect stamps.", None, {"agent_name": "crashes"})
+        speak_python(server, "I collect stamps.", None, {"user_id": "crashes"})
         model.wait_for(is_extraction)
         server.kill9()
         model.clear()
@@ -172,11 +184,11 @@ def test_agents_of_one_user_have_memories_of_their_own(
     server: DevServer, client: SyncLangGraphClient, model: StubModel
 ) -> None:
     model.respond = Scripted(learns={"like jazz": "User likes jazz."})
-    speak_python(server, "I like jazz.", None, {"agent_name": "music"})
-    eventually(lambda: facts(client, "music"))
+    speak_python(server, "I like jazz.", None, {"user_id": "listener", "agent_name": "music"})
+    eventually(lambda: facts(client, "listener", "music"))
 
-    speak_python(server, "What do I like?", None, {"agent_name": "music"})
-    speak_python(server, "What do I like?", None, {"agent_name": "cooking"})
+    for agent in ("music", "cooking"):
+        speak_python(server, "What do I like?", None, {"user_id": "listener", "agent_name": agent})
 
     assert ["User likes jazz." in prompt.text for prompt in prompts(model)[-2:]] == [True, False]
 
@@ -197,7 +209,7 @@ def test_a_bad_context_value_is_refused_with_the_fields_name_python(
     thread = client.threads.create()
     with pytest.raises(Exception, match=field):
         client.runs.wait(thread["thread_id"], "chat", input=say("hi"), context=context)
-    assert model.requests == []
+    assert prompts(model) == []
 
 
 @pytest.mark.parametrize(("context", "field"), BAD_CONTEXTS[:2])
@@ -205,4 +217,4 @@ def test_a_bad_context_value_is_refused_with_the_fields_name_javascript(
     server: DevServer, client: SyncLangGraphClient, model: StubModel, context: Choices, field: str
 ) -> None:
     assert field in run_javascript("refused.mjs", url=server.url, context=context)["message"]
-    assert model.requests == []
+    assert prompts(model) == []

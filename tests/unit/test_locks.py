@@ -11,10 +11,11 @@ HOUSE = Path(__file__).parents[2]
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())
 
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+SERVER = EXTRAS["server"] + EXTRAS["tokens"]
 SETS = {
-    "server": EXTRAS["server"],
-    "local": EXTRAS["server"] + EXTRAS["local"],
-    "dev": EXTRAS["server"] + EXTRAS["local"] + PROJECT["dependency-groups"]["dev"],
+    "server": SERVER,
+    "local": SERVER + EXTRAS["local"],
+    "dev": SERVER + EXTRAS["local"] + PROJECT["dependency-groups"]["dev"],
 }
 
 

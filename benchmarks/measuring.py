@@ -1,0 +1,57 @@
+"""How the benchmarks measure: CPU time of this process, several rounds taken in turn, medians, ratios."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Prepared = Callable[[], Callable[[], Any]]
+"""Prepares one round outside the measured time and returns what is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: what was measured, ours and theirs with units, their ratio, and what it should be."""
+
+    measure: str
+    ours: str
+    peer: str
+    ratio: float | None
+    goal: float | None
+
+    @property
+    def holds(self) -> bool:
+        return self.ratio is None or self.goal is None or self.ratio <= self.goal
+
+
+def cpu_seconds(contestants: Mapping[str, Prepared], rounds: int) -> dict[str, float]:
+    """Return each contestant's median CPU seconds; rounds alternate, so that a slow moment hits all."""
+    taken: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds + 1):
+        for name, prepare in contestants.items():
+            work = prepare()
+            gc.collect()
+            start = time.process_time()
+            work()
+            taken[name].append(time.process_time() - start)
+    return {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}  # the first round warms up
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms"
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = ["| measure | ours | compared with | ratio | goal |", "|---|---:|---:|---:|---:|"]
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{row.ratio:.3f}"
+        goal = "" if row.goal is None else f"≤ {row.goal:g}"
+        lines.append(f"| {row.measure} | {row.ours} | {row.peer} | {ratio} | {goal} |")
+    return "\n".join(lines)

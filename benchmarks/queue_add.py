@@ -1,0 +1,40 @@
+"""What `MemoryUpdateQueue.add` costs a turn, with few and with many conversations waiting.
+
+`python benchmarks/queue_add.py` prints CPU microseconds for one call, the best of several rounds.
+"""
+
+import time
+
+from memory.config import MemoryConfig
+from memory.updates.conversation import ConversationContext
+from memory.updates.update_queue import MemoryUpdateQueue
+
+DEPTHS = (1, 100, 10_000)
+ROUNDS = 7
+CALLS = 2_000
+
+
+def cost(depth: int) -> float:
+    """Return the CPU microseconds of one `add` while so many conversations wait."""
+    config = MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600)
+    queue = MemoryUpdateQueue(lambda _: None, memory_config=config)
+    for number in range(depth):
+        queue.add(ConversationContext(f"waiting {number}", f"user {number}"))
+    contexts = [ConversationContext(f"waiting {number % depth}", f"user {number % depth}") for number in range(CALLS)]
+    best = float("inf")
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        for context in contexts:
+            queue.add(context)
+        best = min(best, (time.process_time() - began) / CALLS * 1e6)
+    queue.close(0)
+    return best
+
+
+def main() -> None:
+    for depth in DEPTHS:
+        print(f"{depth:>6} waiting: {cost(depth):5.1f} µs of CPU for one add")
+
+
+if __name__ == "__main__":
+    main()

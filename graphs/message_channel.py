@@ -1,0 +1,95 @@
+"""The channel of a thread's messages: checkpoints hold what a step added, not the whole thread again.
+
+LangGraph's own `add_messages` writes every message of the thread into the checkpoint of every superstep. A
+`DeltaChannel` writes only the change, and the whole every so often; what it holds is replayed from those writes, so
+the reducer below gives the same result however the writes are batched.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import (
+    BaseMessage,
+    BaseMessageChunk,
+    RemoveMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+)
+from langgraph.channels import DeltaChannel
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Overwrite
+
+SNAPSHOT_EVERY = 40
+"""Writes between two whole copies: a turn makes two, and reads back through the checkpoints of half of this on
+average. Over 1,000 turns 100 costs a third fewer bytes and a fifth more time for a turn."""
+
+
+def merge_messages(state: Sequence[BaseMessage], writes: Sequence[object]) -> list[BaseMessage]:
+    """Return the messages after these writes: new ones added, those with a known id replaced, removed ones gone.
+
+    It does what `add_messages` does, with two differences that replaying needs: a message without an id gets one
+    that depends only on its text and place, and removing an unknown message is no error, because a thread that
+    cannot be replayed could never be read again.
+    """
+    merged: dict[str, BaseMessage] = {message.id: message for message in state if message.id is not None}
+    for write in writes:
+        for message in convert_to_messages(write if isinstance(write, list) else [write]):  # type: ignore[list-item]
+            _apply(merged, message)
+    return list(merged.values())
+
+
+def messages_channel() -> DeltaChannel[list[BaseMessage]]:
+    """Return a new channel for a list of messages in a state, to be named in `Annotated`."""
+    return DeltaChannel(merge_messages, snapshot_frequency=SNAPSHOT_EVERY)
+
+
+def changes(state: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an update changes in a state, each list of messages as the smallest write that makes it.
+
+    That is the messages added at the end, or an `Overwrite` with the whole. The latter is no message itself: the
+    stream mode `messages` shows the user every message that a node returns and that it has not seen before, a
+    `RemoveMessage` and a summary too.
+    """
+    smaller: dict[str, Any] = {}
+    for key, value in update.items():
+        old = state.get(key)
+        if isinstance(value, list):
+            value = _write(old or [], merge_messages(old or [], [value]) if _removes_all(value) else value)
+        if value != old and value != []:
+            smaller[key] = value
+    return smaller
+
+
+def _removes_all(messages: Sequence[object]) -> bool:
+    return any(isinstance(message, RemoveMessage) and message.id == REMOVE_ALL_MESSAGES for message in messages)
+
+
+def _write(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> list[BaseMessage] | Overwrite:
+    begins_alike = len(new) >= len(old) and all(map(_is_same, old, new))
+    return list(new[len(old) :]) if begins_alike else Overwrite(list(new))
+
+
+def _is_same(one: BaseMessage, other: BaseMessage) -> bool:
+    return one.id == other.id and one.content == other.content
+
+
+def _apply(merged: dict[str, BaseMessage], message: BaseMessage) -> None:
+    if isinstance(message, BaseMessageChunk):
+        message = message_chunk_to_message(message)
+    if isinstance(message, RemoveMessage):
+        if message.id == REMOVE_ALL_MESSAGES:
+            merged.clear()
+        else:
+            merged.pop(message.id or "", None)
+        return
+    if not message.id:
+        message = message.model_copy(update={"id": _derived_id(merged, message)})
+    merged[str(message.id)] = message
+
+
+def _derived_id(merged: dict[str, BaseMessage], message: BaseMessage) -> str:
+    place = len(merged)
+    while (derived := str(uuid.uuid5(uuid.NAMESPACE_OID, f"{place} {message.type} {message.content}"))) in merged:
+        place += 1
+    return derived

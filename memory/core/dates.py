@@ -1,0 +1,80 @@
+"""Relative English dates with the day they mean behind them, so that no model has to count. Pure."""
+
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Final
+
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NUMBERS: Final = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10,
+}  # fmt: skip
+_DAYS: Final = {
+    "the day before yesterday": -2,
+    "the day after tomorrow": 2,
+    "yesterday": -1,
+    "last night": -1,
+    "tomorrow": 1,
+    "today": 0,
+    "tonight": 0,
+    "this morning": 0,
+    "this afternoon": 0,
+    "this evening": 0,
+}
+_UNITS: Final = {"day": 1, "week": 7}
+_RELATIVE = re.compile(
+    rf"\b(?:(?P<day>{'|'.join(_DAYS)})"
+    rf"|(?P<which>last|this|next|this coming|this past|on)\s+(?P<weekday>{'|'.join(_WEEKDAYS)})"
+    rf"|(?P<before>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<before_unit>day|week)s?\s+ago"
+    rf"|in\s+(?P<after>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<after_unit>day|week)s?"
+    r"|(?P<side>last|this|next)\s+(?P<span>weekend|week|month|year))\b(?!\s*\()",
+    re.IGNORECASE,
+)
+
+
+def with_dates(text: str, said: date) -> str:
+    """Return the text with dates in brackets behind what is relative to the day it was said.
+
+    `with_dates("See you next Friday", date(2026, 5, 8)) == "See you next Friday (2026-05-15)"`. "Next Friday" is the
+    Friday of the week after, "last Friday" the one before today, "this" and "on Friday" the first from today on.
+    """
+    return _RELATIVE.sub(lambda found: f"{found[0]} ({_meaning(found, said)})", text)
+
+
+def _meaning(found: re.Match[str], said: date) -> str:
+    readers: dict[str, Callable[[], str]] = {
+        "day": lambda: _shifted(said, _DAYS[found["day"].lower()]),
+        "weekday": lambda: _weekday(said, found["which"].lower(), _WEEKDAYS.index(found["weekday"].lower())),
+        "before": lambda: _shifted(said, -_count(found["before"]) * _UNITS[found["before_unit"].lower()]),
+        "after": lambda: _shifted(said, _count(found["after"]) * _UNITS[found["after_unit"].lower()]),
+        "span": lambda: _span(said, found["span"].lower(), ("last", "this", "next").index(found["side"].lower()) - 1),
+    }
+    return next(read() for name, read in readers.items() if found[name])
+
+
+def _shifted(said: date, days: int) -> str:
+    return (said + timedelta(days)).isoformat()
+
+
+def _count(number: str) -> int:
+    return int(number) if number.isdigit() else _NUMBERS[number.lower()]
+
+
+def _weekday(said: date, which: str, weekday: int) -> str:
+    if which in ("last", "this past"):
+        return _shifted(said, -((said.weekday() - weekday - 1) % 7 + 1))
+    if which == "next":
+        return _shifted(said, 7 - said.weekday() + weekday)
+    return _shifted(said, (weekday - said.weekday()) % 7)
+
+
+def _span(said: date, span: str, side: int) -> str:
+    """Return a year, a month, or the Monday or Saturday a week or weekend begins with."""
+    if span == "year":
+        return str(said.year + side)
+    if span == "month":
+        months = said.year * 12 + said.month - 1 + side
+        return f"{months // 12}-{months % 12 + 1:02}"
+    start = said - timedelta(said.weekday()) + timedelta(7 * side + (5 if span == "weekend" else 0))
+    return f"{'weekend' if span == 'weekend' else 'week'} of {start.isoformat()}"

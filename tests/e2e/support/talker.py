@@ -1,0 +1,125 @@
+"""A process that chats with the real graph on SQLite and says on its standard output what was answered.
+
+`python -m tests.e2e.support.talker '{"folder": …}'`; see `Orders`. It is there to be killed.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+
+from graphs.background import build_memory_graph
+from graphs.chat import build_graph
+from graphs.context import Context
+from graphs.models import Purpose
+from graphs.persistence import open_checkpointer, open_store
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.state import InputState
+from memory.config import MemoryConfig
+from memory.namespaces import Owner
+from memory.storage import arun
+from memory.updates.outbox import read_entries
+from tests.fakes import RecordingModel, learns
+
+TURNS_A_THREAD = 8
+# So small that every thread is summarized, and its oldest messages are written down a second time.
+CONTEXT = Context(max_tokens=700, max_summary_tokens=32, reply_tokens=16, memory_tokens=0)
+LONG = "It was a long day and there is much to tell about it. " * 4
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What the process is told.
+
+    Attributes:
+        folder: Where its SQLite files are.
+        first: Number of its first turn; turn n says "I like thing<n>.".
+        turns: How many turns it has.
+        drain: Whether it applies all that is pending before the first turn.
+        hangs: Whether the memory model never answers.
+        thinks: How many seconds the memory model takes.
+        debounce: Quiet period, in seconds.
+        stays: How many seconds it stays after its last turn.
+        grace: How many seconds stopping may take.
+        max_facts: How many facts may be held.
+    """
+
+    folder: str
+    first: int = 0
+    turns: int = 0
+    drain: bool = False
+    hangs: bool = False
+    thinks: float = 0.0
+    debounce: float = 0.05
+    stays: float = 0.0
+    grace: float = 5.0
+    max_facts: int = 2000
+
+    def memory(self) -> MemoryConfig:
+        return MemoryConfig(
+            debounce_seconds=self.debounce,
+            max_wait_seconds=max(1.0, self.debounce),
+            update_spacing_seconds=0.01,
+            drain_seconds=self.grace,
+            max_facts=self.max_facts,
+            # The killed process' leases must be void because it is dead, not because they ran out.
+            lease_seconds=600,
+        )
+
+    def models(self) -> Callable[[str, Purpose], RecordingModel]:
+        def answer(messages: list[BaseMessage]) -> str:
+            if "Messages:" not in messages[-1].text:
+                return "They talked about what they like."
+            time.sleep(3600 if self.hangs else self.thinks)
+            return learns(messages)
+
+        chat = RecordingModel(respond=lambda _: "Noted. " + LONG)
+        memory = RecordingModel(respond=answer)
+        return lambda _, purpose: chat if purpose == "chat" else memory
+
+
+async def talk(orders: Orders) -> None:
+    """Carry the orders out; stop in time when told to."""
+    folder = Path(orders.folder)
+    service = MemoryService(Settings(single_user=True, memory=orders.memory()), orders.models())
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    async with open_store(folder / "store.sqlite") as store, open_checkpointer(folder / "checkpoints.sqlite") as saver:
+        try:
+            if orders.drain:
+                background = build_memory_graph(service)
+                background.store = store
+                while await arun(store, read_entries(Owner.of("local"))):
+                    await background.ainvoke({"drain": "due"})
+                say("drained")
+            graph = build_graph(service=service).compile(checkpointer=saver, store=store)
+            for number in range(orders.first, orders.first + orders.turns):
+                config: RunnableConfig = {"configurable": {"thread_id": f"T{number // TURNS_A_THREAD}"}}
+                asked = InputState(messages=[HumanMessage(f"I like thing{number}. {LONG}")])
+                state = await graph.ainvoke(asked, config, context=CONTEXT)
+                say(f"written {number}" if state["memory"]["receipt"]["queued"] else f"forgotten {number}")
+            say("talked")
+            await asyncio.sleep(orders.stays)
+        finally:
+            await asyncio.to_thread(service.close)
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(talk(Orders(**json.loads(sys.argv[1]))))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        say("stopped")

@@ -1,0 +1,89 @@
+"""The example clients, run as a user runs them, against the shipped server."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from langgraph_sdk import get_sync_client
+
+from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.javascript import FOLDER
+from tests.e2e.scripted import Scripted
+from tests.stub_model import StubModel, always
+
+EXAMPLES = PROJECT / "examples"
+CHECKPOINT = re.compile(r"^  checkpoint (\S+) step (-?\d+) (\w+)$", re.M)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
+    environment = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "60"}
+    with DevServer(tmp_path_factory.mktemp("examples"), environment=environment) as server:
+        yield server
+
+
+@pytest.fixture(params=["python", "javascript"])
+def example(request: pytest.FixtureRequest, tmp_path: Path, model: StubModel) -> list[str]:
+    """The command that starts an example; the JavaScript one finds its client where the tests have it installed."""
+    model.respond = Scripted(chat=always("Noted, thank you."))
+    if request.param == "python":
+        return [sys.executable, str(EXAMPLES / "stream.py")]
+    node = shutil.which("node")
+    if not node or not (FOLDER / "node_modules").is_dir():
+        pytest.skip("the JavaScript client needs Node and `make test`, which installs tests/e2e/js once")
+    for script in EXAMPLES.glob("*.mjs"):
+        shutil.copy(script, tmp_path)
+    (tmp_path / "node_modules").symlink_to(FOLDER / "node_modules")
+    return [node, str(tmp_path / "stream.mjs")]
+
+
+def run(command: list[str], server: DevServer, *options: str, typed: str = "") -> str:
+    done = subprocess.run(
+        [*command, "--url", server.url, *options],
+        cwd=PROJECT, input=typed, capture_output=True, encoding="utf-8", timeout=120, check=False,
+        env={"PYTHONPATH": str(PROJECT), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def thread_of(output: str) -> str:
+    return output.splitlines()[0].removeprefix("thread ")
+
+
+def test_S6_a_conversation_shows_tokens_memory_and_checkpoints(example: list[str], server: DevServer) -> None:
+    output = run(example, server, "--say", "I moved to Bergen.", "--say", "Where do I live?")
+    assert output.count("Noted, thank you.") == 2
+    assert output.count("  memory.injected {") == output.count("  memory.queued {") == 2
+    with get_sync_client(url=server.url) as client:
+        history = client.threads.get_history(thread_of(output), limit=100)
+    told = [(state["checkpoint"]["checkpoint_id"], (state["metadata"] or {})["source"]) for state in reversed(history)]
+    shown = [(checkpoint_id, source) for checkpoint_id, _, source in CHECKPOINT.findall(output)]
+    # The first input of a thread is no state yet, so no values equal its checkpoint.
+    assert [pair for pair in told if pair in shown] == shown
+    assert len(shown) >= len(told) - 2
+
+
+def test_S6_what_is_piped_is_said_and_a_fork_leaves_it_out(
+    example: list[str], server: DevServer, model: StubModel
+) -> None:
+    output = run(example, server, typed="I moved to Bergen.\n\nI like jazz.\n")
+    assert output.count("\n> ") == 2
+    first_turn = output.partition("> I like jazz.")[0]
+    checkpoint_id = CHECKPOINT.findall(first_turn)[-1][0]
+    model.clear()
+    run(example, server, "--thread", thread_of(output), "--from", checkpoint_id, "--say", "What do you know?")
+    assert "I moved to Bergen." in model.requests[-1].text
+    assert "I like jazz." not in model.requests[-1].text
+
+
+def test_both_clients_are_pinned_to_the_version_that_is_tested() -> None:
+    locks = [json.loads((folder / "package-lock.json").read_text("utf-8")) for folder in (EXAMPLES, FOLDER)]
+    versions = {lock["packages"]["node_modules/@langchain/langgraph-sdk"]["version"] for lock in locks}
+    assert len(versions) == 1
+    assert versions.pop().startswith("1.15.")

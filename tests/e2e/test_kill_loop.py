@@ -1,0 +1,179 @@
+"""What `kill -9` at any moment, SIGTERM, SIGINT and a hung model leave of the memory: everything, once."""
+
+import asyncio
+import json
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from graphs.persistence import open_store
+from memory.control import INITIAL_EPOCH
+from memory.core.store import FactStore
+from memory.daily.journal import read_journal
+from memory.namespaces import Owner
+from memory.storage import arun
+from memory.updates.outbox import due_owners
+from tests.e2e.dev_server import PROJECT
+from tests.e2e.support.talker import Orders
+
+LOCAL = Owner.of("local")
+PATIENCE = 60.0
+
+
+class Talker:
+    """A talking process, and what it said so far."""
+
+    def __init__(self, orders: Orders, errors: IO[str]) -> None:
+        command = [sys.executable, "-m", "tests.e2e.support.talker", json.dumps(vars(orders))]
+        self.process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=errors, text=True)
+        self.lines: list[str] = []
+        self._said = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            with self._said:
+                self.lines.append(line.strip())
+                self._said.notify_all()
+
+    def wait_for(self, pattern: str) -> None:
+        with self._said:
+            assert self._said.wait_for(lambda: any(re.fullmatch(pattern, line) for line in self.lines), PATIENCE)
+
+    def written(self) -> list[int]:
+        return [int(line.split()[1]) for line in self.lines if line.startswith("written")]
+
+    def end(self, number: signal.Signals | None = None) -> int:
+        """Send the signal, if any, wait for the end, and return the exit code."""
+        if number is not None:
+            self.process.send_signal(number)
+        code = self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        assert self.process.stdout
+        self.process.stdout.close()
+        return code
+
+
+@contextmanager
+def talking(folder: Path, **orders: Any) -> Iterator[Talker]:
+    with (folder / "errors.log").open("a") as errors:
+        talker = Talker(Orders(folder=str(folder), **orders), errors)
+        try:
+            yield talker
+        finally:
+            if talker.process.poll() is None:
+                talker.end(signal.SIGKILL)
+
+
+def drain(folder: Path, **orders: Any) -> None:
+    with talking(folder, drain=True, **orders) as talker:
+        assert talker.end() == 0, (folder / "errors.log").read_text()
+        assert "drained" in talker.lines
+
+
+def facts(folder: Path) -> list[str]:
+    async def read() -> list[str]:
+        async with open_store(folder / "store.sqlite") as store:
+            assert await arun(store, due_owners(None)) == []
+            return [fact.content for fact in await FactStore.of_owner(store, LOCAL).alist()]
+
+    return asyncio.run(read())
+
+
+def journaled(folder: Path) -> set[int]:
+    """The numbers of the turns that summaries took away."""
+
+    async def read() -> list[str]:
+        async with open_store(folder / "store.sqlite") as store:
+            entries = await arun(store, read_journal(LOCAL, INITIAL_EPOCH))
+            ids = [message.id for entry in entries for message in entry.messages]
+            assert len(ids) == len(set(ids))
+            return [message.text for entry in entries for message in entry.messages]
+
+    return {int(number) for text in asyncio.run(read()) for number in re.findall(r"I like thing(\d+)", text)}
+
+
+def check_files(folder: Path) -> None:
+    for name in ("store.sqlite", "checkpoints.sqlite"):
+        connection = sqlite3.connect(folder / name)
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.close()
+
+
+def things(numbers: list[int]) -> list[str]:
+    return sorted(f"Likes thing{number}" for number in numbers)
+
+
+def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path: Path, kills: int) -> None:
+    random.seed(7)
+    written: list[int] = []
+    first = 0
+    for _ in range(max(3, kills)):
+        with talking(tmp_path, first=first, turns=100, thinks=0.2) as talker:
+            talker.wait_for(r"written \d+")
+            time.sleep(random.uniform(0, 1.5))
+            talker.end(signal.SIGKILL)
+            written += talker.written()
+            # the killed turn may or may not be written down; it is never said again
+            first = written[-1] + 2
+    drain(tmp_path)
+    check_files(tmp_path)
+    learnt = facts(tmp_path)
+    assert len(learnt) == len(set(learnt))
+    assert set(things(written)) <= set(learnt)
+    assert len(learnt) <= len(written) + max(3, kills)
+    assert len(written) > kills
+    assert journaled(tmp_path) <= set(range(first))
+    assert journaled(tmp_path)
+
+
+def test_killed_at_random_points_the_cap_holds(tmp_path: Path) -> None:
+    random.seed(11)
+    for kill in range(3):
+        with talking(tmp_path, first=100 * kill, turns=100, max_facts=5) as talker:
+            talker.wait_for(r"written \d+")
+            time.sleep(random.uniform(0, 1))
+            talker.end(signal.SIGKILL)
+    drain(tmp_path, max_facts=5)
+    assert len(facts(tmp_path)) == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_that_is_told_to_stop_drains_first(tmp_path: Path, number: signal.Signals) -> None:
+    with talking(tmp_path, turns=3, debounce=3600.0, stays=3600.0) as talker:
+        talker.wait_for("talked")
+        began = time.monotonic()
+        talker.end(number)
+        assert time.monotonic() - began < 5 + 2
+        assert talker.lines[-1] == "stopped"
+    assert sorted(facts(tmp_path)) == things([0, 1, 2])
+
+
+def test_a_process_that_ends_by_itself_drains_first(tmp_path: Path) -> None:
+    with talking(tmp_path, turns=3, debounce=30.0) as talker:
+        assert talker.end() == 0
+    assert sorted(facts(tmp_path)) == things([0, 1, 2])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_hung_model_delays_no_exit_and_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    with talking(tmp_path, turns=2, debounce=3600.0, stays=3600.0, hangs=True, grace=1.0) as talker:
+        talker.wait_for("talked")
+        began = time.monotonic()
+        talker.end(number)
+        assert time.monotonic() - began < 1 + 4
+    drain(tmp_path)
+    assert sorted(facts(tmp_path)) == things([0, 1])

@@ -1,0 +1,115 @@
+"""Pending updates on a real server: killed, stopped, and triggered by delayed runs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.client import SyncLangGraphClient
+
+from memory.namespaces import Owner
+from tests.e2e.dev_server import DevServer
+from tests.e2e.scripted import Scripted, is_extraction
+from tests.e2e.speaking import speak_python
+from tests.e2e.waiting import eventually
+from tests.stub_model import Reply, StubModel
+
+FIGS = {"like figs": "User likes figs."}
+
+
+@contextmanager
+def serving(folder: Path, stub: StubModel, **variables: str) -> Iterator[tuple[DevServer, SyncLangGraphClient]]:
+    environment = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", **variables}
+    with DevServer(folder, environment=environment) as server, get_sync_client(url=server.url) as client:
+        yield server, client
+
+
+def facts(client: SyncLangGraphClient) -> list[str]:
+    found = client.store.search_items(Owner.of("local").namespace("facts"), limit=100)
+    return [item["value"]["content"] for item in found["items"]]
+
+
+def outbox(client: SyncLangGraphClient) -> list[dict[str, Any]]:
+    found = client.store.search_items(Owner.of("local").namespace("outbox"), limit=100)
+    return [item["value"] for item in found["items"]]
+
+
+def test_killed_right_after_an_answer_the_fact_is_there_within_ten_seconds_of_ok(
+    tmp_path: Path, model: StubModel
+) -> None:
+    model.respond = Scripted(learns=FIGS)
+    with serving(tmp_path, model) as (server, client):
+        speak_python(server, "I like figs.", None, {})
+        assert len(outbox(client)) == 1
+        server.kill9()
+        assert not any(map(is_extraction, model.requests))
+        server.start()
+        eventually(lambda: facts(client), timeout=10)
+        assert facts(client) == ["User likes figs."]
+        eventually(lambda: not outbox(client))
+
+
+def test_a_server_that_is_stopped_drains_first(tmp_path: Path, model: StubModel) -> None:
+    model.respond = Scripted(learns=FIGS)
+    with serving(tmp_path, model) as (server, client):
+        speak_python(server, "I like figs.", None, {})
+        server.terminate()
+        assert any(map(is_extraction, model.requests))
+        model.clear()
+        server.start()
+        assert facts(client) == ["User likes figs."]
+        assert not any(map(is_extraction, model.requests))
+
+
+def test_a_server_with_a_failing_model_answers_and_learns_when_the_model_is_back(
+    tmp_path: Path, model: StubModel
+) -> None:
+    learn = Scripted(learns=FIGS)
+    model.respond = lambda request: Reply(text="later", status=503) if is_extraction(request) else learn(request)
+    with serving(tmp_path, model, PALIMPSEST_DEBOUNCE_SECONDS="0.1") as (server, client):
+        assert speak_python(server, "I like figs.", None, {}).answer == "Noted."
+        eventually(lambda: [entry for entry in outbox(client) if entry["attempts"]])
+        model.respond = learn
+        eventually(lambda: facts(client))
+        assert facts(client) == ["User likes figs."]
+
+
+def test_with_the_trigger_run_a_delayed_run_of_the_memory_graph_learns(tmp_path: Path, model: StubModel) -> None:
+    model.respond = Scripted(learns=FIGS)
+    variables = {"PALIMPSEST_TRIGGER": "run", "PALIMPSEST_DEBOUNCE_SECONDS": "2"}
+    with serving(tmp_path, model, **variables) as (server, client):
+        thread, _ = speak_python(server, "I like figs.", None, {})
+        speak_python(server, "Do you?", thread, {})
+        eventually(lambda: facts(client))
+        assert facts(client) == ["User likes figs."]
+        assert len([request for request in model.requests if is_extraction(request)]) == 1
+        eventually(lambda: not outbox(client))
+
+
+@pytest.mark.parametrize("command", [{}, {"drain": "due", "rollup": "due"}, {"drain": "../u_x"}, {"drain": 3}])
+def test_the_memory_graph_takes_commands_only(bare_memory: SyncLangGraphClient, command: dict[str, Any]) -> None:
+    with pytest.raises(Exception, match="drain"):
+        bare_memory.runs.wait(None, "memory", input=command or {"messages": []})
+
+
+@pytest.fixture(scope="module")
+def bare_memory(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[SyncLangGraphClient]:
+    with serving(tmp_path_factory.mktemp("memory"), stub) as (_, client):
+        yield client
+
+
+def test_who_deletes_a_thread_deletes_what_came_from_it_and_what_is_pending(tmp_path: Path, model: StubModel) -> None:
+    model.respond = Scripted(learns={**FIGS, "like plums": "User likes plums."})
+    with serving(tmp_path, model) as (server, client):
+        learnt, _ = speak_python(server, "I like figs.", None, {})
+        client.runs.wait(None, "memory", input={"drain": Owner.of("local").due_key})
+        assert facts(client) == ["User likes figs."]
+        pending, _ = speak_python(server, "I like plums.", None, {})
+        client.threads.delete(learnt)
+        assert facts(client) == []
+        client.threads.delete(pending)
+        assert outbox(client) == []
+        client.runs.wait(None, "memory", input={"drain": Owner.of("local").due_key})
+        assert facts(client) == []

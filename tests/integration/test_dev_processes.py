@@ -1,0 +1,161 @@
+"""Child processes of `palimpsest dev`: waited for, ended in time, and never left behind. Real processes, no server."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from graphs.cli.dev import supervise
+from graphs.cli.local import LocalModel, answers, free_port, start_local_model, wait_until_answering
+from graphs.cli.main import main
+from graphs.cli.processes import Child, start, stop
+
+HOUSE = Path(__file__).parents[2]
+
+PATIENT = "import threading; threading.Event().wait()"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + PATIENT
+TETHERED = "import sys; from graphs.cli.processes import tether; tether(sys.stdin.buffer); " + PATIENT
+PARENT = (
+    "import os, sys; from graphs.cli.processes import start; "
+    f"child = start([sys.executable, '-c', {TETHERED!r}], os.environ); " + PATIENT
+)
+WEB = (
+    "import sys; from http.server import BaseHTTPRequestHandler, HTTPServer\n"
+    "class Ok(BaseHTTPRequestHandler):\n"
+    "    def do_GET(self): self.send_response(200 if self.path == '/ok' else 404); self.end_headers()\n"
+    "    def log_message(self, *args): pass\n"
+    "HTTPServer(('127.0.0.1', int(sys.argv[1])), Ok).serve_forever()"
+)
+
+
+@dataclass
+class Children:
+    """Starts Python snippets and sees to it that none is left."""
+
+    ending: ExitStack
+    folder: Path
+
+    def run(self, code: str, *arguments: str, environ: Mapping[str, str] | None = None) -> Child:
+        child = start([sys.executable, "-c", code, *arguments], {"PYTHONPATH": str(HOUSE), **(environ or {})})
+        self.ending.callback(stop, child, 0.0)
+        return child
+
+    def local_model(self, code: str) -> LocalModel:
+        return LocalModel("tiny", "http://127.0.0.1:9/v1", self.run(code))
+
+    def sign(self, name: str, code: str) -> tuple[Path, str]:
+        """Return a pipe and a snippet that opens it once it has come so far; it stays open while the snippet runs."""
+        pipe = self.folder / name
+        os.mkfifo(pipe)
+        waiting = code.removesuffix(PATIENT)
+        assert waiting != code
+        return pipe, f"{waiting}sign = open({str(pipe)!r}, 'wb', 0); sign.write(b'here'); {PATIENT}"
+
+
+@pytest.fixture
+def children(tmp_path: Path) -> Iterator[Children]:
+    with ExitStack() as ending:
+        yield Children(ending, tmp_path)
+
+
+def at_once(server: Child) -> None:
+    """A server that needs no waiting for."""
+
+
+def interrupt(server: Child) -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_exit_code_is_the_servers(children: Children) -> None:
+    assert supervise(children.run("raise SystemExit(3)"), None, at_once, grace_seconds=5.0) == 3
+
+
+def test_ctrl_c_ends_the_server_and_is_no_failure(children: Children) -> None:
+    server = children.run(PATIENT)
+    assert supervise(server, None, interrupt, grace_seconds=30.0) == 0
+    assert server.returncode == -signal.SIGTERM
+
+
+def test_a_server_that_does_not_end_is_killed_after_its_grace(children: Children) -> None:
+    pipe, code = children.sign("deaf", STUBBORN)
+    server = children.run(code)
+    with pipe.open("rb") as deaf:
+        assert deaf.read(4) == b"here"
+        assert stop(server, grace_seconds=0.1) == -signal.SIGKILL
+
+
+def test_a_server_that_never_starts_is_not_left_behind(children: Children) -> None:
+    def never(server: Child) -> None:
+        raise click.ClickException("it did not start")
+
+    server = children.run(PATIENT)
+    with pytest.raises(click.ClickException):
+        supervise(server, None, never, grace_seconds=30.0)
+    assert server.returncode is not None
+
+
+def test_the_end_of_the_local_model_is_said_and_the_server_goes_on(
+    children: Children, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local = children.local_model("raise SystemExit(7)")
+    local.process.wait()
+    assert supervise(children.run("raise SystemExit(5)"), local, at_once, grace_seconds=5.0) == 5
+    assert "ended with exit code 7" in capsys.readouterr().err
+
+
+def test_a_child_outlives_neither_its_parent_nor_a_kill_of_it(children: Children) -> None:
+    pipe, tethered = children.sign("tethered", TETHERED)
+    parent = children.run(PARENT.replace(repr(TETHERED), repr(tethered)))
+    with pipe.open("rb") as sign:
+        assert sign.read(4) == b"here"
+        parent.kill()
+        assert sign.read() == b""  # the pipe is closed: its only writer is gone
+
+
+def test_a_child_does_not_get_the_terminals_interrupt(children: Children) -> None:
+    child = children.run(PATIENT)
+    assert os.getsid(child.pid) == child.pid
+
+
+def test_a_starting_server_is_waited_for(children: Children) -> None:
+    port = free_port()
+    assert not answers("127.0.0.1", port, "/ok")
+    wait_until_answering(children.run(WEB, str(port)), "127.0.0.1", port, "/ok", timeout=60.0)
+    assert answers("127.0.0.1", port, "/ok")
+    assert not answers("127.0.0.1", port, "/elsewhere")
+
+
+def test_waiting_ends_when_the_server_has_ended(children: Children) -> None:
+    failed = children.run("raise SystemExit(4)")
+    with pytest.raises(click.ClickException, match="exit code 4"):
+        wait_until_answering(failed, "127.0.0.1", free_port(), "/ok", timeout=60.0)
+
+
+def test_waiting_ends_in_time(children: Children) -> None:
+    with pytest.raises(click.ClickException, match="did not answer"):
+        wait_until_answering(children.run(PATIENT), "127.0.0.1", free_port(), "/ok", timeout=0.0)
+
+
+def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    no_model = tmp_path / "no.gguf"
+    no_model.write_bytes(b"GGUF, it says")
+    with pytest.raises(click.ClickException, match="exit code 1 while starting"):
+        start_local_model(str(no_model), {"PYTHONPATH": str(HOUSE)})
+    assert f"Error: The local model cannot be served: {no_model} is no model" in capfd.readouterr().err
+
+
+def test_the_command_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("PALIMPSEST_MAX_FACTS=many\n")
+    refused = CliRunner().invoke(main, ["dev"])
+    assert (refused.exit_code, "PALIMPSEST_MAX_FACTS" in refused.output) == (1, True)
+    (tmp_path / ".env").unlink()
+    nothing = CliRunner().invoke(main, ["dev"])
+    assert (nothing.exit_code, "langgraph.json" in nothing.output) == (1, True)

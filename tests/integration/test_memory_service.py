@@ -1,0 +1,304 @@
+"""The service of one process on SQLite: turns written down, triggers, sweeps, and an end in time."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.store.base import BaseStore
+from langgraph_sdk.client import LangGraphClient
+
+from graphs.background import build_memory_graph, parse
+from graphs.delayed_runs import memory_thread_id
+from graphs.persistence import open_store
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from memory.config import MemoryConfig
+from memory.core.store import FactStore
+from memory.daily.journal import append
+from memory.namespaces import Owner
+from memory.storage import arun
+from memory.updates.outbox import due_owners, read_entries
+from tests.fakes import Clock, RecordingModel, learns
+from tests.memory_bench import ADA
+from tests.stores import FaultyStore, fail_at
+from tests.unit.test_rollup import entry
+
+BOB = Owner.of("bob")
+PATIENCE = 10.0
+NEVER = MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600)
+AT_ONCE = MemoryConfig(debounce_seconds=0, update_spacing_seconds=0)
+
+
+def turn(text: str, number: int = 1) -> list[BaseMessage]:
+    return [HumanMessage(text, id=f"u{number}"), AIMessage("Noted.", id=f"a{number}")]
+
+
+@dataclass
+class Server:
+    """What the service asks of the server's client, recorded."""
+
+    running: bool = False
+    fails: bool = False
+    created: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+
+    @property
+    def threads(self) -> "Threads":
+        return Threads(self)
+
+    @property
+    def runs(self) -> "Runs":
+        return Runs(self)
+
+
+@dataclass
+class Threads:
+    server: Server
+
+    async def create(self, *, thread_id: str, if_exists: str) -> None:
+        assert if_exists == "do_nothing"
+        self.server.opened.append(thread_id)
+
+
+@dataclass
+class Runs:
+    server: Server
+
+    async def list(self, thread_id: str, *, status: str, limit: int) -> list[str]:
+        assert (status, limit) == ("running", 1)
+        return ["run"] if self.server.running else []
+
+    async def create(self, thread_id: str, graph: str, **options: Any) -> None:
+        if self.server.fails:
+            raise ConnectionError("no server")
+        self.server.created.append((thread_id, graph, options))
+
+
+@dataclass
+class Process:
+    """One process's service with a model that learns."""
+
+    memory: MemoryConfig = NEVER
+    trigger: str = "thread"
+    clock: Clock = field(default_factory=Clock)
+    server: Server = field(default_factory=Server)
+    model: RecordingModel = field(default_factory=lambda: RecordingModel(respond=learns))
+
+    def __post_init__(self) -> None:
+        self.service = self.begin()
+
+    def begin(self) -> MemoryService:
+        return MemoryService(
+            Settings(memory=self.memory, trigger=self.trigger),
+            lambda *_: self.model,
+            clock=self.clock,
+            client=lambda: cast("LangGraphClient", self.server),
+        )
+
+    async def say(self, store: BaseStore, text: str, number: int = 1, owner: Owner = ADA, thread: str = "T") -> Any:
+        return await self.service.aremember(store, owner, thread_id=thread, messages=turn(text, number))
+
+    async def close(self) -> bool:
+        return await asyncio.to_thread(self.service.close, PATIENCE)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[BaseStore]:
+    async with open_store(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+async def learnt(store: BaseStore, owner: Owner = ADA) -> list[str]:
+    return sorted(fact.content for fact in await FactStore.of_owner(store, owner).alist())
+
+
+async def test_a_turn_is_written_down_and_its_update_runs_on_a_thread_of_this_process(store: BaseStore) -> None:
+    process = Process()
+    queued = await process.say(store, "I like figs")
+    (pending,) = await arun(store, read_entries(ADA))
+    assert (queued.entry, queued.thread_id) == (pending.key, None)
+    assert await process.close()
+    assert await learnt(store) == ["Likes figs"]
+
+
+async def test_C5_exactly_what_is_cut_is_written_down(store: BaseStore) -> None:
+    process = Process()
+    await process.service.aremember_cut(store, ADA, thread_id="T", messages=turn("I like figs"))
+    (pending,) = await arun(store, read_entries(ADA))
+    assert (pending.kind, [message.id for message in pending.messages]) == ("cut", ["u1", "a1"])
+    await process.close()
+
+
+async def test_C5_what_cannot_be_written_down_raises_so_that_it_is_kept() -> None:
+    store = FaultyStore()
+    store.fault = fail_at(1)
+    with pytest.raises(OSError, match="disk full"):
+        await Process().service.aremember_cut(store, ADA, thread_id="T", messages=turn("I like figs"))
+
+
+async def test_B8_a_disabled_memory_writes_nothing_and_asks_nothing(store: BaseStore) -> None:
+    process = Process(memory=MemoryConfig(enabled=False))
+    before = threading.active_count()
+    assert await process.say(store, "I like figs") is None
+    assert await arun(store, read_entries(ADA)) == []
+    assert threading.active_count() == before
+    assert await process.service.asweep(store) == []
+
+
+async def test_a_turn_in_which_nothing_was_said_is_not_written_down(store: BaseStore) -> None:
+    assert await Process().service.aremember(store, ADA, thread_id="T", messages=[]) is None
+
+
+async def test_what_an_earlier_process_left_is_taken_over_with_the_first_turn(store: BaseStore) -> None:
+    earlier = Process(trigger="run")
+    await earlier.say(store, "I like figs")
+    await earlier.say(store, "I like plums", owner=BOB, thread="B")
+    asked, both = list[str](), threading.Event()
+
+    def respond(messages: list[BaseMessage]) -> str:
+        asked.append(messages[-1].text)
+        if len(asked) == 2:
+            both.set()
+        return learns(messages)
+
+    later = Process(model=RecordingModel(respond=respond))
+    later.clock.advance(1)
+    later.service = later.begin()
+    await later.say(store, "I like kiwis", 2, thread="U")
+    assert await asyncio.to_thread(both.wait, PATIENCE)
+    assert "kiwis" not in "".join(asked)
+    assert await later.close()
+    assert await learnt(store) == ["Likes figs", "Likes kiwis"]
+    assert await learnt(store, BOB) == ["Likes plums"]
+
+
+async def test_a_due_marker_is_swept_when_it_is_due_by_any_process(store: BaseStore) -> None:
+    process = Process(trigger="run")
+    other = Process(trigger="run", clock=process.clock)
+    await other.service.asweep(store)
+    await process.say(store, "I like figs")
+    assert await other.service.asweep(store) == []
+    process.clock.advance(NEVER.max_wait_seconds)
+    assert len(await other.service.asweep(store)) == 1
+    assert await learnt(store) == ["Likes figs"]
+
+
+async def test_once_a_day_a_sweep_finds_what_has_no_marker(store: BaseStore) -> None:
+    process = Process(trigger="run")
+    await process.service.asweep(store)
+    await process.say(store, "I like figs")
+    await store.adelete(ADA.due_namespace, ADA.due_key)
+    process.clock.advance(23 * 3600)
+    assert await process.service.asweep(store) == []
+    process.clock.advance(3600)
+    await process.service.asweep(store)
+    assert await learnt(store) == ["Likes figs"]
+    assert await arun(store, due_owners(None)) == []
+
+
+async def test_the_first_sweep_of_a_process_takes_all(store: BaseStore) -> None:
+    await Process(trigger="run").say(store, "I like figs")
+    await Process(trigger="run").service.asweep(store)
+    assert await learnt(store) == ["Likes figs"]
+
+
+async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: BaseStore) -> None:
+    process = Process(trigger="run", memory=MemoryConfig(debounce_seconds=30, max_wait_seconds=120))
+    queued = await process.say(store, "I like figs")
+    ((thread_id, graph, options),) = process.server.created
+    assert thread_id == queued.thread_id == memory_thread_id(ADA) != "T"
+    assert process.server.opened == [thread_id]
+    assert graph == "memory"
+    assert options == {
+        "input": {"drain": ADA.due_key},
+        "after_seconds": 30,
+        "multitask_strategy": "rollback",
+    }
+
+
+async def test_the_trigger_run_waits_no_longer_than_the_maximum(store: BaseStore) -> None:
+    process = Process(trigger="run", memory=MemoryConfig(debounce_seconds=30, max_wait_seconds=120))
+    for number in range(1, 8):
+        await process.say(store, f"I like figs{number}", number)
+        process.clock.advance(20)
+    assert [options["after_seconds"] for _, _, options in process.server.created] == [30, 30, 30, 30, 30, 20, 0]
+
+
+async def test_the_trigger_run_never_replaces_a_drain_that_runs(store: BaseStore) -> None:
+    process = Process(trigger="run", server=Server(running=True))
+    await process.say(store, "I like figs")
+    assert process.server.created[0][2]["multitask_strategy"] == "enqueue"
+
+
+async def test_a_trigger_that_fails_fails_no_turn(store: BaseStore, caplog: pytest.LogCaptureFixture) -> None:
+    process = Process(trigger="run", server=Server(fails=True))
+    assert await process.say(store, "I like figs") is not None
+    assert "ConnectionError" in caplog.text
+    assert "figs" not in caplog.text
+
+
+async def test_closing_gives_up_on_a_hung_model_in_time(store: BaseStore) -> None:
+    hung = threading.Event()
+
+    def respond(messages: list[BaseMessage]) -> str:
+        hung.wait(PATIENCE)
+        return learns(messages)
+
+    process = Process(model=RecordingModel(respond=respond))
+    await process.say(store, "I like figs")
+    assert not await asyncio.to_thread(process.service.close, 0.05)
+    assert len(await arun(store, read_entries(ADA))) == 1
+    hung.set()
+
+
+async def test_the_memory_graph_drains_sweeps_and_rolls_up(store: BaseStore) -> None:
+    process = Process(trigger="run")
+    graph = build_memory_graph(process.service)
+    graph.store = store
+    await process.say(store, "I like figs")
+    assert await graph.ainvoke({"drain": ADA.due_key}) == {"updates": 1, "cancelled": 0, "failed": 0}
+    await process.say(store, "I like plums", 2, owner=BOB)
+    assert await graph.ainvoke({"drain": "due"}) == {"updates": 1, "cancelled": 0, "failed": 0}
+    await arun(store, append(ADA, [entry("2025-01-01")]))
+    process.model.respond = lambda _: "They talked."
+    assert await graph.ainvoke({"rollup": "due"}) == {"rolled_up": 1}
+    assert await graph.ainvoke({"rollup": ADA.segment}) == {"rolled_up": 0}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {},
+        {"drain": 3},
+        {"drain": "due", "rollup": "due"},
+        {"drain": "ada"},
+        {"messages": []},
+        {"rollup": "../x.default"},
+    ],
+)
+def test_the_memory_graph_refuses_what_is_no_command(command: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"drain|rollup"):
+        parse(command)
+
+
+def test_a_command_names_everyone_or_an_owner() -> None:
+    tutor = Owner.of("ada", "tutor")
+    assert parse({"drain": "due"}) == ("drain", None)
+    assert parse({"drain": ADA.segment}) == ("drain", ADA)
+    assert parse({"rollup": tutor.due_key}) == ("rollup", tutor)
+
+
+async def test_the_log_of_a_whole_update_holds_no_text(store: BaseStore, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    process = Process(memory=AT_ONCE)
+    await process.say(store, "I like figs")
+    assert await process.close()
+    assert await learnt(store) == ["Likes figs"]
+    assert caplog.text
+    assert "figs" not in caplog.text

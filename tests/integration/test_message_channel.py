@@ -1,0 +1,123 @@
+"""The messages' channel under checkpointers: every state of a thread reads as with add_messages."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import TypedDict
+
+from graphs.message_channel import messages_channel
+from graphs.persistence import open_checkpointer
+
+
+class Plain(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class Delta(TypedDict):
+    messages: Annotated[list[AnyMessage], messages_channel()]
+
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def compiled(state: Any, saver: BaseCheckpointSaver[Any]) -> Graph:
+    """A graph that answers twice; what it does depends on the messages alone."""
+
+    def answer(values: Any) -> Any:
+        number = len(values["messages"])
+        write: list[Any] = [AIMessage(f"answer {number}", id=f"a{number}")]
+        if number % 7 == 0:
+            write.append(RemoveMessage(id=values["messages"][1].id))
+        return {"messages": write}
+
+    builder: Any = StateGraph(state)
+    graph: Graph = (
+        builder.add_node("one", answer)
+        .add_node("two", answer)
+        .set_entry_point("one")
+        .add_edge("one", "two")
+        .compile(checkpointer=saver)
+    )
+    return graph
+
+
+@asynccontextmanager
+async def saver_of(kind: str, folder: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    if kind == "memory":
+        yield InMemorySaver()
+    else:
+        async with open_checkpointer(folder / "checkpoints.sqlite") as saver:
+            yield saver
+
+
+async def history(graph: Graph, config: RunnableConfig) -> list[list[tuple[str, str]]]:
+    states = [state async for state in graph.aget_state_history(config)]
+    return [[(m.id, m.text) for m in state.values.get("messages", [])] for state in states]
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+async def test_every_state_of_a_thread_with_edits_and_forks_is_the_same_as_with_add_messages(
+    kind: str, tmp_path: Path
+) -> None:
+    lived = []
+    for name, state in (("plain", Plain), ("delta", Delta)):
+        async with saver_of(kind, tmp_path / name) as saver:
+            lived.append(await live(compiled(state, saver)))
+    assert lived[0] == lived[1]
+
+
+async def live(graph: Graph) -> list[list[tuple[str, str]]]:
+    dice, config = Random(5), RunnableConfig(configurable={"thread_id": "t"})
+    for turn in range(45):
+        await graph.ainvoke({"messages": [HumanMessage(f"question {turn}", id=f"h{turn}")]}, config)
+        if dice.random() < 0.1:
+            edited = HumanMessage("edited", id=f"h{turn}")
+            await graph.aupdate_state(config, {"messages": [edited]}, as_node="two")
+        if dice.random() < 0.1:
+            states = [state async for state in graph.aget_state_history(config, limit=30)]
+            fork = dice.choice([state.config for state in states if state.values.get("messages")])
+            changed = {"messages": [HumanMessage(f"fork {turn}", id=f"f{turn}")]}
+            await graph.aupdate_state(fork, changed, as_node="two")
+    return await history(graph, config)
+
+
+async def test_threads_of_add_messages_go_on_with_the_channel() -> None:
+    saver, config = InMemorySaver(), RunnableConfig(configurable={"thread_id": "t"})
+    await compiled(Plain, saver).ainvoke({"messages": [HumanMessage("before", id="b")]}, config)
+    values = await compiled(Delta, saver).ainvoke({"messages": "after"}, config)
+    assert values["messages"][0].text == "before"
+    assert "after" in [m.text for m in values["messages"]]
+
+
+async def test_what_came_without_an_id_keeps_the_one_it_was_given(tmp_path: Path) -> None:
+    config = RunnableConfig(configurable={"thread_id": "t"})
+    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
+        graph = compiled(Delta, saver)
+        values = await graph.ainvoke({"messages": ["hello", ("user", "hello")]}, config)
+        first = [m.id for m in values["messages"]]
+        for _ in range(2):
+            assert [m.id for m in (await graph.aget_state(config)).values["messages"]] == first
+
+
+async def test_copied_and_pruned_threads_keep_their_messages(tmp_path: Path) -> None:
+    config, copied = (RunnableConfig(configurable={"thread_id": name}) for name in ("t", "copy"))
+    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
+        graph = compiled(Delta, saver)
+        for turn in range(60):
+            await graph.ainvoke({"messages": [HumanMessage(str(turn), id=f"h{turn}")]}, config)
+        messages = (await graph.aget_state(config)).values["messages"]
+        await saver.acopy_thread("t", "copy")
+        await saver.aprune(["t"], strategy="keep_latest")
+        for place in (config, copied):
+            assert (await graph.aget_state(place)).values["messages"] == messages

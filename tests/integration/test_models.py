@@ -1,0 +1,87 @@
+"""Models over the wire: what is sent to an OpenAI-compatible server, and what a failed call becomes."""
+
+import socket
+
+import pytest
+from blockbuster import blockbuster_ctx
+
+from graphs.model_errors import explain, is_context_overflow
+from graphs.models import aload_chat_model, load_chat_model
+from graphs.settings import Settings
+from tests.stub_model import Reply, StubModel, always
+
+
+def compatible(url: str) -> Settings:
+    return Settings(model="openai:any", openai_base_url=url)
+
+
+def local(url: str) -> Settings:
+    return Settings(local_base_url=url)
+
+
+def nobody() -> str:
+    """A URL where no server listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
+
+
+def test_another_server_is_asked_for_chat_completions_without_a_key() -> None:
+    with StubModel(always("hello")) as stub:
+        answer = load_chat_model("", compatible(stub.url), purpose="chat").invoke("hi")
+        assert answer.text == "hello"
+        assert [request.model for request in stub.requests] == ["any"]
+        assert "input" not in stub.requests[0].body  # that would be the Responses API
+
+
+def test_another_server_streams() -> None:
+    with StubModel(always("one two three")) as stub:
+        chunks = list(load_chat_model("", compatible(stub.url), purpose="chat").stream("hi"))
+        assert "".join(chunk.text for chunk in chunks) == "one two three"
+        assert len([chunk for chunk in chunks if chunk.text]) == 3
+
+
+def test_the_local_server_is_told_the_slot_and_the_length_of_the_reply() -> None:
+    with StubModel() as stub:
+        for purpose in ("chat", "memory"):
+            load_chat_model("local", local(stub.url), purpose=purpose).invoke("hi")
+        chat, memory = (request.body for request in stub.requests)
+        assert (chat["id_slot"], memory["id_slot"]) == (0, 1)
+        assert chat["cache_prompt"] is True
+        assert chat["max_completion_tokens"] == 384
+
+
+def test_structured_output_is_asked_for_as_a_json_schema() -> None:
+    schema = {"title": "facts", "type": "object", "properties": {"fact": {"type": "string"}}}
+    with StubModel(always(Reply.json({"fact": "Likes tea"}))) as stub:
+        model = load_chat_model("local", local(stub.url), purpose="memory")
+        assert model.with_structured_output(schema).invoke("hi") == {"fact": "Likes tea"}
+        assert stub.requests[0].schema["name"] == "facts"
+
+
+@pytest.mark.parametrize(
+    ("status", "says"), [(401, "key"), (403, "access"), (404, "no model"), (429, "quota"), (500, "failed")]
+)
+def test_a_failed_call_becomes_one_sentence(status: int, says: str) -> None:
+    with StubModel(always(Reply(text="internals", status=status))) as stub:
+        model = load_chat_model("", compatible(stub.url), purpose="chat")
+        with pytest.raises(Exception, match="internals") as caught:
+            model.invoke("hi")
+        assert says in str(explain(caught.value, "openai:any"))
+
+
+def test_a_prompt_that_the_local_server_refuses_is_recognized() -> None:
+    refusal = Reply(text="the request exceeds the available context size", status=400)
+    with StubModel(always(refusal)) as stub:
+        model = load_chat_model("local", local(stub.url), purpose="chat")
+        with pytest.raises(Exception, match="context size") as caught:
+            model.invoke("hi")
+        assert is_context_overflow(caught.value)
+
+
+async def test_an_unreachable_server_says_what_to_check_and_nothing_blocks_the_loop() -> None:
+    with blockbuster_ctx():
+        model = await aload_chat_model("local", local(nobody()), purpose="chat")
+        with pytest.raises(Exception, match="Connection error") as caught:
+            await model.ainvoke("hi")
+    assert "make dev" in str(explain(caught.value, "local"))

@@ -1,0 +1,214 @@
+"""Breaks one promise of the updates at a time, in a copy of the project, and expects the tests to notice.
+
+`python -m tests.mutants` prints one line for each mutant and fails if one survives.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+ROOMS = ("graphs", "memory", "tests", "pyproject.toml")
+UPDATER = "tests/unit/test_updater.py"
+QUEUE = "tests/unit/test_update_queue.py"
+MACHINE = "tests/unit/test_update_machine.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One broken promise: in `file`, `old` becomes `new`, and one of `tests` has to fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+MUTANTS = (
+    Mutant(
+        "acknowledge before apply",
+        "memory/updates/update.py",
+        "    applied = yield from apply_steps(",
+        "    yield from outbox.remove(claimed)\n    applied = yield from apply_steps(",
+        (UPDATER,),
+    ),
+    Mutant(
+        "random entry keys",
+        "memory/updates/entry.py",
+        "return digest(self.kind, self.thread_id, *(message.id for message in self.messages))",
+        "return __import__('uuid').uuid4().hex",
+        (UPDATER,),
+    ),
+    Mutant(
+        "random fact keys",
+        "memory/core/facts.py",
+        'return digest("fact", normalize(content), str(n))',
+        "return digest(__import__('uuid').uuid4().hex)",
+        (UPDATER, "tests/unit/test_fact_store.py"),
+    ),
+    Mutant(
+        "drop instead of carry over",
+        "memory/updates/conversation.py",
+        "return replace(self, carried_over=tuple(carried.values()))",
+        "return self",
+        (QUEUE,),
+    ),
+    Mutant(
+        "no cap",
+        "memory/core/rules.py",
+        "surplus = order[config.max_facts :] +",
+        "surplus = order[len(order) :] +",
+        (UPDATER,),
+    ),
+    Mutant("one-page drain", "memory/storage.py", "if len(items) < page:", "if True:", (UPDATER,)),
+    Mutant(
+        "no journal of the extraction",
+        "memory/updates/update.py",
+        "lease=_lease(terms), extracted=journal)",
+        "lease=_lease(terms))",
+        (UPDATER,),
+    ),
+    Mutant(
+        "hashes remembered before success",
+        "memory/updates/update.py",
+        "    extraction = yield from _extraction(claimed, reading, terms)\n",
+        "    yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, 9))\n"
+        "    extraction = yield from _extraction(claimed, reading, terms)\n",
+        (UPDATER,),
+    ),
+    Mutant(
+        "hashes shared by all threads",
+        "memory/updates/records.py",
+        'return digest("seen", thread_id)[:32]',
+        'return digest("seen")[:32]',
+        (UPDATER,),
+    ),
+    Mutant(
+        "no look at the fences after the last write",
+        "memory/updates/update.py",
+        "is_cancelled = _is_cancelled(claimed[-1], fences)",
+        "is_cancelled = False",
+        (UPDATER, "tests/unit/test_erase.py"),
+    ),
+    Mutant(
+        "an erase forgets the outbox",
+        "memory/erase.py",
+        "if items and namespace != user.control:",
+        'if items and namespace != user.control and namespace[-1] != "outbox":',
+        ("tests/unit/test_erase.py",),
+    ),
+    Mutant(
+        "leases that hold nobody back",
+        "memory/updates/update.py",
+        "if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):",
+        "if False:",
+        (UPDATER,),
+    ),
+    Mutant(
+        "leases that outlive their process",
+        "memory/updates/lease.py",
+        "return is_alive(lease.worker.pid)",
+        "return True",
+        (UPDATER, "tests/unit/test_lease.py"),
+    ),
+    Mutant(
+        "a wrong key is tried for ever",
+        "memory/updates/retry.py",
+        "return status in _TRANSIENT_STATUS",
+        "return True",
+        (UPDATER, "tests/unit/test_retry.py"),
+    ),
+    Mutant(
+        "one timer for all keys",
+        "memory/updates/schedule.py",
+        "start = max(first.due, last_start + spacing)",
+        "start = max(max(one.due for one in free), last_start + spacing)",
+        (QUEUE,),
+    ),
+    Mutant(
+        "no maximum wait",
+        "memory/updates/schedule.py",
+        "due = min(now + config.debounce_seconds, first + config.max_wait_seconds) if quiet else now",
+        "due = now + config.debounce_seconds if quiet else now",
+        (QUEUE,),
+    ),
+    Mutant(
+        "no pause between updates",
+        "memory/updates/schedule.py",
+        "start = max(first.due, last_start + spacing)",
+        "start = first.due",
+        (QUEUE,),
+    ),
+    Mutant(
+        "one user's updates side by side",
+        "memory/updates/schedule.py",
+        "if key.user_id not in busy_users]",
+        "]",
+        (QUEUE,),
+    ),
+    Mutant(
+        "a switch that switches nothing off",
+        "memory/updates/update_queue.py",
+        "        if not config.enabled:\n            return\n",
+        "",
+        (QUEUE,),
+    ),
+    Mutant(
+        "stock workers",
+        "memory/updates/model_calls.py",
+        'name="palimpsest-model", daemon=True',
+        'name="palimpsest-model", daemon=False',
+        ("tests/unit/test_model_calls.py",),
+    ),
+    Mutant(
+        "markers that outlive their entries",
+        "memory/updates/outbox.py",
+        "        yield [delete(owner.due_namespace, owner.due_key)]\n",
+        "        return []\n",
+        (UPDATER, MACHINE),
+    ),
+)
+
+
+def survives(mutant: Mutant, copy: Path) -> bool:
+    """Say whether the tests pass although the promise is broken; `ValueError` if there is nothing to break."""
+    path = copy / mutant.file
+    source = path.read_text("utf-8")
+    if source.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.name}: {mutant.file} no longer holds the line to change exactly once")
+    path.write_text(source.replace(mutant.old, mutant.new), "utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutant.tests]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - passed on
+    try:
+        return subprocess.run(command, cwd=copy, env=environment, capture_output=True).returncode == 0
+    finally:
+        path.write_text(source, "utf-8")
+
+
+def main() -> int:
+    """Try every mutant, or those whose name is given, and return how many survive."""
+    chosen = [mutant for mutant in MUTANTS if not sys.argv[1:] or mutant.name in sys.argv[1:]]
+    alive = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for room in ROOMS:
+            source = PROJECT / room
+            if source.is_dir():
+                shutil.copytree(source, copy / room, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+            else:
+                shutil.copy(source, copy / room)
+        for mutant in chosen:
+            survived = survives(mutant, copy)
+            alive += survived
+            sys.stdout.write(f"{'SURVIVED' if survived else 'killed  '} {mutant.name}\n")
+            sys.stdout.flush()
+    return alive
+
+
+if __name__ == "__main__":
+    sys.exit(main())

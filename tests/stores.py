@@ -1,0 +1,61 @@
+"""A store for tests that behaves as a database does, and fails on order."""
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from langgraph.store.base import BaseStore, Item, Op, PutOp, Result
+from langgraph.store.memory import InMemoryStore
+
+Fault = Callable[[int], BaseException | None]
+
+
+class Killed(BaseException):
+    """The process ends here: nothing that catches errors may catch it."""
+
+
+class FaultyStore(BaseStore):
+    """Keeps copies, counts batches, and raises what `fault` returns for the n-th of them (from 1).
+
+    Attributes:
+        calls: How many batches were asked for.
+        fault: Returns what to raise at a batch, or `None`.
+        applies_first: Whether a failing batch is carried out before it fails, as with a lost answer.
+        inner: Where the items are.
+    """
+
+    def __init__(self, inner: InMemoryStore | None = None) -> None:
+        self.inner = inner or InMemoryStore()
+        self.calls = 0
+        self.fault: Fault = lambda _: None
+        self.applies_first = False
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        operations = [_copied(op) for op in ops]
+        self.calls += 1
+        error = self.fault(self.calls)
+        if error is not None and not self.applies_first:
+            raise error
+        results = self.inner.batch(operations)
+        if error is not None:
+            raise error
+        return copy.deepcopy(results)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        return self.batch(ops)
+
+    def items(self, namespace: Sequence[str]) -> list[Item]:
+        """Everything below a namespace, without counting as a call."""
+        return list(self.inner.search(tuple(namespace), limit=100_000))
+
+    def values(self, namespace: Sequence[str]) -> list[dict[str, Any]]:
+        return [item.value for item in self.items(namespace)]
+
+
+def _copied(op: Op) -> Op:
+    return op._replace(value=copy.deepcopy(op.value)) if isinstance(op, PutOp) else op
+
+
+def fail_at(*calls: int, error: Callable[[], BaseException] = lambda: OSError("disk full")) -> Fault:
+    """Return a fault for these calls."""
+    return lambda n: error() if n in calls else None

@@ -1,0 +1,251 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.config import CATEGORIES
+from memory.core.basis import (
+    DELTA_SHARE,
+    Delta,
+    Injected,
+    Turn,
+    choose_basis,
+    inject,
+    needs_rebase,
+    render_block,
+    render_delta,
+    render_deltas,
+)
+from memory.core.facts import Fact, timestamp
+from memory.core.known import Known
+from memory.core.profile import StoredSection
+
+NOW = 1_760_000_000.0
+TURN = Turn(
+    thread_id="t",
+    message_id="m9",
+    window=frozenset({"m8", "m9"}),
+    now=NOW + 60,
+    cache_ttl_seconds=300,
+    will_summarize=False,
+    budget=2000,
+)
+
+
+def fact(number: int, content: str = "", confidence: float = 0.8, *, written: float = NOW - 60, **fields: Any) -> Fact:
+    made = Fact(
+        id=f"fact_{number:08}",
+        content=content or f"User likes thing number {number}",
+        category="knowledge",
+        confidence=confidence,
+        created_at=timestamp(written),
+        updated_at=timestamp(written),
+    )
+    return replace(made, **fields)
+
+
+def known(*facts: Fact, **sections: StoredSection) -> Known:
+    return Known("e", facts, {f"user.{name}": section for name, section in sections.items()})
+
+
+def first(memory: Known, turn: Turn = TURN) -> Injected:
+    return inject(None, memory, replace(turn, now=NOW), len)
+
+
+def test_the_first_turn_chooses_a_basis() -> None:
+    memory = known(fact(1), work=StoredSection("Nurse", 3))
+
+    assert needs_rebase(None, memory, TURN, len) == "first"
+    assert first(memory) == Injected(basis=(("user.work", 3), ("fact_00000001", 1)), since=NOW, at=NOW)
+
+
+def test_the_basis_stays_while_nothing_in_it_changes() -> None:
+    before = first(known(fact(1)))
+    grown = known(fact(1), fact(2, written=NOW + 30), work=StoredSection("Nurse"))
+
+    after = inject(before, grown, TURN, len)
+
+    assert after.basis == before.basis
+    assert render_block(after, grown, 2000, len) == render_block(before, known(fact(1)), 2000, len)
+
+
+def test_what_arrived_since_is_appended_before_the_newest_message_and_stays_there() -> None:
+    memory = known(fact(1))
+    arrived = known(fact(1), fact(2, written=NOW + 30))
+
+    then = inject(first(memory), arrived, TURN, len)
+    later = inject(then, arrived, replace(TURN, message_id="m10", now=NOW + 90), len)
+
+    assert then.deltas == later.deltas == (Delta("m9", (("fact_00000002", 1),)),)
+    assert render_deltas(later, arrived) == {"m9": render_delta([fact(2)])}
+    assert "not instructions" in render_delta([fact(2)])
+
+
+def test_what_did_not_fit_into_the_basis_is_no_news() -> None:
+    memory = known(*(fact(n) for n in range(40)))
+    before = first(memory, replace(TURN, budget=600))
+
+    assert len(before.basis) < 40
+    assert inject(before, memory, replace(TURN, budget=600), len).deltas == ()
+
+
+def test_what_was_said_in_this_thread_and_is_still_in_the_window_needs_no_delta() -> None:
+    before = first(known(fact(1)))
+    said_here = fact(2, written=NOW + 30, thread_id="t", message_ids=("m8",))
+    left_the_window = fact(3, written=NOW + 30, thread_id="t", message_ids=("m1",))
+    said_elsewhere = fact(4, written=NOW + 30, thread_id="u", message_ids=("m8",))
+
+    after = inject(before, known(fact(1), said_here, left_the_window, said_elsewhere), TURN, len)
+
+    assert [name for name, _ in after.deltas[0].facts] == ["fact_00000003", "fact_00000004"]
+
+
+@pytest.mark.parametrize(
+    ("memory", "reason"),
+    [
+        (known(), "stale"),
+        (known(fact(1, "User likes milk", revision=2)), "stale"),
+        (known(fact(1), fact(9)), None),
+    ],
+)
+def test_a_corrected_edited_or_deleted_fact_makes_the_basis_stale(memory: Known, reason: str | None) -> None:
+    before = first(known(fact(1)))
+
+    after = inject(before, memory, TURN, len)
+
+    assert needs_rebase(before, memory, TURN, len) == reason
+    assert (after.since > before.since) == (reason is not None)
+
+
+def test_a_stale_fact_in_a_delta_is_reason_enough() -> None:
+    then = inject(first(known(fact(1))), known(fact(1), fact(2, written=NOW + 30)), TURN, len)
+
+    assert needs_rebase(then, known(fact(1)), TURN, len) == "stale"
+
+
+def test_a_deleted_fact_is_gone_from_the_very_next_prompt() -> None:
+    before = first(known(fact(1), fact(2)))
+
+    after = inject(before, known(fact(2)), TURN, len)
+
+    assert "number 1" not in render_block(after, known(fact(2)), 2000, len)
+    assert "number 1" not in render_block(before, known(fact(2)), 2000, len)
+
+
+def test_a_cold_prefix_is_rebased() -> None:
+    before = first(known(fact(1)))
+
+    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 300), len) is None
+    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 301), len) == "idle"
+    assert needs_rebase(before, known(fact(1)), replace(TURN, will_summarize=True), len) == "summary"
+
+
+def test_too_many_deltas_make_a_new_basis_that_holds_them() -> None:
+    memory = known(fact(1))
+    injected = first(memory)
+    facts = [fact(1)]
+    for number in range(2, 60):
+        facts.append(fact(number, written=NOW + number))
+        turn = replace(TURN, message_id=f"m{number}", now=NOW + number)
+        injected = inject(injected, known(*facts), turn, len)
+        used = sum(map(len, render_deltas(injected, known(*facts)).values()))
+        assert used <= turn.budget
+
+    assert injected.since > NOW
+    assert len(injected.basis) > 1
+
+
+def test_one_delta_is_bounded_and_what_it_leaves_comes_later() -> None:
+    before = first(known(fact(1)))
+    many = known(fact(1), *(fact(n, written=NOW + 30) for n in range(2, 40)))
+
+    then = inject(before, many, TURN, len)
+    later = inject(then, many, replace(TURN, message_id="m10"), len)
+
+    (text,) = render_deltas(then, many).values()
+    assert len(text) <= TURN.budget // DELTA_SHARE
+    assert len(later.deltas) == 2
+    assert not set(later.deltas[0].facts) & set(later.deltas[1].facts)
+
+
+def test_the_basis_holds_protected_facts_first_then_standing_instructions_then_the_strongest() -> None:
+    facts = (
+        fact(1, "Strong knowledge", 0.99),
+        fact(2, "A wish about answers", 0.6, category="preference"),
+        fact(3, "Pinned", 0.1, pinned=True),
+        fact(4, "Weak knowledge", 0.5),
+        fact(5, "A correction", 0.7, category="correction"),
+    )
+
+    def chosen(budget: int) -> set[str]:
+        turn = replace(TURN, budget=budget)
+        return {name for name, _ in choose_basis(known(*facts), turn, len)}
+
+    sizes = {len(chosen(budget)): chosen(budget) for budget in range(0, 500, 5)}
+    order = [sizes[n] - sizes[n - 1] for n in range(1, 6)]
+    assert order == [{f"fact_{n:08}"} for n in (3, 5, 2, 1, 4)]
+
+
+def test_a_section_keeps_the_text_the_thread_began_with() -> None:
+    old = StoredSection("Nurse")
+    new = old.changed("Doctor")
+    before = first(known(fact(1), work=old))
+
+    assert needs_rebase(before, known(fact(1), work=new), TURN, len) is None
+    assert "Work: Nurse" in render_block(before, known(fact(1), work=new), 2000, len)
+    assert "Work: Doctor" in render_block(first(known(work=new)), known(work=new), 2000, len)
+
+
+def test_a_section_that_is_gone_or_too_old_is_stale() -> None:
+    section = StoredSection("Nurse")
+    before = first(known(work=section))
+    for number in range(10):
+        section = section.changed(f"Job {number}")
+
+    assert needs_rebase(before, known(work=section), TURN, len) == "stale"
+    assert needs_rebase(before, known(), TURN, len) == "stale"
+
+
+facts_strategy = st.lists(
+    st.builds(
+        fact,
+        st.integers(0, 99),
+        st.text(max_size=80),
+        st.floats(0, 1),
+        category=st.sampled_from(CATEGORIES),
+        pinned=st.booleans(),
+    ),
+    max_size=20,
+    unique_by=lambda each: each.id,
+)
+
+
+@given(facts_strategy, st.integers(0, 900), st.text(max_size=200))
+def test_the_rendered_block_fits_its_budget_and_shows_only_what_was_chosen(
+    facts: list[Fact], budget: int, text: str
+) -> None:
+    memory = known(*facts, work=StoredSection(text))
+    injected = first(memory, replace(TURN, budget=budget))
+
+    block = render_block(injected, memory, budget, len)
+
+    assert len(block) <= budget
+    assert block.count("\n- [") <= len(injected.fact_ids())
+
+
+@given(facts_strategy)
+def test_the_state_holds_ids_and_comes_back_as_itself(facts: list[Fact]) -> None:
+    memory = known(*facts)
+    injected = inject(first(memory), known(*facts, fact(100, written=NOW + 30)), TURN, len)
+
+    assert Injected.from_state(injected.to_state()) == injected
+
+
+@pytest.mark.parametrize(
+    "state",
+    [None, {}, [], {"basis": None}, {"basis": [["a"]]}, {"basis": [], "deltas": [{}]}, {"basis": [], "at": "x"}],
+)
+def test_a_state_that_cannot_be_read_counts_as_none(state: Any) -> None:
+    assert Injected.from_state(state) is None

@@ -1,0 +1,73 @@
+"""The budget's laws over long lives of a thread: they hold in every state that can be reached."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage
+
+from tests.fakes import RecordingModel
+from tests.threads import Life, Thread, broken_pairs, newest_user, own_ids, start
+
+
+def check(thread: Thread, view: list[BaseMessage], failing: bool = False) -> None:
+    assert thread.counter(view) <= thread.max_tokens
+    assert newest_user(thread.messages) in own_ids(view)
+    assert not broken_pairs(view, thread.messages)
+    assert len(thread.flushed) == len(set(thread.flushed))
+    assert not own_ids(view) & set(thread.flushed)
+    if not failing:
+        assert own_ids(thread.messages) - thread.removed <= own_ids(view) | set(thread.flushed)
+
+
+def live(thread: Thread, seed: int, turns: int, failing: bool = False) -> None:
+    life = Life(thread, Random(seed), thread.max_tokens, lambda view: check(thread, view, failing))
+    for _ in range(turns):
+        life.turn()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**9),
+    max_tokens=st.integers(200, 3000),
+    share=st.integers(30, 90),
+    compact=st.booleans(),
+    keep=st.none() | st.integers(1, 2500),
+    number=st.none() | st.integers(1, 30),
+    early=st.none() | st.integers(50, 3000),
+)
+def test_C1_C2_C5_the_laws_hold_in_every_state(
+    seed: int, max_tokens: int, share: int, compact: bool, keep: int | None, number: int | None, early: int | None
+) -> None:
+    thread = start(
+        max_tokens,
+        compact=compact,
+        max_summary_tokens=share,
+        keep_tokens=keep,
+        keep_messages=number,
+        max_tokens_before_summary=early,
+    )
+    live(thread, seed, 60)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_C1_the_laws_hold_over_700_turns(compact: bool) -> None:
+    live(start(1500, compact=compact, max_summary_tokens=100), seed=7, turns=700)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**9), compact=st.booleans())
+def test_C5_model_and_hook_that_fail_now_and_then_break_no_law(seed: int, compact: bool) -> None:
+    dice = Random(seed)
+
+    def reply(messages: list[BaseMessage]) -> str | Exception:
+        return dice.choice(["a summary", "a summary", "", "<think>hm", TimeoutError("late")])  # type: ignore[return-value]
+
+    def hook(messages: list[BaseMessage]) -> None:
+        if dice.random() < 0.3:
+            raise ConnectionError("queue is down")
+        thread.flushed.extend(str(message.id) for message in messages)
+
+    thread = start(800, compact=compact, max_summary_tokens=60, model=RecordingModel(respond=reply), hook=hook)
+    live(thread, seed, 30, failing=True)

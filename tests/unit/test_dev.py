@@ -1,0 +1,119 @@
+"""What `palimpsest dev` decides before it starts anything."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from graphs.cli.dev import (
+    check_folder,
+    check_not_hidden,
+    check_port,
+    describe,
+    langgraph_command,
+    server_environment,
+    wants_local,
+)
+from graphs.cli.local import LocalModel
+from graphs.settings import Settings, environment
+
+
+@pytest.fixture
+def served() -> LocalModel:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return LocalModel("tiny", "http://127.0.0.1:9/v1", ended)
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ({}, True),
+        ({"PALIMPSEST_MODEL": "local", "OPENAI_API_KEY": "k"}, True),
+        ({"OPENAI_API_KEY": "k", "PALIMPSEST_MEMORY_MODEL": "local"}, True),
+        ({"OPENAI_API_KEY": "k"}, False),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, False),
+        ({"PALIMPSEST_MODEL": "anthropic:claude"}, False),
+        ({"PALIMPSEST_LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}, False),
+    ],
+)
+def test_the_local_model_is_for_those_without_a_provider(variables: dict[str, str], wanted: bool) -> None:
+    assert wants_local(Settings.from_environment(variables)) is wanted
+
+
+def test_variables_are_those_the_server_will_see(tmp_path: Path) -> None:
+    """`langgraph dev` lets .env override the environment, empty lines too."""
+    file = tmp_path / ".env"
+    file.write_text("# a comment\nPALIMPSEST_MODEL=\nexport OPENAI_API_KEY='k'\n")
+    assert environment(file, {"PALIMPSEST_MODEL": "local", "HOME": "/h"}) == {
+        "PALIMPSEST_MODEL": "",
+        "OPENAI_API_KEY": "k",
+        "HOME": "/h",
+    }
+    assert environment(tmp_path / "missing", {"HOME": "/h"}) == {"HOME": "/h"}
+
+
+def test_the_server_knows_where_the_local_model_is_and_asks_no_proxy_for_it(served: LocalModel) -> None:
+    variables = server_environment({"NO_PROXY": "example.org"}, served)
+    assert Settings.from_environment(variables).local_base_url == served.base_url
+    assert Settings.from_environment(variables).model == "local"
+    assert variables["NO_PROXY"] == "example.org,127.0.0.1,localhost"
+
+
+def test_the_server_is_quiet_unless_told_otherwise() -> None:
+    assert server_environment({}, None)["LANGSMITH_TRACING"] == "false"
+    assert server_environment({"LANGSMITH_TRACING": "true"}, None)["LANGSMITH_TRACING"] == "true"
+    assert "PALIMPSEST_LOCAL_BASE_URL" not in server_environment({}, None)
+
+
+def test_the_server_works_on_ten_runs_at_once_and_takes_further_options() -> None:
+    command = langgraph_command("127.0.0.1", 2025, ("--no-reload",))
+    assert command[command.index("--n-jobs-per-worker") + 1] == "10"
+    assert command[command.index("--port") + 1] == "2025"
+    assert command[-1] == "--no-reload"
+
+
+def test_a_taken_port_is_one_sentence_instead_of_another_port() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(click.ClickException, match=f"Port {port} .* --port"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
+
+
+def test_an_address_that_is_not_ours_is_refused() -> None:
+    with pytest.raises(click.ClickException, match="cannot be used"):
+        check_port("203.0.113.1", 2024)
+
+
+def test_without_a_configuration_nothing_starts(tmp_path: Path) -> None:
+    with pytest.raises(click.ClickException, match=r"langgraph\.json"):
+        check_folder(tmp_path, ())
+    check_folder(tmp_path, ("--config", "other.json"))
+    (tmp_path / "langgraph.json").touch()
+    check_folder(tmp_path, ())
+
+
+def test_a_line_in_env_that_would_hide_the_local_model_is_named() -> None:
+    with pytest.raises(click.ClickException, match="PALIMPSEST_LOCAL_BASE_URL"):
+        check_not_hidden({"PALIMPSEST_LOCAL_BASE_URL": ""})
+    check_not_hidden({"PALIMPSEST_MODEL": ""})
+
+
+@pytest.mark.parametrize(
+    ("settings", "has_local", "says"),
+    [
+        (Settings(), True, "tiny"),
+        (Settings(), False, "set OPENAI_API_KEY"),
+        (Settings(model="local"), False, "set OPENAI_API_KEY"),
+        (Settings(model="openai:m"), False, "openai:m"),
+        (Settings(model="openai:m", memory_model="local"), True, "openai:m"),
+    ],
+)
+def test_it_says_which_model_answers(settings: Settings, has_local: bool, says: str, served: LocalModel) -> None:
+    assert says in describe(settings, served if has_local else None)

@@ -1,0 +1,144 @@
+import pytest
+from langchain_core.messages import BaseMessage
+
+from memory.core.facts import FactNotFound
+from memory.core.store import FactStore
+from memory.erase import aerase_fact, aerase_thread, aerase_user, erase_fact, erase_thread, erase_user
+from memory.namespaces import THREADS_ROOT, Owner
+from memory.storage import run
+from memory.updates.outbox import read_owners
+from tests.fakes import learns
+from tests.memory_bench import ADA, MemoryBench
+
+BOB = Owner.of("bob")
+
+
+def learned(*texts: str) -> MemoryBench:
+    """A deployment where ada said each text in a thread of its own, and bob one, all learned and journaled."""
+    bench = MemoryBench()
+    for number, text in enumerate(texts):
+        bench.record(bench.messages(text), kind="cut", thread=f"T{number}")
+    bench.drain()
+    bench.record(bench.messages("I like pears"), kind="cut", thread="B", owner=BOB)
+    bench.drain(BOB)
+    return bench
+
+
+def test_erasing_a_user_leaves_nothing_of_them_and_all_of_others() -> None:
+    bench = learned("I like figs", "I like plums")
+    bench.say("I like kiwis", thread="T9")
+    assert erase_user(bench.store, "ada") > 5
+    assert bench.facts() == []
+    stored = bench.everything_stored()
+    for word in ("figs", "plums", "kiwis"):
+        assert word not in stored
+    left = [item.namespace for item in bench.store.items(()) if ADA.segment in str(item.namespace) + item.key]
+    assert left == [ADA.control]
+    assert run(bench.store, read_owners("T0")) == []
+    assert bench.facts(BOB) == ["Likes pears"]
+    assert run(bench.store, read_owners("B")) == [BOB]
+
+
+def test_after_an_erase_memory_works_anew() -> None:
+    bench = learned("I like figs")
+    erase_user(bench.store, "ada")
+    bench.say("I like plums", thread="T0", begin=5)
+    bench.drain()
+    assert bench.facts() == ["Likes plums"]
+
+
+def test_erasing_covers_every_agent_of_the_user() -> None:
+    bench = MemoryBench()
+    other = Owner.of("ada", "tutor")
+    bench.say("I like figs", owner=other)
+    bench.drain(other)
+    erase_user(bench.store, "ada")
+    assert bench.facts(other) == []
+
+
+def test_erasing_a_thread_takes_what_came_from_it_and_nothing_else() -> None:
+    bench = learned("I like figs", "I like plums")
+    assert erase_thread(bench.store, "T0", clock=bench.clock) > 3
+    assert bench.facts() == ["Likes plums"]
+    assert "figs" not in bench.everything_stored()
+    assert run(bench.store, read_owners("T0")) == []
+
+
+def test_erasing_a_thread_cancels_what_is_queued_of_it() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs", thread="A")
+    bench.say("I like plums", thread="B")
+    erase_thread(bench.store, "A", clock=bench.clock)
+    bench.drain()
+    assert bench.facts() == ["Likes plums"]
+
+
+def test_erasing_an_unknown_thread_is_no_error() -> None:
+    bench = learned("I like figs")
+    assert erase_thread(bench.store, "never seen") == 0
+    assert bench.facts() == ["Likes figs"]
+
+
+def test_a_thread_of_several_agents_is_erased_for_each() -> None:
+    bench = MemoryBench()
+    tutor = Owner.of("ada", "tutor")
+    for owner in (ADA, tutor):
+        bench.say("I like figs", owner=owner)
+        bench.drain(owner)
+    erase_thread(bench.store, "T", clock=bench.clock)
+    assert (bench.facts(), bench.facts(tutor)) == ([], [])
+
+
+def test_a_thread_that_is_erased_during_its_extraction_stays_erased() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs")
+
+    def respond(messages: list[BaseMessage]) -> str:
+        erase_thread(bench.store, "T", clock=bench.clock)
+        return learns(messages)
+
+    bench.model.respond = respond
+    bench.drain()
+    assert bench.facts() == []
+    assert "figs" not in bench.everything_stored()
+
+
+def test_a_thread_that_lives_on_under_the_same_id_is_learned_from_again() -> None:
+    bench = learned("I like figs")
+    erase_thread(bench.store, "T0", clock=bench.clock)
+    bench.clock.advance(1)
+    bench.say("I like plums", thread="T0", begin=7)
+    bench.drain()
+    assert bench.facts() == ["Likes plums"]
+
+
+def test_an_erased_fact_does_not_come_back_from_old_messages_but_from_new_ones() -> None:
+    bench = learned("I like figs")
+    bench.record(bench.messages("I like figs", begin=8), thread="T5")
+    bench.clock.advance(1)
+    (fact,) = FactStore.of_owner(bench.store, ADA, clock=bench.clock).list()
+    erase_fact(bench.store, ADA, fact.id, clock=bench.clock)
+    bench.drain()
+    assert bench.facts() == []
+    assert "I like figs" not in str(bench.store.values(ADA.namespace("journal")))
+    bench.clock.advance(1)
+    bench.say("I like figs", begin=9, thread="T6")
+    bench.drain()
+    assert bench.facts() == ["Likes figs"]
+
+
+def test_erasing_a_fact_that_is_not_there_says_so() -> None:
+    with pytest.raises(FactNotFound):
+        erase_fact(MemoryBench().store, ADA, "fact_00000000")
+
+
+async def test_the_asynchronous_doors_do_the_same() -> None:
+    bench = learned("I like figs", "I like plums", "I like kiwis")
+    figs = next(fact for fact in FactStore.of_owner(bench.store, ADA).list() if "figs" in fact.content)
+    await aerase_fact(bench.store, ADA, figs.id)
+    assert bench.facts() == ["Likes kiwis", "Likes plums"]
+    await aerase_thread(bench.store, "T1", clock=bench.clock)
+    assert bench.facts() == ["Likes kiwis"]
+    await aerase_user(bench.store, "ada")
+    assert bench.facts() == []
+    assert [item.value["owners"] for item in bench.store.items((THREADS_ROOT,))] == [[BOB.due_key]]

@@ -1,0 +1,82 @@
+"""The messages' reducer: what add_messages does, the same however the writes are batched."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from langgraph.types import Overwrite
+
+from graphs.message_channel import changes, merge_messages
+
+ids = st.sampled_from("abcdefgh")
+spoken = st.builds(lambda identity, text: HumanMessage(text, id=identity), ids, st.text(max_size=3))
+removed = st.builds(lambda identity: RemoveMessage(id=identity), ids | st.just(REMOVE_ALL_MESSAGES))
+raw = st.sampled_from(["hello", ("user", "hi"), {"role": "assistant", "content": "yes"}])
+writes = st.lists(st.lists(spoken | removed | raw, max_size=5) | spoken, max_size=8)
+
+
+@given(writes, st.integers(0, 8))
+def test_the_result_is_the_same_however_writes_are_batched(batch: list[Any], at: int) -> None:
+    assert merge_messages(merge_messages([], batch[:at]), batch[at:]) == merge_messages([], batch)
+
+
+@given(writes)
+def test_replaying_gives_the_same_ids_and_every_message_has_one(batch: list[Any]) -> None:
+    messages = merge_messages([], batch)
+    assert messages == merge_messages([], batch)
+    assert len({message.id for message in messages}) == len(messages)
+    assert all(message.id for message in messages)
+
+
+@given(st.lists(st.lists(spoken, max_size=5), max_size=6))
+def test_it_adds_and_replaces_as_add_messages_does(batch: list[list[Any]]) -> None:
+    expected: Any = []
+    for write in batch:
+        expected = add_messages(expected, write)
+    assert merge_messages([], batch) == expected
+
+
+def test_chunks_become_messages_and_an_unknown_removal_is_no_error() -> None:
+    write: list[BaseMessage] = [AIMessageChunk(content="hi", id="a"), RemoveMessage(id="nobody")]
+    (message,) = merge_messages([], [write])
+    assert message.type == "ai"
+    assert not isinstance(message, AIMessageChunk)
+
+
+def talk(*names: str) -> list[BaseMessage]:
+    return [HumanMessage(name, id=name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "written"),
+    [
+        ("", "ab", "ab"),
+        ("ab", "abc", "c"),
+        ("ab", "ab", None),
+        ("abc", "bc", Overwrite(talk("b", "c"))),
+        ("abc", "", Overwrite([])),
+    ],
+)
+def test_an_update_is_the_smallest_write_that_makes_it(old: str, new: str, written: Any) -> None:
+    update = changes({"seen": talk(*old)}, {"seen": talk(*new) or [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
+    assert update.get("seen") == (talk(*written) if isinstance(written, str) else written)
+    assert applied(talk(*old), update.get("seen", [])) == talk(*new)
+
+
+def applied(old: Sequence[BaseMessage], write: Any) -> list[BaseMessage]:
+    return list(write.value) if isinstance(write, Overwrite) else merge_messages(old, [write])
+
+
+def test_removing_all_before_the_same_list_writes_nothing() -> None:
+    state = {"messages": talk("a", "b"), "context": {"x": 1}}
+    update = {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *talk("a", "b")], "context": {"x": 1}}
+    assert changes(state, update) == {}
+
+
+def test_an_edited_message_is_not_taken_for_the_old_one() -> None:
+    update = changes({"messages": talk("a", "b")}, {"messages": [HumanMessage("new", id="a"), *talk("b")]})
+    assert isinstance(update["messages"], Overwrite)

@@ -1,0 +1,149 @@
+"""Models by name: what each purpose asks of them, what each can bear, and what a missing one says."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_openai import ChatOpenAI
+
+from graphs.context import Context
+from graphs.model_errors import LOCAL, ModelUnavailable, explain, is_context_overflow
+from graphs.models import Purpose, fit_to_profile, load_chat_model, profile, resolve
+from graphs.settings import Settings
+
+SERVED = Settings(local_base_url="http://127.0.0.1:9/v1")
+NOTHING = Settings()
+
+
+class Refused(Exception):
+    """What a provider's package that knows nothing of LangChain's errors raises."""
+
+    def __init__(self, message: str, status_code: int) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+
+
+def local(purpose: Purpose) -> ChatOpenAI:
+    model = load_chat_model(LOCAL, SERVED, purpose=purpose)
+    assert isinstance(model, ChatOpenAI)
+    return model
+
+
+def body(model: ChatOpenAI) -> dict[str, Any]:
+    assert model.extra_body
+    return dict(model.extra_body)
+
+
+def test_chat_and_background_never_share_a_slot_of_the_local_server() -> None:
+    assert body(local("chat"))["id_slot"] != body(local("memory"))["id_slot"]
+
+
+def test_a_local_reply_is_as_long_as_its_profile_reserves() -> None:
+    limits = profile(LOCAL, SERVED)
+    assert limits
+    assert local("chat").max_tokens == limits.reply_tokens
+
+
+def test_an_empty_name_means_the_deployments_model() -> None:
+    assert resolve("", Settings(model="openai:m")) == "openai:m"
+    assert resolve("openai:mine", Settings(model="openai:m")) == "openai:mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "says"),
+    [
+        ("", NOTHING, "OPENAI_API_KEY"),
+        (LOCAL, NOTHING, "make dev"),
+        ("openai:gpt-4.1-mini", NOTHING, "OPENAI_API_KEY"),
+        ("anthropic:claude", NOTHING, "langchain-anthropic"),
+        ("nowhere:model", NOTHING, "provider:model"),
+    ],
+)
+def test_a_model_that_cannot_be_loaded_says_what_to_set(
+    name: str, settings: Settings, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)  # read by the provider's package, not by ours
+    with pytest.raises(ModelUnavailable, match=says) as caught:
+        load_chat_model(name, settings, purpose="chat")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (401, "OPENAI_API_KEY"),
+        (403, "access"),
+        (404, "PALIMPSEST_MODEL"),
+        (429, "quota"),
+        (408, "time"),
+        (503, "again"),
+    ],
+)
+def test_a_provider_without_typed_errors_is_understood_by_its_status(status: int, says: str) -> None:
+    assert says in str(explain(Refused("secret words", status), "openai:m"))
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 418, 500])
+def test_an_explanation_names_the_model_and_never_repeats_the_providers_text(status: int) -> None:
+    sentence = str(explain(Refused("secret words", status), "mistralai:m"))
+    assert "mistralai:m" in sentence
+    assert "secret" not in sentence
+
+
+def test_an_explanation_is_explained_once() -> None:
+    known = ModelUnavailable("set this")
+    assert explain(known, "openai:m") is known
+
+
+def test_a_lost_connection_to_the_local_model_says_how_to_start_it() -> None:
+    assert "make dev" in str(explain(ConnectionRefusedError(), LOCAL))
+    assert "make dev" not in str(explain(ConnectionRefusedError(), "openai:m"))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 128000 tokens",
+        "the request exceeds the available context size, try increasing it",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "The input token count exceeds the maximum number of tokens allowed",
+    ],
+)
+def test_a_prompt_that_is_too_long_is_recognized_in_every_providers_words(message: str) -> None:
+    assert is_context_overflow(Refused(message, 400))
+    assert "max_tokens" in str(explain(Refused(message, 400), "openai:m"))
+
+
+@pytest.mark.parametrize(("message", "status"), [("invalid tool schema", 400), ("context length", 500)])
+def test_other_failures_are_not_taken_for_a_long_prompt(message: str, status: int) -> None:
+    assert not is_context_overflow(Refused(message, status))
+
+
+@given(
+    max_tokens=st.integers(600, 100_000),
+    summary=st.integers(32, 590),
+    memory=st.integers(0, 10_000),
+    reply=st.integers(0, 10_000),
+)
+def test_budgets_shrink_to_what_the_model_can_bear(max_tokens: int, summary: int, memory: int, reply: int) -> None:
+    chosen = Context(max_tokens=max_tokens, max_summary_tokens=summary, memory_tokens=memory, reply_tokens=reply)
+    limits = profile(LOCAL, NOTHING)
+    assert limits
+    fitted = fit_to_profile(chosen, limits)
+    for name in ("max_tokens", "max_summary_tokens", "memory_tokens", "reply_tokens"):
+        assert getattr(fitted, name) == min(getattr(chosen, name), getattr(limits, name))
+    assert fit_to_profile(fitted, limits) == fitted
+    assert fit_to_profile(chosen, None) == chosen
+
+
+def test_a_providers_model_has_no_limits_of_ours() -> None:
+    assert profile("openai:gpt-4.1-mini", SERVED) is None
+    assert profile("", Settings(model=LOCAL)) is not None
+
+
+def test_the_local_profile_leaves_room_for_the_conversation() -> None:
+    limits = profile(LOCAL, NOTHING)
+    assert limits
+    taken = limits.max_summary_tokens + limits.memory_tokens + limits.reply_tokens
+    assert taken < limits.max_tokens / 2

@@ -1,0 +1,401 @@
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.config import MemoryConfig
+from memory.message import StoredMessage
+from memory.updates.conversation import ConversationContext, Key
+from memory.updates.schedule import Pending, enqueue, plan
+from memory.updates.update_queue import MemoryUpdateQueue, start_daemon_thread
+from tests.fakes import Clock
+
+CONFIG = MemoryConfig(debounce_seconds=30, max_wait_seconds=120, update_spacing_seconds=0.5)
+PATIENCE = 10.0
+
+
+def message(name: str) -> StoredMessage:
+    return StoredMessage(name, "user", f"text {name}", "2026-11-22T10:00:00+00:00")
+
+
+def context(thread: str = "T", user: str = "ada", *names: str, **more: Any) -> ConversationContext:
+    return ConversationContext(thread, user, messages=[message(name) for name in names], **more)
+
+
+@dataclass
+class Bench:
+    """A queue whose clock a test advances and whose threads a test runs; nothing happens by itself."""
+
+    config: MemoryConfig = CONFIG
+    clock: Clock = field(default_factory=Clock)
+    processed: list[tuple[float, ConversationContext]] = field(default_factory=list)
+    started: list[tuple[str, Callable[[], None]]] = field(default_factory=list)
+    again: list[float | None] = field(default_factory=list)
+    holds: bool = False
+
+    def __post_init__(self) -> None:
+        self.queue = MemoryUpdateQueue(
+            self.process, memory_config=lambda: self.config, clock=self.clock, start_thread=self.start
+        )
+
+    def process(self, context: ConversationContext) -> float | None:
+        self.processed.append((self.clock(), context))
+        return self.again.pop(0) if self.again else None
+
+    def start(self, name: str, target: Callable[[], None]) -> None:
+        self.started.append((name, target))
+        if name == "palimpsest-update" and not self.holds:
+            target()
+
+    def release(self) -> None:
+        """Run the updates that were held back."""
+        held = [target for name, target in self.started if name == "palimpsest-update"]
+        self.started = [each for each in self.started if each[0] != "palimpsest-update"]
+        for target in held:
+            target()
+
+    def advance(self, seconds: float, step: float = 0.5) -> None:
+        for _ in range(round(seconds / step)):
+            self.clock.advance(step)
+            self.queue.tick()
+
+    def threads(self) -> list[str]:
+        return [context.thread_id for _, context in self.processed]
+
+
+def test_B1_a_second_context_of_a_key_replaces_the_first() -> None:
+    bench = Bench()
+    bench.queue.add(context("T", "ada", "1", "2"))
+    bench.queue.add(context("T", "ada", "2", "3"))
+    (only,) = bench.queue.pending()
+    assert only.messages == (message("2"), message("3"))
+    assert only.carried_over == ()
+
+
+def test_B1_the_key_is_thread_user_and_agent() -> None:
+    bench = Bench()
+    for thread, user, agent in [("T", "ada", "a"), ("U", "ada", "a"), ("T", "bob", "a"), ("T", "ada", "b")]:
+        bench.queue.add(ConversationContext(thread, user, agent))
+    assert len(bench.queue.pending()) == 4
+
+
+def test_B1_what_left_by_a_summary_travels_along() -> None:
+    bench = Bench()
+    bench.queue.add(context("T", "ada", "1", "2", kind="cut"))
+    bench.queue.add(context("T", "ada", "3", "4"))
+    bench.queue.add(context("T", "ada", "4", "5"))
+    (only,) = bench.queue.pending()
+    assert only.messages == (message("4"), message("5"))
+    assert only.carried_over == (message("1"), message("2"))
+
+
+def test_B1_a_cut_after_a_turn_does_not_lose_the_turns_tail() -> None:
+    bench = Bench()
+    bench.queue.add(context("T", "ada", "1", "2", "3"))
+    bench.queue.add_nowait(context("T", "ada", "1", "2", kind="cut"))
+    (only,) = bench.queue.pending()
+    assert only.messages == (message("1"), message("2"))
+    assert only.carried_over == (message("3"),)
+
+
+@pytest.mark.parametrize("field", ["thread_id", "user_id", "agent_name"])
+def test_a_context_without_a_name_is_refused_with_the_fields_name(field: str) -> None:
+    names: dict[str, Any] = {"thread_id": "T", "user_id": "ada", "agent_name": "default", field: ""}
+    with pytest.raises(ValueError, match=field):
+        ConversationContext(**names)
+
+
+def test_B2_the_timer_restarts_with_each_new_item() -> None:
+    bench = Bench()
+    bench.queue.add(context())
+    bench.advance(29)
+    bench.queue.add(context())
+    bench.advance(29.5)
+    assert bench.processed == []
+    bench.advance(0.5)
+    assert bench.threads() == ["T"]
+    assert bench.queue.pending() == ()
+
+
+def test_B2_steady_traffic_waits_at_most_the_maximum() -> None:
+    bench = Bench()
+    begin = bench.clock()
+    for _ in range(30):
+        bench.queue.add(context())
+        bench.advance(10)
+    times = [time - begin for time, _ in bench.processed]
+    assert times[0] == pytest.approx(120, abs=0.5)
+    assert all(later - earlier <= 130.5 for earlier, later in itertools.pairwise(times))
+
+
+def test_B2_twenty_users_faster_than_the_debounce_for_ten_windows_are_all_flushed_by_their_maximum_wait() -> None:
+    bench = Bench()
+    added: dict[str, float] = {}
+    waits: dict[str, list[float]] = {}
+    for step in range(600):
+        for number in range(20):
+            if (step + number) % 10 == 0:
+                added.setdefault(f"user{number}", bench.clock())
+                bench.queue.add(context(f"T{number}", f"user{number}"))
+        seen = len(bench.processed)
+        bench.advance(0.5)
+        for time, done in bench.processed[seen:]:
+            waits.setdefault(done.user_id, []).append(time - added.pop(done.user_id))
+    assert len(waits) == 20
+    # twenty keys may fall due together, half a second apart
+    assert max(wait for each in waits.values() for wait in each) <= 120 + 20 * 0.5
+    assert all(len(each) >= 2 for each in waits.values())
+
+
+def test_B2_one_busy_thread_delays_no_other_users_memory() -> None:
+    bench = Bench()
+    bench.queue.add(context("quiet", "bob"))
+    for _ in range(7):
+        bench.queue.add(context("busy", "ada"))
+        bench.advance(5)
+    assert bench.threads() == ["quiet"]
+
+
+def test_B3_add_nowait_starts_at_once() -> None:
+    bench = Bench()
+    bench.queue.add_nowait(context())
+    bench.queue.tick()
+    assert bench.threads() == ["T"]
+
+
+def test_B3_a_later_add_does_not_put_off_what_is_due() -> None:
+    bench = Bench()
+    bench.queue.add_nowait(context("T", "ada", "1"))
+    bench.queue.add(context("T", "ada", "2"))
+    bench.queue.tick()
+    assert bench.threads() == ["T"]
+
+
+def test_B4_updates_and_scheduler_run_on_daemon_threads() -> None:
+    done = threading.Event()
+    seen: list[bool] = []
+
+    def process(_: ConversationContext) -> None:
+        seen.append(threading.current_thread().daemon)
+        done.set()
+
+    queue = MemoryUpdateQueue(process, memory_config=CONFIG)
+    before = set(threading.enumerate())
+    queue.add_nowait(context())
+    assert done.wait(PATIENCE)
+    assert seen == [True]
+    assert [thread.daemon for thread in set(threading.enumerate()) - before if "scheduler" in thread.name] == [True]
+    assert queue.close(PATIENCE)
+
+
+def test_B4_one_scheduler_serves_all_adds() -> None:
+    bench = Bench()
+    for number in range(50):
+        bench.queue.add(context(f"T{number}"))
+    assert [name for name, _ in bench.started] == ["palimpsest-scheduler"]
+
+
+def test_B4_the_scheduler_wakes_for_what_is_due_before_it_meant_to() -> None:
+    done = threading.Event()
+    queue = MemoryUpdateQueue(
+        lambda one: done.set() if one.thread_id == "now" else None,
+        memory_config=MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600),
+    )
+    queue.add(context("later", "bob"))
+    queue.add_nowait(context("now", "ada"))
+    assert done.wait(PATIENCE)
+    queue.close(0)
+
+
+def test_B8_disabled_is_a_full_no_op() -> None:
+    bench = Bench(config=MemoryConfig(enabled=False))
+    bench.queue.add(context())
+    bench.queue.add_nowait(context())
+    bench.advance(300, step=10)
+    assert (bench.queue.pending(), bench.started, bench.processed) == ((), [], [])
+
+
+def test_B8_the_switch_is_read_at_every_add_and_tick() -> None:
+    bench = Bench()
+    bench.queue.add(context())
+    bench.config = MemoryConfig(enabled=False)
+    bench.advance(60)
+    assert (bench.queue.pending(), bench.processed) == ((), [])
+    bench.config = MemoryConfig(debounce_seconds=1)
+    bench.queue.add(context())
+    bench.advance(1)
+    assert bench.threads() == ["T"]
+
+
+def test_B9_updates_start_half_a_second_apart_and_none_waits_after_the_last() -> None:
+    bench = Bench()
+    for number in range(4):
+        bench.queue.add_nowait(context(f"T{number}", f"user{number}"))
+    begin = bench.clock()
+    assert bench.queue.tick() == 0.5
+    bench.advance(1.5, step=0.25)
+    assert [time - begin for time, _ in bench.processed] == [0, 0.5, 1.0, 1.5]
+    assert bench.queue.tick() is None
+
+
+def test_updates_of_one_user_follow_each_other_and_of_different_users_run_side_by_side() -> None:
+    bench = Bench(holds=True)
+    for thread, user in [("T1", "ada"), ("T2", "ada"), ("T3", "bob")]:
+        bench.queue.add_nowait(context(thread, user))
+    bench.advance(5)
+    assert len([name for name, _ in bench.started if name == "palimpsest-update"]) == 2
+    bench.release()
+    assert bench.threads() == ["T1", "T3"]
+    bench.advance(1)
+    bench.release()
+    assert bench.threads() == ["T1", "T3", "T2"]
+
+
+def test_a_context_added_while_its_update_runs_gets_an_update_of_its_own() -> None:
+    bench = Bench(holds=True)
+    bench.queue.add_nowait(context("T", "ada", "1"))
+    bench.queue.tick()
+    bench.queue.add(context("T", "ada", "2"))
+    bench.release()
+    bench.holds = False
+    bench.advance(30)
+    assert [one.messages for _, one in bench.processed] == [(message("1"),), (message("2"),)]
+
+
+def test_a_failing_update_stops_nobody() -> None:
+    bench = Bench()
+
+    def process(one: ConversationContext) -> None:
+        if one.user_id == "ada":
+            raise RuntimeError("secret text")
+        bench.process(one)
+
+    queue = MemoryUpdateQueue(process, memory_config=CONFIG, clock=bench.clock, start_thread=bench.start)
+    queue.add_nowait(context("T1", "ada"))
+    queue.add_nowait(context("T2", "bob"))
+    queue.tick()
+    bench.clock.advance(1)
+    queue.tick()
+    assert bench.threads() == ["T2"]
+
+
+def test_the_log_of_a_failure_holds_no_text(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+
+    def process(_: ConversationContext) -> None:
+        raise RuntimeError("secret text")
+
+    queue = MemoryUpdateQueue(process, memory_config=CONFIG, clock=bench.clock, start_thread=bench.start)
+    queue.add_nowait(context())
+    queue.tick()
+    assert "RuntimeError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_an_update_that_asks_for_another_gets_it_in_time() -> None:
+    bench = Bench(again=[5.0])
+    bench.queue.add_nowait(context())
+    bench.queue.tick()
+    bench.advance(4.5)
+    assert len(bench.processed) == 1
+    bench.advance(0.5)
+    assert len(bench.processed) == 2
+
+
+def test_flush_processes_all_without_the_quiet_period() -> None:
+    bench = Bench(config=MemoryConfig(update_spacing_seconds=0))
+    for number in range(3):
+        bench.queue.add(context(f"T{number}"))
+    assert bench.queue.flush(PATIENCE)
+    assert sorted(bench.threads()) == ["T0", "T1", "T2"]
+
+
+def test_flush_and_close_give_up_in_time_on_a_hung_update() -> None:
+    hung = threading.Event()
+    queue = MemoryUpdateQueue(lambda _: hung.wait(PATIENCE) and None, memory_config=CONFIG)
+    queue.add_nowait(context())
+    assert not queue.flush(0.05)
+    assert not queue.close(0.05)
+    hung.set()
+
+
+def test_a_closed_queue_takes_nothing_more() -> None:
+    bench = Bench()
+    assert bench.queue.close(0)
+    bench.queue.add_nowait(context())
+    assert bench.queue.pending() == ()
+    assert bench.started == []
+
+
+def test_adds_from_many_threads_are_all_processed_once() -> None:
+    config = MemoryConfig(update_spacing_seconds=0, debounce_seconds=0)
+    lock, seen = threading.Lock(), list[str]()
+
+    def process(one: ConversationContext) -> None:
+        with lock:
+            seen.append(one.thread_id)
+
+    queue = MemoryUpdateQueue(process, memory_config=config)
+
+    def add_many(user: int) -> None:
+        for number in range(25):
+            queue.add(context(f"T{user}-{number}", f"user{user}"))
+
+    threads = [threading.Thread(target=add_many, args=(user,)) for user in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert queue.close(PATIENCE)
+    assert sorted(seen) == sorted(f"T{user}-{number}" for user in range(8) for number in range(25))
+
+
+def test_daemon_threads_carry_their_name() -> None:
+    done = threading.Event()
+    names: list[str] = []
+
+    def work() -> None:
+        names.append(threading.current_thread().name)
+        done.set()
+
+    start_daemon_thread("palimpsest-test", work)
+    assert done.wait(PATIENCE)
+    assert names == ["palimpsest-test"]
+
+
+keys = st.builds(Key, st.sampled_from(["T1", "T2", "T3"]), st.sampled_from(["ada", "bob"]), st.just("default"))
+moments = st.floats(0, 1000)
+
+
+@given(st.dictionaries(keys, st.tuples(moments, moments)), st.sets(st.sampled_from(["ada", "bob"])), moments, moments)
+def test_a_plan_starts_the_longest_due_of_a_free_user_or_says_when_to_look_again(
+    waiting: dict[Key, tuple[float, float]], busy: set[str], last_start: float, now: float
+) -> None:
+    pending = {key: Pending(ConversationContext(*key), min(times), max(times)) for key, times in waiting.items()}
+    chosen = plan(now, pending, busy, last_start, 0.5)
+    free = {key: one for key, one in pending.items() if key.user_id not in busy}
+    if chosen.start is not None:
+        assert free[chosen.start].due == min(one.due for one in free.values()) <= now
+        assert now >= last_start + 0.5
+    elif free:
+        assert chosen.wake is not None
+        assert chosen.wake > now
+    else:
+        assert chosen.wake is None
+
+
+@given(st.lists(st.tuples(st.floats(0, 60), st.booleans()), min_size=1, max_size=30))
+def test_whatever_is_added_a_key_never_waits_longer_than_the_maximum(adds: list[tuple[float, bool]]) -> None:
+    now, waiting = 0.0, None
+    for pause, quiet in adds:
+        now += pause
+        if waiting and waiting.due <= now:
+            waiting = None
+        waiting = enqueue(now, waiting, context(), CONFIG, quiet)
+        assert waiting.due <= waiting.first + CONFIG.max_wait_seconds
+        assert waiting.due <= now + CONFIG.debounce_seconds

