@@ -20,11 +20,11 @@ from memory.core.items import to_item
 from memory.core.profile import SECTIONS, read_profile, write_profile
 from memory.core.rules import Shelf, is_full, limit, place
 from memory.core.screening import holds_secret, is_instruction_like
-from memory.core.shelf import read_history, read_shelf, settle, write_difference
+from memory.core.shelf import read_history, read_shelf, settle, stands, write_difference
 from memory.core.tombstones import moment
 from memory.daily.journal import JournalEntry, append, read_journal
 from memory.namespaces import Owner
-from memory.storage import Steps
+from memory.storage import Steps, delete
 from memory.text import normalize, sanitize
 
 SCHEMA: Final = "palimpsest.memory"
@@ -83,7 +83,8 @@ def import_steps(owner: Owner, document: Mapping[str, Any], config: MemoryConfig
     """Take a document in; taking it in twice is the same as once, and what is there already is never overwritten.
 
     Facts pass the same checks as what a model extracted: secrets are refused, what reads as an order is
-    quarantined; only the confidence threshold does not count. Their history is not taken in.
+    quarantined; only the confidence threshold does not count. Their history is not taken in. Where an erase comes in
+    between, nothing is.
 
     Raises:
         ValueError: If it is no such document; the message names the field.
@@ -99,6 +100,9 @@ def import_steps(owner: Owner, document: Mapping[str, Any], config: MemoryConfig
     yield from settle(owner, epoch, before, config)
     sections = yield from _fill_profile(owner, profile, epoch=epoch, now=now)
     yield from append(owner, [replace(entry, epoch=epoch) for entry in entries])
+    if not (yield from stands(owner, epoch)):
+        yield [delete(owner.namespace("journal"), entry.key) for entry in entries]
+        return Imported()
     return replace(intake.result(), sections=sections, journal=len(entries))
 
 

@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchConditi
 
 from memory.control import forget_thread, read_epoch, write_epoch
 from memory.core.facts import FactNotFound, timestamp
-from memory.core.profile import drop_repeats, read_profile
+from memory.core.profile import drop_sections_about
 from memory.core.shelf import read_history, read_shelf
 from memory.core.tombstones import forget
 from memory.daily.journal import redact
@@ -93,9 +93,7 @@ def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> Steps[str]:
         raise FactNotFound(fact_id)
     fact = max(revisions, key=lambda fact: fact.revision)
     yield from forget(owner, shelf, fact, now=timestamp(seconds), epoch=epoch)
-    profile = yield from read_profile(owner, epoch)
-    for revision in revisions:
-        yield from drop_repeats(owner, profile, revision.content)
+    yield from drop_sections_about(owner, epoch, [revision.content for revision in revisions])
     yield from redact(owner, fact.thread_id, fact.message_ids)
     yield from outbox.redact(owner, fact.thread_id, fact.message_ids)
     return fact.thread_id

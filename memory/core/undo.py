@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.core.facts import Fact, timestamp
-from memory.core.profile import drop_repeats, read_profile
+from memory.core.profile import drop_sections_about
 from memory.core.rules import Shelf, candidates, find, limit, retire, same_content
-from memory.core.shelf import read_history, read_shelf, settle, write_difference
+from memory.core.shelf import read_history, read_shelf, settle, stands, write_difference
 from memory.core.tombstones import forget, marks, moment
 from memory.namespaces import Owner
 from memory.storage import Steps
@@ -45,7 +45,8 @@ def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> Steps[Undo
     if taken_back is None:
         return None
     after, done = taken_back
-    yield from _write(owner, epoch, before, after, done.removed, config)
+    if not (yield from _write(owner, epoch, before, after, done.removed, config)):
+        return None
     logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
     return done
 
@@ -72,15 +73,15 @@ def retire_steps(owner: Owner, fact_id: str, config: MemoryConfig, seconds: floa
 
 def _write(
     owner: Owner, epoch: str, before: Shelf, after: Shelf, removed: Sequence[Fact], config: MemoryConfig
-) -> Steps[None]:
+) -> Steps[bool]:
+    """Write the shelf; `False` if an erase came in between, and nothing of it is left."""
     now = max((fact.updated_at for fact in after.archived), default="")
     for fact in removed:
         yield marks(owner, fact, now=now, epoch=epoch)
     yield from write_difference(owner, epoch, before, after)
-    profile = yield from read_profile(owner, epoch)
-    for fact in removed:
-        yield from drop_repeats(owner, profile, fact.content)
+    yield from drop_sections_about(owner, epoch, [fact.content for fact in removed])
     yield from settle(owner, epoch, before, config)
+    return (yield from stands(owner, epoch))
 
 
 def undo(shelf: Shelf, history: Sequence[Fact], *, now: str, config: MemoryConfig) -> tuple[Shelf, Undone] | None:
