@@ -61,6 +61,15 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
     )
 
 
+def forgotten_messages(owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]) -> Steps[frozenset[str]]:
+    """Find the messages of a thread that a deleted fact came from."""
+    keys = [_of_message(thread_id, each) for each in message_ids]
+    items = yield from read_many(owner.namespace("history"), keys)
+    return frozenset(
+        each for each, item in zip(message_ids, items, strict=True) if item is not None and belongs(item.value, epoch)
+    )
+
+
 def _marks(change: Change, thread_id: str) -> list[str]:
     return [_of_content(change.content), *(_of_message(thread_id, each) for each in change.sources)]
 
