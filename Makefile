@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test check e2e bench demo lock clean
+.PHONY: help dev test check check-mutants e2e bench demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -43,8 +43,8 @@ test: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests: unit, integrati
 	@echo "Running the tests ..."
 	@$(BIN)/python -m pytest
 
-KILLS ?= 20
-e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=20)
+KILLS ?= 10
+e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=10)
 	@echo "Running the server tests with $(KILLS) crashes ..."
 	@$(BIN)/python -m pytest tests/e2e --kills=$(KILLS) --durations=10
 
@@ -61,6 +61,9 @@ BENCH_TURNS ?= 1000
 bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the README's table (BENCH_TURNS=1000)
 	@echo "Measuring $(BENCH_TURNS) turns (a quarter of an hour for 1000) ..."
 	@nice $(BIN)/python -m benchmarks.context --turns $(BENCH_TURNS) --write README.md
+
+check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see the tests notice (3 minutes)
+	@$(BIN)/python -m tests.mutants
 
 DATA ?= $(firstword $(wildcard ../shared/data/locomo/*.json) examples/conversation.json)
 TURNS ?= 30
