@@ -25,6 +25,7 @@ def run(
     steps: Steps, model: LanguageModelLike, hook: FlushHook | None, config: RunnableConfig | None = None
 ) -> SummarizationResult:
     """Carry the steps out in this thread and return their result; a coroutine hook gets an event loop of its own."""
+
     def do(step: Ask | Flush) -> str:
         if isinstance(step, Ask):
             return _text(model.invoke(step.prompt, merge_configs(config, _CALL)))
@@ -50,6 +51,7 @@ async def arun(
     steps: Steps, model: LanguageModelLike, hook: FlushHook | None, config: RunnableConfig | None = None
 ) -> SummarizationResult:
     """Carry the steps out on the event loop and return their result; a synchronous hook runs in a thread."""
+
     async def do(step: Ask | Flush) -> str:
         if isinstance(step, Ask):
             return _text(await model.ainvoke(step.prompt, merge_configs(config, _CALL)))
