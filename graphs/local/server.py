@@ -11,7 +11,6 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
@@ -39,7 +38,7 @@ def main(model: Path, port: int, tethered: bool) -> None:
     serve(model, port)
 
 
-def serve(model: Path, port: int) -> NoReturn:
+def serve(model: Path, port: int) -> None:
     """Load the model and answer on loopback until the process ends.
 
     Args:
@@ -80,13 +79,8 @@ def serve(model: Path, port: int) -> NoReturn:
         raise click.ClickException(
             f"The local model cannot be served: {model} is no model in GGUF format, or port {port} is taken."
         ) from error
-    _serve_for_ever(server)
-
-
-def _serve_for_ever(server: object) -> NoReturn:
-    """Keep the server, which answers from threads of its own as long as its object lives."""
-    while True:
-        threading.Event().wait()
+    click.echo(f"{model.name} answers at {server.listening_address}/v1", err=True)
+    threading.Event().wait()  # the server has threads of its own, and lives as long as its object
 
 
 if __name__ == "__main__":
