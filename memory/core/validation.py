@@ -186,11 +186,14 @@ class _Reading:
             raise Refused("not_said")
 
     def _was_said(self, content: str, raw: Mapping[str, object]) -> bool:
-        """Say whether the user, and not only the assistant, said it: their words share some, or were a short reply."""
+        """Say whether the user said it: it has more of their words than of the assistant's, or it was a short reply.
+
+        Words of neither are a paraphrase, or another language, and count for nobody.
+        """
         wanted = words(content)
         if normalize(content) in _EXAMPLE and not wanted <= self._said:
             return False  # small models repeat the prompt's example
-        if wanted & self._said or not wanted & self._heard:
+        if len(wanted & (self._heard - self._said)) <= len(wanted & self._said):
             return True
         return self._is_short_reply(raw)
 

@@ -260,6 +260,26 @@ def test_what_only_the_assistant_said_is_refused() -> None:
     assert reasons(extract_facts(model, messages)) == ["not_said"]
 
 
+def test_what_the_user_only_asks_about_is_the_assistant_s() -> None:
+    messages = [
+        said("I won my first video game tournament last week!", role="assistant"),
+        said("Congrats on winning, I like that! What game was it?"),
+    ]
+    facts = [found("User won their first video game tournament last week"), found("User likes winning a game")]
+    model = RecordingModel(replies=[json.dumps({"facts": facts})])
+
+    extraction = extract_facts(model, messages)
+
+    assert [change.content for change in extraction.changes] == ["User likes winning a game"]
+    assert reasons(extraction) == ["not_said"]
+
+
+def test_a_fact_in_words_of_nobody_is_a_paraphrase_and_is_kept() -> None:
+    model = RecordingModel(replies=[json.dumps({"facts": [found("User is a vegetarian")]})])
+
+    assert extract_facts(model, [said("Fleisch esse ich seit Jahren keines mehr")]).changes
+
+
 def test_the_prompt_s_own_example_is_no_fact() -> None:
     extraction = extract(found("User's daughter Ilse hates mushrooms."))
 
