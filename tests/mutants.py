@@ -91,7 +91,7 @@ MUTANTS = (
     Mutant(
         "no look at the fences after the last write",
         "memory/updates/update.py",
-        "is_cancelled = _is_cancelled(claimed[-1], fences)",
+        "is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))",
         "is_cancelled = False",
         (UPDATER, "tests/unit/test_erase.py"),
     ),

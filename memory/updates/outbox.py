@@ -6,13 +6,13 @@ last. Killed between any two of them, nothing is lost and nothing is applied twi
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition
 
-from memory.control import CONTROL_KEY, fences_in
+from memory.control import CONTROL_KEY, epoch_in
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_place
 from memory.storage import PAGE, Steps, delete, put, read, read_many, scan
 from memory.updates.entry import Entry
@@ -48,7 +48,7 @@ def record(draft: Entry) -> Steps[Recorded]:
         GetOp(threads, thread, refresh_ttl=False),
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
-    fresh = replace(draft, epoch=fences_in(control).epoch)
+    fresh = replace(draft, epoch=epoch_in(control))
     entry = _same(stored, fresh)
     owners = list(note.value.get("owners", [])) if note else []
     writes = [] if owner.due_key in owners else [put(threads, thread, {"owners": sorted([*owners, owner.due_key])})]
@@ -118,6 +118,17 @@ def remove(entries: Iterable[Entry]) -> Steps[None]:
     operations = [delete(entry.owner.namespace("outbox"), entry.key) for entry in entries]
     if operations:
         yield operations
+
+
+def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[None]:
+    """Take messages of a thread out of what is pending; what was extracted from them is extracted again."""
+    entries = [entry for entry in (yield from read_entries(owner)) if entry.thread_id == thread_id]
+    for entry in entries:
+        kept = tuple(message for message in entry.messages if message.id not in message_ids)
+        if kept != entry.messages:
+            yield from write([replace(entry, messages=kept, extracted=None, lease=None)] if kept else [])
+            yield from remove([entry])
+    yield from settle(owner)
 
 
 def settle(owner: Owner) -> Steps[list[Entry]]:

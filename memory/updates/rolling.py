@@ -15,7 +15,8 @@ from memory.updates.job import Job, ModelCall, Terms
 
 logger = logging.getLogger(__name__)
 
-_MARKS = "rolled-up"
+MARKS = "rolled-up"
+"""Key of the item, beside the journal's entries, that tells how far the history has been told."""
 
 
 def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
@@ -43,7 +44,7 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     if (yield from read_epoch(owner)) != epoch:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
-    yield [put(owner.namespace("journal"), _MARKS, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
+    yield [put(owner.namespace("journal"), MARKS, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
     yield from _take_back(owner, epoch, sections)
     dropped = yield from prune(owner, today, terms.config.journal_days)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
@@ -58,7 +59,7 @@ def _tell(one: Fold, existing: str) -> Job[str]:
 
 
 def _read_marks(owner: Owner, epoch: str) -> Steps[Marks]:
-    item = yield from read(owner.namespace("journal"), _MARKS)
+    item = yield from read(owner.namespace("journal"), MARKS)
     return Marks.from_json(item.value) if item and belongs(item.value, epoch) else Marks()
 
 
@@ -66,6 +67,6 @@ def _take_back(owner: Owner, epoch: str, sections: list[Section]) -> Steps[None]
     """Delete what was just written if an erase came in between."""
     if (yield from read_epoch(owner)) != epoch:
         yield [
-            delete(owner.namespace("journal"), _MARKS),
+            delete(owner.namespace("journal"), MARKS),
             *(delete(owner.namespace("profile"), section.name) for section in sections),
         ]

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -67,6 +68,14 @@ def test_whenever_it_runs_no_day_is_lost_and_recent_stays_short(lived: set[int],
             over = {each.day for each in journal if each.day < day(today)}
             assert set().union(*told.values()) == over
             assert all(each >= day(max(0, today - 14)) for each in told["recent"])
+
+
+def test_what_is_cut_long_after_it_was_said_is_told_with_the_day_of_the_cut() -> None:
+    late = replace(entry(day(1)), written=day(40))
+    journal = [entry(day(number)) for number in range(40)]
+    _, marks = plan_rollup(day(40), Marks(), journal)
+    folds, _ = plan_rollup(day(41), marks, [late, *journal])
+    assert late in folds[-1].entries
 
 
 def test_portions_are_bounded_and_of_one_model() -> None:
