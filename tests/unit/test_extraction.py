@@ -248,9 +248,16 @@ def test_only_new_messages_of_the_user_are_numbered() -> None:
     assert extraction.changes[0].sources == ("m3",)
 
 
-@pytest.mark.parametrize("number", [2, 0, -1, "x", 1.5])
-def test_a_fact_from_no_new_message_of_the_user_is_refused(number: Any) -> None:
-    assert reasons(extract(found(message=number))) == ["not_said"]
+@pytest.mark.parametrize("number", [3, 0, -1, "x", 1.5])
+def test_a_fact_that_cites_no_new_message_belongs_to_the_one_that_says_it_or_is_refused(number: Any) -> None:
+    messages = [said("I have a boat", name="m1"), said("I live in Bergen", name="m2")]
+    facts = [found(message=number), found("User is an astronaut from Mars", message=number)]
+    model = RecordingModel(replies=[json.dumps({"facts": facts})])
+
+    extraction = extract_facts(model, messages)
+
+    assert [(change.content, change.sources) for change in extraction.changes] == [("User lives in Bergen", ("m2",))]
+    assert reasons(extraction) == ["not_said"]
 
 
 def test_what_only_the_assistant_said_is_refused() -> None:
