@@ -3,7 +3,8 @@
 SYSTEM = "You are a helpful assistant. Answer briefly and plainly."
 
 INITIAL_SUMMARY = """The conversation above is over for now. Take notes on it for an assistant that continues it
-later without having read it. Write one note a line, each a full sentence about the user, called by name if the name was said.
+later without having read it. Write one note a line, each a full sentence about the user, called by name if the name
+was said.
 Keep every name, date, number, fact, goal, decision, plan and what was tried. The last notes are the open questions.
 Do not continue the conversation, do not quote it, do not invent anything. At most {max_words} words.
 Begin at once with the first note."""
