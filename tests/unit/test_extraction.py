@@ -197,6 +197,16 @@ def test_a_small_number_in_the_answer_becomes_the_fact_it_stood_for() -> None:
     assert reasons(extraction) == ["malformed"]
 
 
+@pytest.mark.parametrize("number", ["1e999", "-Infinity", "NaN", "true", '"one"', "[1]", "1.5"])
+def test_a_number_that_stands_for_no_known_fact_is_news(number: str) -> None:
+    fact = '{"content": "User lives in Bergen", "category": "goal", "confidence": 1, "action": "corrects", "known": %s}'
+    model = RecordingModel(replies=[f'{{"facts": [{fact % number}]}}'])
+
+    extraction = extract_facts(model, [said("I live in Bergen")], existing=[known("User lives in Oslo")])
+
+    assert [(change.action, change.target) for change in extraction.changes] == [("new", None)]
+
+
 def test_only_the_related_facts_of_a_full_memory_are_shown() -> None:
     existing = [known(f"User likes dish {n}", n) for n in range(100)] + [known("User lives in Oslo", 500)]
     model = RecordingModel(replies=['{"facts": []}'])
