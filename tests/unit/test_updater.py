@@ -11,6 +11,7 @@ from memory.erase import erase_user
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import PAGE, run
+from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
 from memory.updates.dead_letters import dead_letters, discard_dead, retry_dead
 from memory.updates.records import MAX_RECEIPTS, read_receipts, read_seen
@@ -459,6 +460,23 @@ def test_the_cap_holds_after_a_drain() -> None:
     bench.say(*(f"I like figs{number}" for number in range(8)))
     bench.drain()
     assert len(bench.facts()) == 3
+
+
+def test_a_marker_is_right_whatever_another_worker_does_between_the_look_and_the_writing() -> None:
+    for entries_before, entries_after in [(1, 0), (0, 1)]:
+        bench = MemoryBench()
+        if entries_before:
+            bench.say("I like figs")
+        settling = outbox.settle(ADA)
+        operations = settling.send(bench.store.batch(next(settling)))  # it has looked, and is about to write
+        if entries_after:
+            bench.say("I like figs")
+        else:
+            bench.another_process(99).drain(ADA)
+        with suppress(StopIteration):
+            while True:
+                operations = settling.send(bench.store.batch(operations))
+        assert len(bench.markers()) == len(bench.entries()) == entries_after
 
 
 def test_receipts_are_bounded() -> None:
