@@ -73,6 +73,8 @@ def build_memory_graph(service: MemoryService) -> CompiledStateGraph[Command, No
     """
 
     async def work(state: Command, runtime: Runtime) -> Done:
+        if runtime.server_info is not None and runtime.server_info.user is not None:
+            raise PermissionError("the memory graph takes commands from the server only")
         action, owner = parse(state)
         if runtime.store is None:
             raise ValueError("store must be configured: without one there is no memory to work on")

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from graphs.modes import MemoryMode
 from memory import prompts
 
 _PROMPT = {"langgraph_nodes": ["call_model"], "langgraph_type": "prompt"}
@@ -49,6 +50,13 @@ class Context:
     memory_tokens: Annotated[
         int, Field(ge=0, description="Tokens of the memory block at most, fence included. 0: inject nothing.")
     ] = 2000
+    memory_mode: Annotated[
+        MemoryMode,
+        Field(
+            description="normal: memory is used and learns. read_only: used, nothing is learned. incognito: neither. "
+            "A thread's own mode and a run can only be stricter."
+        ),
+    ] = "normal"
     transcript: Annotated[
         Literal["keep", "compact"],
         Field(

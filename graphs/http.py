@@ -8,10 +8,14 @@ from collections.abc import AsyncIterator
 
 from langgraph_sdk import get_client
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 
 from graphs.background import DUE
 from graphs.delayed_runs import MEMORY_GRAPH
 from graphs.service import MemoryService, service_of_process
+from graphs.settings import Settings
+from graphs.web import memory_routes, service_of_server
+from graphs.web.debug_routes import ClosedDebugRoutes
 
 logger = logging.getLogger(__name__)
 
@@ -45,4 +49,10 @@ async def _sweep(service: MemoryService) -> None:
         await asyncio.sleep(service.settings.memory.sweep_seconds)
 
 
-app = Starlette(lifespan=lifespan)
+def make_app(settings: Settings) -> Starlette:
+    """Return the app for these settings."""
+    closed = Middleware(ClosedDebugRoutes, single_user=settings.single_user)
+    return Starlette(routes=memory_routes(service_of_server(settings)), middleware=[closed], lifespan=lifespan)
+
+
+app = make_app(Settings.from_environment())

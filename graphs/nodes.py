@@ -17,6 +17,17 @@ from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
 from graphs.message_channel import changes
 from graphs.model_errors import explain, is_context_overflow
 from graphs.models import Purpose, resolve
+from graphs.modes import (
+    MemoryMode,
+    effective_mode,
+    learnable,
+    mark_turn,
+    marked,
+    may_learn,
+    may_read,
+    mode_of_run,
+    said_mode,
+)
 from graphs.prompt import Prompt, memory_budget, prompt_of, spoken, visible
 from graphs.run import Run
 from graphs.service import MemoryService, Queued
@@ -24,6 +35,7 @@ from graphs.state import Receipt, State
 from graphs.view import smaller
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
+from memory.control import read_learning
 from memory.core.basis import Injected, Turn, inject
 from memory.core.known import Known
 from memory.core.store import FactStore
@@ -64,8 +76,9 @@ class ChatNodes:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
         run = self._run(runtime)
         await self._counter.tokenizer.awarm_up()
+        mode = await self._guarded("the turn goes on incognito", self._mode(run)) or "incognito"
         previous = Injected.from_state(state.get("memory"))
-        known = await self._known(run)
+        known = await self._known(run, mode)
         injected = self._chosen(run, state, previous, known)
         prompt = self._prompt(run, state, spoken(state), injected, known)
         receipt = Receipt(
@@ -74,7 +87,8 @@ class ChatNodes:
             messages_budget=prompt.shares().messages,
             updates=await self._updates_since(run, known, previous),
         )
-        return {"memory": {**(injected.to_state() if injected else {}), "receipt": receipt}}
+        memory = {**(injected.to_state() if injected else {}), "receipt": receipt}
+        return {"memory": memory, "messages": mark_turn(state["messages"], mode)}
 
     async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget."""
@@ -105,12 +119,13 @@ class ChatNodes:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
         run = self._run(runtime)
         injected = Injected.from_state(state.get("memory"))
-        known = await self._known(run)
+        mode = said_mode(state["messages"])
+        known = await self._known(run, mode)
         prompt = self._prompt(run, state, visible(state, run.context), injected, known)
         if isinstance(state["messages"][-1], HumanMessage):
             event = MemoryInjected(facts=tuple(state["memory"]["receipt"]["facts"]), tokens=prompt.tokens())
             await aemit(MemoryInjected.name, event)
-        return {"messages": [await self._ask(run, prompt)]}
+        return {"messages": [marked(await self._ask(run, prompt), mode)]}
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
@@ -166,9 +181,17 @@ class ChatNodes:
     async def _load(self, name: str, purpose: Purpose) -> BaseChatModel:
         return await self._service.aload_model(name, purpose)
 
-    async def _known(self, run: Run) -> Known | None:
-        """Read what is known about the user; `None` if there is nobody to know, or the store does not answer."""
-        if run.owner is None or run.store is None or run.context.memory_tokens == 0:
+    async def _mode(self, run: Run) -> MemoryMode:
+        """Read what memory may do now: what the run's mode says, and at most reading while learning is paused."""
+        if run.owner is None or run.store is None:
+            return run.context.memory_mode
+        mode = await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
+        learning = await arun(run.store, read_learning(run.owner))
+        return mode if learning else effective_mode(mode, "read_only")
+
+    async def _known(self, run: Run, mode: MemoryMode) -> Known | None:
+        """Read what is known about the user; `None` if nobody may be known, or the store does not answer."""
+        if run.owner is None or run.store is None or run.context.memory_tokens == 0 or not may_read(mode):
             return None
         store = FactStore.of_owner(run.store, run.owner, config=self._settings.memory)
         return await self._guarded("the turn goes on without memory", store.aknown())
@@ -183,15 +206,19 @@ class ChatNodes:
     async def _remember(self, run: Run, messages: Sequence[BaseMessage]) -> Queued | None:
         if run.owner is None or run.store is None:
             return None
+        if not may_learn(effective_mode(said_mode(messages), await self._mode(run))):
+            return None
         return await self._service.aremember(
-            run.store, run.owner, thread_id=run.thread_id, messages=messages, model=run.context.model
+            run.store, run.owner, thread_id=run.thread_id, messages=learnable(messages), model=run.context.model
         )
 
     async def _remember_cut(self, run: Run, leaving: Sequence[BaseMessage]) -> None:
         """Write down what a summary is about to replace; if that fails, the messages stay."""
-        if run.owner is not None and run.store is not None:
+        if run.owner is None or run.store is None or not may_learn(await self._mode(run)):
+            return
+        if said := learnable(leaving):
             await self._service.aremember_cut(
-                run.store, run.owner, thread_id=run.thread_id, messages=leaving, model=run.context.model
+                run.store, run.owner, thread_id=run.thread_id, messages=said, model=run.context.model
             )
 
     async def _guarded(self, consequence: str, work: Awaitable[T]) -> T | None:

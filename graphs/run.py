@@ -26,12 +26,14 @@ class Run:
         owner: Whose memory it may use; `None` without an identity, then the turn goes on without memory.
         store: Where memory is kept, if there is one.
         thread_id: The thread.
+        on_server: Whether a server carries it out, and so has the last word on its mode.
     """
 
     context: Context
     owner: Owner | None
     store: BaseStore | None
     thread_id: str
+    on_server: bool = False
 
     @classmethod
     def of(cls, config: RunnableConfig, runtime: Runtime[Context], settings: Settings) -> Self:
@@ -44,4 +46,5 @@ class Run:
             owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
             store=runtime.store,
             thread_id=str(configurable.get("thread_id") or STATELESS),
+            on_server=runtime.server_info is not None,
         )

@@ -16,6 +16,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.delayed_runs import memory_thread_id, put_off_drain
+from graphs.identity import as_server
 from graphs.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from memory.erase import aerase_thread
@@ -175,7 +176,7 @@ class MemoryService:
         try:
             quiet = self._config.debounce_seconds
             left = self._config.max_wait_seconds - (self.clock() - recorded.since)
-            await put_off_drain(self._client(), owner, max(0.0, min(quiet, left)))
+            await as_server(put_off_drain(self._client(), owner, max(0.0, min(quiet, left))))
         except Exception as error:  # the sweep takes what no run was scheduled for; the turn must not fail
             logger.warning("no run could be scheduled for %s: %s", owner.due_key, type(error).__name__)
 

@@ -14,6 +14,29 @@ _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuthSettings:
+    """How a server that authenticates (`langgraph.prod.json`) knows who calls; one of the first four is needed.
+
+    Attributes:
+        secret: Shared secret of HMAC-signed tokens: 32 bytes for HS256, 48 for HS384, 64 for HS512.
+        public_key: PEM public key of asymmetrically signed tokens (RS, PS, ES, EdDSA).
+        jwks_url: Where the issuer publishes its public keys; `https`, or `http` on this machine.
+        authenticator: `module:function` that is used instead of JSON web tokens; see `graphs.authenticate`.
+        audience: The `aud` that a token must carry; empty accepts any.
+        issuer: The `iss` that a token must carry; empty accepts any.
+        user_claim: The claim that names the user.
+    """
+
+    secret: str = field(default="", repr=False)
+    public_key: str = ""
+    jwks_url: str = ""
+    authenticator: str = ""
+    audience: str = ""
+    issuer: str = ""
+    user_claim: str = "sub"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What one deployment decides. What one assistant or run may choose is in `graphs.context.Context`.
 
@@ -29,6 +52,9 @@ class Settings:
             or to the user `local`. Never in production: a client could name anyone. On by default under
             `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else.
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
+        allowed_origins: Other web sites (`https://host`) whose pages may use the memory API in a browser.
+        requests_per_minute: How often one user may ask the memory API, in each process.
+        auth: How a server that authenticates knows who calls.
         memory: Limits and switches of memory itself.
     """
 
@@ -41,6 +67,9 @@ class Settings:
     data_dir: Path = Path(".palimpsest")
     single_user: bool = False
     trigger: str = "thread"
+    allowed_origins: frozenset[str] = frozenset()
+    requests_per_minute: int = 300
+    auth: AuthSettings = field(default_factory=AuthSettings)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
 
     @classmethod
@@ -68,6 +97,9 @@ class Settings:
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             single_user=reader.switch("PALIMPSEST_SINGLE_USER", reader.text(_SERVER_VARIANT, "") == "local_dev"),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
+            allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
+            requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
+            auth=reader.auth(),
             memory=reader.memory(),
         )
 
@@ -92,6 +124,9 @@ class _Reader:
     def text(self, name: str, default: str) -> str:
         return self.environ.get(name, "").strip() or default
 
+    def names(self, name: str) -> frozenset[str]:
+        return frozenset(word.strip() for word in self.text(name, "").split(",") if word.strip())
+
     def switch(self, name: str, default: bool) -> bool:
         return self.choice(name, "true" if default else "false", ("true", "false")) == "true"
 
@@ -107,6 +142,23 @@ class _Reader:
             return float(value)
         except ValueError:
             raise ValueError(f"{name} must be a number, not {value!r}") from None
+
+    def count(self, name: str, default: int) -> int:
+        value = self.number(name, default)
+        if value < 1 or value != int(value):
+            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+        return int(value)
+
+    def auth(self) -> AuthSettings:
+        return AuthSettings(
+            secret=self.text("PALIMPSEST_AUTH_SECRET", ""),
+            public_key=self.text("PALIMPSEST_AUTH_PUBLIC_KEY", "").replace("\\n", "\n"),
+            jwks_url=self.text("PALIMPSEST_AUTH_JWKS_URL", ""),
+            authenticator=self.text("PALIMPSEST_AUTH_AUTHENTICATOR", ""),
+            audience=self.text("PALIMPSEST_AUTH_AUDIENCE", ""),
+            issuer=self.text("PALIMPSEST_AUTH_ISSUER", ""),
+            user_claim=self.text("PALIMPSEST_AUTH_USER_CLAIM", "sub"),
+        )
 
     def memory(self) -> MemoryConfig:
         default = MemoryConfig()

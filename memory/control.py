@@ -23,6 +23,7 @@ MAX_FORGOTTEN_THREADS = 500
 CONTROL_KEY = "control"
 _ZONE_KEY = "time-zone"
 _THREAD = "thread."
+_LEARNING_KEY = "learning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +108,14 @@ def _zone(name: str) -> tzinfo | None:
 def belongs(value: Mapping[str, object], epoch: str) -> bool:
     """Say whether a stored value counts: its epoch is the current one, or a hand added it without any."""
     return value.get("epoch", epoch) == epoch
+
+
+def read_learning(owner: Owner) -> Steps[bool]:
+    """Say whether the user's memory learns; it does until the user pauses it, for all agents."""
+    item = yield from read(owner.control, _LEARNING_KEY)
+    return item is None or item.value.get("learning") is not False
+
+
+def write_learning(owner: Owner, learning: bool) -> Steps[None]:
+    """Pause learning or go on. An item of its own: writing it can never undo an erase that happens meanwhile."""
+    yield [put(owner.control, _LEARNING_KEY, {"learning": learning})]

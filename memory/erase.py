@@ -11,7 +11,10 @@ from collections.abc import Callable
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
 from memory.control import forget_thread, read_epoch, write_epoch
-from memory.core.store import FactStore
+from memory.core.facts import FactNotFound, timestamp
+from memory.core.profile import drop_sections_about
+from memory.core.shelf import read_history, read_shelf
+from memory.core.tombstones import forget
 from memory.daily.journal import redact
 from memory.namespaces import Owner, owner_of, thread_place
 from memory.storage import PAGE, Steps, arun, delete, put, read, run, scan
@@ -56,8 +59,10 @@ async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[],
     return await arun(store, _erase_thread(thread_id, clock()))
 
 
-def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> None:
-    """Delete one fact, and what the journal holds of the messages it came from; they do not bring it back.
+def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> str:
+    """Erase one fact, also one that is only history, and what the journal and pending updates hold of its messages.
+
+    The messages do not bring it back. The conversation itself is not touched.
 
     Args:
         store: Where memory is kept.
@@ -65,21 +70,33 @@ def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[
         fact_id: Which fact.
         clock: Returns seconds since the epoch.
 
+    Returns:
+        The thread that still holds the words; empty if the fact was not taken from one.
+
     Raises:
-        FactNotFound: If no fact has the id.
+        FactNotFound: If no fact has or had the id.
     """
-    facts = FactStore.of_owner(store, owner, clock=clock)
-    fact = facts.get(fact_id)
-    facts.delete(fact_id)
-    run(store, redact(owner, fact.thread_id, fact.message_ids))
+    return run(store, _erase_fact(owner, fact_id, clock()))
 
 
-async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> None:
+async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> str:
     """Do what `erase_fact` does, asynchronously."""
-    facts = FactStore.of_owner(store, owner, clock=clock)
-    fact = await facts.aget(fact_id)
-    await facts.adelete(fact_id)
-    await arun(store, redact(owner, fact.thread_id, fact.message_ids))
+    return await arun(store, _erase_fact(owner, fact_id, clock()))
+
+
+def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> Steps[str]:
+    epoch = yield from read_epoch(owner)
+    shelf = yield from read_shelf(owner, epoch)
+    history = yield from read_history(owner, epoch)
+    revisions = [fact for fact in (*history, *shelf.rows.values()) if fact.id == fact_id]
+    if not revisions:
+        raise FactNotFound(fact_id)
+    fact = max(revisions, key=lambda fact: fact.revision)
+    yield from forget(owner, shelf, fact, now=timestamp(seconds), epoch=epoch)
+    yield from drop_sections_about(owner, epoch, [revision.content for revision in revisions])
+    yield from redact(owner, fact.thread_id, fact.message_ids)
+    yield from outbox.redact(owner, fact.thread_id, fact.message_ids)
+    return fact.thread_id
 
 
 def _erase_user(user: Owner, epoch: str) -> Steps[int]:

@@ -29,6 +29,11 @@ def user_segment(user_id: str) -> str:
     return "u_" + hashlib.sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+def user_root(user_id: str) -> tuple[str, str]:
+    """Return what every namespace of one user begins with, whatever the agent."""
+    return (ROOT, user_segment(user_id))
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """Whose memory it is: one user (as a segment, never the identity itself) and one agent."""

@@ -5,9 +5,13 @@ What survives: a commit has returned only after the file system was told to writ
 unfinished one is rolled back when the file is opened next. Several processes may use the same two files.
 """
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
 
+from graphs.persistence.connection import BUSY_SECONDS
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from graphs.service import service_of_process
@@ -17,10 +21,14 @@ __all__ = [
     "DurableSqliteSaver",
     "DurableSqliteStore",
     "checkpointer",
+    "empty_logs",
     "open_checkpointer",
     "open_store",
     "store",
 ]
+
+
+CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 
 
 @asynccontextmanager
@@ -29,7 +37,7 @@ async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
 
     Who deletes a thread on the server deletes what memory took from it, and cancels what is pending of it.
     """
-    path = Settings.from_environment().data_dir / "checkpoints.sqlite"
+    path = Settings.from_environment().data_dir / CHECKPOINTS
     async with open_checkpointer(path, service_of_process().aforget_thread) as saver:
         yield saver
 
@@ -37,6 +45,20 @@ async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
 @asynccontextmanager
 async def store() -> AsyncIterator[DurableSqliteStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
-    async with open_store(Settings.from_environment().data_dir / "store.sqlite") as shelf:
+    async with open_store(Settings.from_environment().data_dir / STORE) as shelf:
         service_of_process().bind(shelf)
         yield shelf
+
+
+async def empty_logs(data_dir: Path) -> None:
+    """Write the write-ahead logs back into their files and empty them: they hold deleted text until then.
+
+    Where there are no such files, nothing happens.
+    """
+    await asyncio.gather(*(asyncio.to_thread(_empty_log, data_dir / name) for name in FILES))
+
+
+def _empty_log(path: Path) -> None:
+    if path.exists():
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -35,6 +35,14 @@ class FactNotFound(KeyError):
         return f"no fact has the id {self.fact_id!r}"
 
 
+class DuplicateFact(ValueError):
+    """Another fact already says what this one was to say; `fact_id` tells which."""
+
+    def __init__(self, fact_id: str) -> None:
+        super().__init__(f"content: {fact_id} already says this; delete one of them instead")
+        self.fact_id = fact_id
+
+
 class MemoryFull(ValueError):
     """Every fact that is there is protected, so the new one was refused; `max_facts` tells the limit."""
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from memory.config import Category, MemoryConfig
 from memory.core.facts import (
+    DuplicateFact,
     Fact,
     FactNotFound,
     MemoryFull,
@@ -142,7 +143,8 @@ def update(
 
     Raises:
         FactNotFound: If no row has the id.
-        ValueError: If a value is invalid, or another fact already says the new content.
+        ValueError: If a value is invalid.
+        DuplicateFact: If another fact already says the new content.
     """
     key, old = find(shelf, wanted)
     new = replace(
@@ -156,7 +158,7 @@ def update(
         return shelf, old
     twin = same_content(shelf, new.content, old.status)
     if twin is not None and twin.id != old.id:
-        raise ValueError(f"content: {twin.id} already says this; delete one of them instead")
+        raise DuplicateFact(twin.id)
     new = replace(new, updated_at=now, revision=old.revision + 1)
     archived = replace(old, status="superseded", replaced_by=old.id)
     return replace(shelf, rows={**shelf.rows, key: new}, archived=(*shelf.archived, archived)), new

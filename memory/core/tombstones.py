@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import chain
 
+from langgraph.store.base import Op
+
 from memory.control import belongs
 from memory.core.changes import Change
 from memory.core.facts import Fact, fact_key
 from memory.core.rules import Shelf
 from memory.core.shelf import GONE, history_key
 from memory.namespaces import Owner
-from memory.storage import Steps, delete, put, read_many
+from memory.storage import Steps, delete, put, read, read_many
 from memory.text import digest
 
 
@@ -22,15 +24,38 @@ def forget(owner: Owner, shelf: Shelf, fact: Fact, *, now: str, epoch: str) -> S
     history = owner.namespace("history")
     keys = [history_key(fact.id, revision) for revision in range(1, fact.revision + 1)]
     revisions = yield from read_many(history, keys)
-    contents = [fact.content, *(str(item.value.get("content", "")) for item in revisions if item is not None)]
-    marks = {*map(_of_content, contents), *(_of_message(fact.thread_id, each) for each in fact.message_ids)}
-    marker = {"id": fact.id, "status": "deleted", "deletedAt": now, "epoch": epoch}
+    earlier = [str(item.value.get("content", "")) for item in revisions if item is not None]
     yield [
-        *(put(history, mark, marker) for mark in sorted(marks)),
+        *marks(owner, fact, earlier, now=now, epoch=epoch),
         *(delete(history, key) for key in keys),
         delete(owner.namespace("confirmations"), fact.id),
         *(delete(owner.namespace("facts"), key) for key, row in shelf.rows.items() if row.id == fact.id),
     ]
+
+
+def deleted_meanwhile(owner: Owner, epoch: str, shelf: Shelf, fact: Fact) -> Steps[bool]:
+    """Say, after a fact was rewritten, whether somebody deleted it in between; if so, delete what was written."""
+    item = yield from read(owner.namespace("history"), _of_content(fact.content))
+    if item is None or not belongs(item.value, epoch) or item.value.get("id") != fact.id:
+        return False
+    if str(item.value.get("deletedAt", "")) < fact.created_at:
+        return False  # the mark of an earlier life of the same content
+    keys = [key for key, row in shelf.rows.items() if row.id == fact.id]
+    revisions = [history_key(fact.id, number) for number in range(1, fact.revision + 1)]
+    history = owner.namespace("history")
+    yield [
+        *(delete(owner.namespace("facts"), key) for key in keys),
+        *(delete(history, key) for key in revisions),
+    ]
+    return True
+
+
+def marks(owner: Owner, fact: Fact, earlier: Sequence[str] = (), *, now: str, epoch: str) -> list[Op]:
+    """Return the writes that mark what a fact said, now and earlier, and the messages it came from."""
+    contents = {_of_content(content) for content in (fact.content, *earlier)}
+    messages = {_of_message(fact.thread_id, each) for each in fact.message_ids}
+    marker = {"id": fact.id, "status": "deleted", "deletedAt": now, "epoch": epoch}
+    return [put(owner.namespace("history"), mark, marker) for mark in sorted(contents | messages)]
 
 
 def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change]) -> Steps[frozenset[Change]]:
@@ -38,8 +63,8 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
 
     A change does, if a fact with its content, or one made from one of its messages, was deleted after it was said.
     """
-    marks = [_marks(change, thread_id) for change in changes]
-    keys = sorted(set(chain.from_iterable(marks)))
+    wanted = [_marks(change, thread_id) for change in changes]
+    keys = sorted(set(chain.from_iterable(wanted)))
     items = yield from read_many(owner.namespace("history"), keys)
     deleted = {
         key: str(item.value.get("deletedAt", ""))
@@ -48,8 +73,17 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
     }
     return frozenset(
         change
-        for change, own in zip(changes, marks, strict=True)
+        for change, own in zip(changes, wanted, strict=True)
         if any(_not_after(change.said_at, deleted[mark]) for mark in own if mark in deleted)
+    )
+
+
+def forgotten_messages(owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]) -> Steps[frozenset[str]]:
+    """Find the messages of a thread that a deleted fact came from."""
+    keys = [_of_message(thread_id, each) for each in message_ids]
+    items = yield from read_many(owner.namespace("history"), keys)
+    return frozenset(
+        each for each, item in zip(message_ids, items, strict=True) if item is not None and belongs(item.value, epoch)
     )
 
 
@@ -58,11 +92,12 @@ def _marks(change: Change, thread_id: str) -> list[str]:
 
 
 def _not_after(said_at: str, deleted_at: str) -> bool:
-    said, deleted = _moment(said_at), _moment(deleted_at)
+    said, deleted = moment(said_at), moment(deleted_at)
     return said is None or deleted is None or said <= deleted
 
 
-def _moment(text: str) -> datetime | None:
+def moment(text: str) -> datetime | None:
+    """Return the time that ISO 8601 text names, UTC where it has no offset; `None` for any other text."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

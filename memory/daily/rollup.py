@@ -22,9 +22,6 @@ from memory.text import one_line
 
 Section = Literal["recent", "earlier", "background"]
 
-MARKS_KEY = "rolled-up"
-"""Where, beside the journal's entries, it is kept how far the roll-up came."""
-
 WEEK = 7
 MONTH = 30
 CHUNK_CHARS = 12_000

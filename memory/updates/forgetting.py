@@ -1,11 +1,10 @@
 """Taking back what came from one thread: its facts and their revisions, journal lines, seen marks and receipts."""
 
-from langgraph.store.base import Item, Op
+from langgraph.store.base import Item
 
-from memory.core.profile import HISTORY_SECTIONS, drop_sections_about
-from memory.daily.rollup import MARKS_KEY
 from memory.namespaces import Kind, Owner
 from memory.storage import Steps, delete, scan
+from memory.updates.rolling import MARKS
 
 _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
 
@@ -13,8 +12,8 @@ _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipt
 def forget_rows(owner: Owner, thread_id: str, epoch: str) -> Steps[int]:
     """Delete every row of this epoch that came from the thread, and return how many.
 
-    A fact that was said in several threads goes with the one that it was first said in. A history that may tell of
-    the thread goes as a whole: the next roll-up tells it anew from what is left of the journal.
+    A fact that was said in several threads goes with the one that it was first said in. Of the profile nobody can say
+    which thread a sentence is from, so all of it goes, and is told again from what is left.
     """
     rows: list[Item] = []
     for kind in _OF_THREADS:
@@ -23,18 +22,14 @@ def forget_rows(owner: Owner, thread_id: str, epoch: str) -> Steps[int]:
     if not rows:
         return 0
     facts = [item for item in rows if item.namespace[-1] == "facts"]
-    yield from drop_sections_about(owner, epoch, [str(fact.value.get("content", "")) for fact in facts])
+    profile = yield from scan(owner.namespace("profile"))
     yield [
+        *(delete(item.namespace, item.key) for item in profile),
+        delete(owner.namespace("journal"), MARKS),
         *(delete(item.namespace, item.key) for item in rows),
         *(delete(owner.namespace("confirmations"), str(fact.value.get("id"))) for fact in facts),
-        *(_history(owner) if any(item.namespace[-1] == "journal" for item in rows) else ()),
     ]
     return len(rows)
-
-
-def _history(owner: Owner) -> list[Op]:
-    sections = [delete(owner.namespace("profile"), f"history.{name}") for name in HISTORY_SECTIONS]
-    return [*sections, delete(owner.namespace("journal"), MARKS_KEY)]
 
 
 def _came_from(item: Item, thread_id: str, epoch: str) -> bool:

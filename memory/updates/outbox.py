@@ -6,7 +6,7 @@ last. Killed between any two of them, nothing is lost and nothing is applied twi
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,6 +119,17 @@ def remove(entries: Iterable[Entry]) -> Steps[None]:
     operations = [delete(entry.owner.namespace("outbox"), entry.key) for entry in entries]
     if operations:
         yield operations
+
+
+def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[None]:
+    """Take messages of a thread out of what is pending; what was extracted from them is extracted again."""
+    entries = [entry for entry in (yield from read_entries(owner)) if entry.thread_id == thread_id]
+    for entry in entries:
+        kept = tuple(message for message in entry.messages if message.id not in message_ids)
+        if kept != entry.messages:
+            yield from write([replace(entry, messages=kept, extracted=None, lease=None)] if kept else [])
+            yield from remove([entry])
+    yield from settle(owner)
 
 
 def settle(owner: Owner) -> Steps[list[Entry]]:

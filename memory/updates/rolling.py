@@ -8,12 +8,15 @@ from memory.control import belongs, read_epoch, read_time_zone
 from memory.core.changes import Section
 from memory.core.profile import read_profile, texts_of, write_profile
 from memory.daily.journal import day_of, prune, read_journal
-from memory.daily.rollup import MARKS_KEY, Fold, Marks, chunks, fold, plan_rollup
+from memory.daily.rollup import Fold, Marks, chunks, fold, plan_rollup
 from memory.namespaces import Owner
 from memory.storage import Steps, delete, put, read
 from memory.updates.job import Job, ModelCall, Terms
 
 logger = logging.getLogger(__name__)
+
+MARKS = "rolled-up"
+"""Key of the item, beside the journal's entries, that tells how far the history has been told."""
 
 
 def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
@@ -41,7 +44,7 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     if (yield from read_epoch(owner)) != epoch:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
-    yield [put(owner.namespace("journal"), MARKS_KEY, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
+    yield [put(owner.namespace("journal"), MARKS, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
     yield from _take_back(owner, epoch, sections)
     dropped = yield from prune(owner, today, terms.config.journal_days)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
@@ -56,7 +59,7 @@ def _tell(one: Fold, existing: str) -> Job[str]:
 
 
 def _read_marks(owner: Owner, epoch: str) -> Steps[Marks]:
-    item = yield from read(owner.namespace("journal"), MARKS_KEY)
+    item = yield from read(owner.namespace("journal"), MARKS)
     return Marks.from_json(item.value) if item and belongs(item.value, epoch) else Marks()
 
 
@@ -64,6 +67,6 @@ def _take_back(owner: Owner, epoch: str, sections: list[Section]) -> Steps[None]
     """Delete what was just written if an erase came in between."""
     if (yield from read_epoch(owner)) != epoch:
         yield [
-            delete(owner.namespace("journal"), MARKS_KEY),
+            delete(owner.namespace("journal"), MARKS),
             *(delete(owner.namespace("profile"), section.name) for section in sections),
         ]

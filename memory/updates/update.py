@@ -16,7 +16,8 @@ from memory.core.changes import Applied, Extraction, reasons
 from memory.core.extraction import extract_facts
 from memory.core.profile import read_profile, texts_of
 from memory.core.shelf import read_shelf
-from memory.daily.journal import JournalEntry, append, day_of, entries_of
+from memory.core.tombstones import forgotten_messages
+from memory.daily.journal import JournalEntry, append, day_of, entries_of, redact
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.storage import Steps
@@ -148,6 +149,9 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
     receipt = _receipt(claimed[-1], reading, applied, terms)
     yield from write_receipt(owner, claimed[-1].key, receipt)
+    gone = yield from forgotten_messages(owner, epoch, thread_id, [message.id for message in reading.cut])
+    if gone:
+        yield from redact(owner, thread_id, gone)
     # After the last write, so that an erase either sees these rows or is seen here.
     is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))
     if is_cancelled:

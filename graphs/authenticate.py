@@ -1,0 +1,160 @@
+"""Who calls: a request's `Authorization` header in, one identity out.
+
+The default reads JSON web tokens. Another method takes its place with `PALIMPSEST_AUTH_AUTHENTICATOR`, which names
+a function of this shape:
+
+    def authenticate(authorization: str | None) -> User:
+        session = sessions.get(authorization)
+        if session is None:
+            raise Auth.exceptions.HTTPException(status_code=401, detail="log in first")
+        return User(identity=session.user_id, permissions=[])
+
+The server calls it in a worker thread, once for each request, so it may wait for a database or a network.
+"""
+
+import importlib
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import jwt
+from langgraph_sdk import Auth
+from typing_extensions import TypedDict
+
+from graphs.settings import AuthSettings
+
+logger = logging.getLogger(__name__)
+
+MAX_IDENTITY_CHARS = 1024
+CLOCK_SKEW_SECONDS = 30
+
+# One family a key: a token that names an HMAC algorithm must never be checked with a public key as its secret.
+# An HMAC secret must be as long as the hash (RFC 7518, section 3.2).
+_HMAC = {"HS256": 32, "HS384": 48, "HS512": 64}
+_ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+
+
+class User(TypedDict):
+    """What the server learns about a caller."""
+
+    identity: str
+    """Whose threads and whose memory; unique for each person, and stable."""
+    permissions: list[str]
+    """What a caller may do beyond what every user may; see `graphs.permissions.OPERATOR`."""
+
+
+class Authenticator(Protocol):
+    """Says who calls, or raises `Auth.exceptions.HTTPException` with status 401."""
+
+    def __call__(self, authorization: str | None) -> User:
+        """Return the caller that the `Authorization` header proves."""
+
+
+def load_authenticator(settings: AuthSettings) -> Authenticator:
+    """Return the deployment's way to know who calls.
+
+    Raises:
+        ValueError: If not exactly one way is configured, or it cannot work; the message names the variable.
+    """
+    ways = ("secret", "public_key", "jwks_url", "authenticator")
+    chosen = [way for way in ways if getattr(settings, way)]
+    if len(chosen) != 1:
+        names = ", ".join(f"PALIMPSEST_AUTH_{way.upper()}" for way in ways)
+        raise ValueError(f"exactly one of {names} must be set, not {len(chosen)} of them")
+    if chosen == ["authenticator"]:
+        return checked(_imported(settings.authenticator))
+    return checked(jwt_authenticator(settings))
+
+
+def checked(authenticate: Authenticator) -> Authenticator:
+    """Return the authenticator with its identities checked: one line of at most 1,024 printable characters."""
+
+    def check(authorization: str | None) -> User:
+        user = authenticate(authorization)
+        identity = user["identity"]
+        if not isinstance(identity, str) or not identity.strip() or not identity.isprintable():
+            raise _refusal("the identity must be a non-empty string of printable characters")
+        if len(identity) > MAX_IDENTITY_CHARS:
+            raise _refusal(f"the identity must have at most {MAX_IDENTITY_CHARS} characters")
+        return user
+
+    return check
+
+
+def jwt_authenticator(settings: AuthSettings) -> Authenticator:
+    """Return an authenticator for bearer tokens (RFC 7519): signed by the configured key, and not expired."""
+    key_of, algorithms = _verification(settings)
+
+    def authenticate(authorization: str | None) -> User:
+        token = _bearer(authorization)
+        try:
+            claims = jwt.decode(
+                token,
+                key_of(token),
+                algorithms=algorithms,
+                audience=settings.audience or None,
+                issuer=settings.issuer or None,
+                leeway=CLOCK_SKEW_SECONDS,
+                options={"require": ["exp", settings.user_claim], "verify_aud": bool(settings.audience)},
+            )
+        except jwt.PyJWTError as error:
+            logger.info("bearer token refused: %s", type(error).__name__)
+            raise _refusal(f"the bearer token is not valid: {type(error).__name__}") from None
+        return User(identity=claims[settings.user_claim], permissions=_permissions(claims))
+
+    return authenticate
+
+
+Key = jwt.PyJWK | str
+
+
+def _verification(settings: AuthSettings) -> tuple[Callable[[str], Key], tuple[str, ...]]:
+    """Return what finds a token's key, and the algorithms that this kind of key may verify."""
+    if settings.jwks_url:
+        keys = jwt.PyJWKClient(_checked_url(settings.jwks_url), timeout=10)
+        return keys.get_signing_key_from_jwt, _ASYMMETRIC
+    if settings.public_key:
+        if "PUBLIC KEY" not in settings.public_key:
+            raise ValueError("PALIMPSEST_AUTH_PUBLIC_KEY must be a public key in PEM form")
+        return (lambda _token: settings.public_key), _ASYMMETRIC
+    algorithms = tuple(name for name, size in _HMAC.items() if len(settings.secret.encode()) >= size)
+    if not algorithms:
+        raise ValueError(f"PALIMPSEST_AUTH_SECRET must have at least {min(_HMAC.values())} bytes")
+    return (lambda _token: settings.secret), algorithms
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")):
+        return url
+    raise ValueError("PALIMPSEST_AUTH_JWKS_URL must start with https:// (http:// only on this machine)")
+
+
+def _bearer(authorization: str | None) -> str:
+    scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise _refusal("send the header `Authorization: Bearer <token>`")
+    return token.strip()
+
+
+def _permissions(claims: Mapping[str, Any]) -> list[str]:
+    """Return a token's permissions: a list in `permissions`, or words in `scope` (RFC 8693, section 4.2)."""
+    permissions = claims.get("permissions")
+    if permissions is None and isinstance(claims.get("scope"), str):
+        permissions = claims["scope"].split()
+    if not isinstance(permissions, list):
+        return []
+    return [permission for permission in permissions if isinstance(permission, str)]
+
+
+def _imported(path: str) -> Authenticator:
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"PALIMPSEST_AUTH_AUTHENTICATOR must be module:function, not {path!r}: {error}") from error
+
+
+def _refusal(detail: str) -> Exception:
+    return Auth.exceptions.HTTPException(status_code=401, detail=detail)

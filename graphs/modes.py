@@ -1,0 +1,120 @@
+"""What memory may do in a thread: learn and be used, only be used, or neither.
+
+The strictest wins of what the assistant says (its context), what the thread says (its metadata) and what one run
+says. A server merges the three, the run's last; so a client could loosen the others, and the rows that the server
+keeps are read instead of the merged values.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph_sdk import get_client
+
+from graphs.identity import as_server
+
+logger = logging.getLogger(__name__)
+
+MemoryMode = Literal["normal", "read_only", "incognito"]
+MODES: tuple[MemoryMode, ...] = ("normal", "read_only", "incognito")
+"""From the loosest to the strictest."""
+
+MODE_KEY = "memory_mode"
+"""Where it stands: in a thread's metadata, an assistant's context, and what a message carries."""
+
+Message = TypeVar("Message", bound=BaseMessage)
+
+
+def effective_mode(*declared: object) -> MemoryMode:
+    """Return the strictest of the modes that were declared; `None` declares nothing.
+
+    What is no mode counts as `incognito`: a misspelt wish for less memory must not mean all of it.
+    """
+    ranks = [_rank(mode) for mode in declared if mode is not None]
+    return MODES[max(ranks, default=0)]
+
+
+def _rank(mode: object) -> int:
+    return MODES.index(mode) if mode in MODES else len(MODES) - 1
+
+
+def may_read(mode: MemoryMode) -> bool:
+    """Say whether memory may be put before the model."""
+    return mode != "incognito"
+
+
+def may_learn(mode: MemoryMode) -> bool:
+    """Say whether what is said may be queued, journaled and learned."""
+    return mode == "normal"
+
+
+def marked(message: Message, mode: MemoryMode) -> Message:
+    """Return the message with the mode under which it was said, so that a later, looser mode does not learn it."""
+    if may_learn(mode):
+        return message
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MODE_KEY: mode}})
+
+
+def mark_turn(messages: Sequence[BaseMessage], mode: MemoryMode) -> list[BaseMessage]:
+    """Return what a turn begins with, marked: the messages that no answer follows yet; none in `normal` mode."""
+    if may_learn(mode):
+        return []
+    answered = max((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
+    return [marked(message, mode) for message in messages[answered + 1 :]]
+
+
+def said_mode(messages: Sequence[BaseMessage]) -> MemoryMode:
+    """Return the mode under which the newest user message was said."""
+    newest = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
+    return effective_mode(newest.additional_kwargs.get(MODE_KEY) if newest else None)
+
+
+def learnable(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages that were said in `normal` mode.
+
+    What follows a marked user message, up to the next one, belongs to it, whether marked itself or not.
+    """
+    kept: list[BaseMessage] = []
+    open_turn = True
+    for message in messages:
+        said_openly = may_learn(effective_mode(message.additional_kwargs.get(MODE_KEY)))
+        if isinstance(message, HumanMessage):
+            open_turn = said_openly
+        if open_turn and said_openly:
+            kept.append(message)
+    return kept
+
+
+async def mode_of_run(config: RunnableConfig, chosen: MemoryMode, *, on_server: bool) -> MemoryMode:
+    """Return the mode of the run in progress.
+
+    Args:
+        config: The run's configuration.
+        chosen: What the run's context says: the assistant's choice, or the run's own.
+        on_server: Whether a server runs the graph (`runtime.server_info` is set); then its rows of the assistant
+            and the thread are read. If they cannot be read, the mode is `incognito`: the turn goes on without memory.
+    """
+    said = (chosen, (config.get("metadata") or {}).get(MODE_KEY))
+    if not on_server:
+        return effective_mode(*said)
+    try:
+        rows = await as_server(_declared_on_server(config.get("configurable") or {}))
+    except Exception as error:  # whatever the server's API raises: memory must never fail a turn
+        logger.warning("the modes of assistant and thread cannot be read, incognito: %s", type(error).__name__)
+        return "incognito"
+    return effective_mode(*said, *rows)
+
+
+async def _declared_on_server(configurable: Mapping[str, Any]) -> Iterable[object]:
+    """Read what the assistant's and the thread's rows declare."""
+    client = get_client()
+    assistant, threads = await asyncio.gather(
+        client.assistants.get(str(configurable["assistant_id"])),
+        client.threads.search(ids=[str(configurable["thread_id"])], select=["thread_id", "metadata"], limit=1),
+    )
+    chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
+    declared = [chosen.get(MODE_KEY), (assistant.get("metadata") or {}).get(MODE_KEY)]
+    return declared + [(thread.get("metadata") or {}).get(MODE_KEY) for thread in threads]

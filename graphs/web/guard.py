@@ -1,0 +1,92 @@
+"""Before a request is looked at: whose it is, where it comes from, how big it is, and how many came before."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from graphs.identity import LOCAL_USER, authenticated_user
+from graphs.web.problems import Refused
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def user_of(request: Request, *, single_user: bool) -> str:
+    """Return the identity that the server vouches for; never one that the client names.
+
+    Raises:
+        Refused: 401 without an identity, unless the server is in single-user mode: then it is the local user.
+    """
+    user = request.scope.get("user")
+    identity = authenticated_user(user.identity) if user is not None and user.is_authenticated else None
+    if identity is not None:
+        return identity
+    if single_user:
+        return LOCAL_USER
+    raise Refused(401, "log in first: memory belongs to a person")
+
+
+def check_origin(request: Request, allowed: frozenset[str], *, single_user: bool) -> None:
+    """Refuse what another web site makes a browser send (403).
+
+    A request with an `Origin` must come from this server's own pages or an allowed origin. In single-user mode
+    nobody logs in, so the host that was asked for must be this machine too: otherwise a name that an attacker
+    points at this machine (DNS rebinding) would count as the server's own.
+    """
+    origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    if origin is not None and origin not in allowed and _host(origin) != host.lower():
+        raise Refused(403, "requests from other web sites are refused; allow one with PALIMPSEST_ALLOWED_ORIGINS")
+    if single_user and _name(host) not in _LOOPBACK and host.lower() not in {_host(each) for each in allowed}:
+        raise Refused(403, "single-user mode answers on this machine only; see PALIMPSEST_ALLOWED_ORIGINS")
+
+
+def _host(origin: str) -> str:
+    return origin.partition("://")[2].lower()
+
+
+def _name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body of a JSON request.
+
+    Raises:
+        Refused: 415 for another content type (browsers send forms across sites without asking), 413 above the limit.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "send the header `Content-Type: application/json`")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise Refused(413, f"the body must have at most {limit} bytes")
+    return bytes(body)
+
+
+class RateLimit:
+    """At most so many requests of one user in any minute; the least recent users are forgotten first.
+
+    It holds for one process: behind several, put a limit where they meet.
+    """
+
+    def __init__(self, per_minute: int, *, users: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_minute, self._users, self._clock = per_minute, users, clock
+        self._allowance: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, user_id: str) -> None:
+        """Count one request; `Refused` (429) above the limit, with the seconds to wait."""
+        now = self._clock()
+        left, since = self._allowance.pop(user_id, (float(self._per_minute), now))
+        left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
+        self._allowance[user_id] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        if len(self._allowance) > self._users:
+            self._allowance.popitem(last=False)
+        if left < 1:
+            wait = int((1 - left) * 60 / self._per_minute) + 1
+            raise Refused(429, f"too many requests; try again in {wait} s", retry_after=wait)

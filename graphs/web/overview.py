@@ -1,0 +1,64 @@
+"""The whole at a glance, and the switch that pauses learning."""
+
+from collections import Counter
+
+from pydantic import BaseModel, Field
+
+from graphs.web.endpoint import Call, Endpoint, Form, Query
+from graphs.web.facts import shelf_of
+from memory.control import read_learning, write_learning
+from memory.updates.outbox import read_entries
+
+
+class Overview(BaseModel):
+    """What there is."""
+
+    agent: str
+    learning: bool = Field(description="false: the user paused learning; memory is still used.")
+    facts: int
+    quarantined: int = Field(description="Facts that wait for review.")
+    pending: int = Field(description="Updates that are not done yet.")
+    dead: int = Field(description="Updates that failed for good.")
+
+
+class Learning(BaseModel):
+    """Whether memory learns."""
+
+    learning: bool
+
+
+class LearningChoice(Form):
+    """Pause learning or go on."""
+
+    learning: bool
+
+
+async def overview(call: Call, _: Query) -> Overview:
+    """Count what there is."""
+    shelf = shelf_of(call)
+    states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
+    return Overview(
+        agent=call.owner.agent_name,
+        learning=await call.run(read_learning(call.owner)),
+        facts=len(await shelf.alist("active")),
+        quarantined=len(await shelf.alist("quarantined")),
+        pending=states["pending"] + states["running"],
+        dead=states["dead"],
+    )
+
+
+async def put_learning(call: Call, choice: LearningChoice) -> Learning:
+    """Pause learning or go on, for all agents; what is pending already is still learned."""
+    await call.run(write_learning(call.owner, choice.learning))
+    return Learning(learning=choice.learning)
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET", path="/overview", handler=overview, takes=Query, answers=Overview, summary="See what there is",
+    ),
+    Endpoint(
+        method="PUT", path="/learning", handler=put_learning, takes=LearningChoice, answers=Learning,
+        summary="Pause learning or go on",
+    ),
+)  # fmt: skip

@@ -1,0 +1,162 @@
+"""Taking back the last change of the facts, whoever made it: a person, or an update after a conversation.
+
+There is no log of changes: rows and history tell when each fact came, changed or went. All that happened at the
+newest of these times is one change, since an update stamps everything it does with one time. Taking it back is a
+change of its own, so taking back again does it again.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from memory.config import MemoryConfig
+from memory.control import read_epoch
+from memory.core.facts import Fact, timestamp
+from memory.core.profile import drop_sections_about
+from memory.core.rules import Shelf, candidates, find, limit, retire, same_content
+from memory.core.shelf import read_history, read_shelf, settle, stands, write_difference
+from memory.core.tombstones import forget, marks, moment
+from memory.namespaces import Owner
+from memory.storage import Steps
+
+logger = logging.getLogger(__name__)
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What taking back changed: facts that say again what they said, and those that are no longer used."""
+
+    restored: tuple[Fact, ...] = ()
+    removed: tuple[Fact, ...] = ()
+
+
+def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> Steps[Undone | None]:
+    """Take back the last change of the stored facts; `None` if there is none.
+
+    What an eviction took, and what an update wrote into the profile, does not come back.
+    """
+    epoch = yield from read_epoch(owner)
+    before = yield from read_shelf(owner, epoch)
+    history = yield from read_history(owner, epoch)
+    taken_back = undo(before, history, now=timestamp(seconds), config=config)
+    if taken_back is None:
+        return None
+    after, done = taken_back
+    if not (yield from _write(owner, epoch, before, after, done.removed, config)):
+        return None
+    logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
+    return done
+
+
+def retire_steps(owner: Owner, fact_id: str, config: MemoryConfig, seconds: float) -> Steps[None]:
+    """Move a fact into history, so that taking back can restore it, and keep it from coming back by itself.
+
+    A quarantined one is deleted for good.
+
+    Raises:
+        FactNotFound: If the id is unknown.
+    """
+    now = timestamp(seconds)
+    epoch = yield from read_epoch(owner)
+    before = yield from read_shelf(owner, epoch)
+    _, fact = find(before, fact_id)
+    if fact.status == "quarantined":
+        yield from forget(owner, before, fact, now=now, epoch=epoch)
+        return
+    after = retire(before, fact_id, "ended", now=now)
+    yield from _write(owner, epoch, before, after, (fact,), config)
+    logger.info("retired %s", fact_id)
+
+
+def _write(
+    owner: Owner, epoch: str, before: Shelf, after: Shelf, removed: Sequence[Fact], config: MemoryConfig
+) -> Steps[bool]:
+    """Write the shelf; `False` if an erase came in between, and nothing of it is left."""
+    now = max((fact.updated_at for fact in after.archived), default="")
+    for fact in removed:
+        yield marks(owner, fact, now=now, epoch=epoch)
+    yield from write_difference(owner, epoch, before, after)
+    yield from drop_sections_about(owner, epoch, [fact.content for fact in removed])
+    yield from settle(owner, epoch, before, config)
+    return (yield from stands(owner, epoch))
+
+
+def undo(shelf: Shelf, history: Sequence[Fact], *, now: str, config: MemoryConfig) -> tuple[Shelf, Undone] | None:
+    """Return the shelf as it was before its last change, and what that changes; `None` if nothing ever changed."""
+    earlier = {(fact.id, fact.revision): fact for fact in history}
+    changed = [fact for fact in shelf.active().values() if _is_known_change(fact, earlier)]
+    gone = _gone(shelf, history)
+    newest = max((_time(fact) for fact in (*changed, *gone)), default=None)
+    if newest is None:
+        return None
+    taking_back = _TakingBack(shelf, now)
+    for fact in changed:
+        if _time(fact) == newest:
+            taking_back.revert(fact, earlier.get((fact.id, fact.revision - 1)))
+    for fact in gone:
+        if _time(fact) == newest:
+            taking_back.restore(fact)
+    grown = taking_back.shelf
+    return limit(grown, config, frozenset(grown.rows) - frozenset(shelf.rows)), taking_back.done()
+
+
+def _is_known_change(fact: Fact, earlier: Mapping[tuple[str, int], Fact]) -> bool:
+    return fact.revision == 1 or (fact.id, fact.revision - 1) in earlier
+
+
+def _gone(shelf: Shelf, history: Sequence[Fact]) -> list[Fact]:
+    """Return the last revision of each fact that was superseded by another one or ended."""
+    present = {fact.id for fact in shelf.rows.values()}
+    last = {fact.id: fact for fact in sorted(history, key=lambda fact: fact.revision)}
+    return [fact for fact in last.values() if fact.id not in present and fact.replaced_by != fact.id]
+
+
+def _time(fact: Fact) -> datetime:
+    return moment(fact.updated_at) or _NEVER
+
+
+class _TakingBack:
+    """One change on its way back: `shelf` is what it has become."""
+
+    def __init__(self, shelf: Shelf, now: str) -> None:
+        self.shelf = shelf
+        self._now = now
+        self._restored: list[Fact] = []
+        self._removed: list[Fact] = []
+
+    def done(self) -> Undone:
+        return Undone(tuple(self._restored), tuple(self._removed))
+
+    def revert(self, fact: Fact, before: Fact | None) -> None:
+        """Take back what a fact that is there became: by creation, by an edit, or by being restored."""
+        if before is not None and before.replaced_by == fact.id:
+            self._take_up(fact, before)
+        elif before is None:
+            self._retire(fact, replace(fact, status="ended", replaced_by=""))
+        else:
+            self._retire(fact, before)
+
+    def restore(self, gone: Fact) -> None:
+        """Put a fact back that went, unless another one says the same by now."""
+        if same_content(self.shelf, gone.content) is None:
+            key = next(key for key, _ in candidates(self.shelf.salt, gone.content) if key not in self.shelf.rows)
+            back = replace(gone, status="active", replaced_by="", updated_at=self._now, revision=gone.revision + 1)
+            self._put(key, back)
+
+    def _take_up(self, fact: Fact, before: Fact) -> None:
+        key, _ = find(self.shelf, fact.id)
+        archived = replace(fact, status="superseded", replaced_by=fact.id)
+        self.shelf = replace(self.shelf, archived=(*self.shelf.archived, archived))
+        back = replace(before, status="active", replaced_by="", updated_at=self._now, revision=fact.revision + 1)
+        self._put(key, back)
+
+    def _retire(self, fact: Fact, like: Fact) -> None:
+        self.shelf = retire(self.shelf, fact.id, like.status, now=self._now, replaced_by=like.replaced_by)
+        self._removed.append(fact)
+
+    def _put(self, key: str, fact: Fact) -> None:
+        self.shelf = replace(self.shelf, rows={**self.shelf.rows, key: fact})
+        self._restored.append(fact)

@@ -1,0 +1,52 @@
+"""The memory API holds what its OpenAPI document promises, whatever is sent: requests made up by schemathesis."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.dev_server import DevServer
+from tests.e2e.guarded_server import api, guarded_server, token_of
+from tests.stub_model import StubModel
+
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+EXAMPLES = 20
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
+    folder = tmp_path_factory.mktemp("document")
+    with guarded_server(folder, stub.url, PALIMPSEST_REQUESTS_PER_MINUTE="1000000") as server:
+        yield server
+
+
+def test_made_up_requests_are_answered_as_documented(server: DevServer, tmp_path: Path) -> None:
+    name = "schemathesis"
+    program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if program is None:
+        pytest.skip("schemathesis is not installed in this environment")
+    done = subprocess.run(
+        [
+            *(program, "run", f"{server.url}/memory/openapi.json", "--url", server.url),
+            *("--header", f"Authorization: Bearer {token_of('fuzz')}"),
+            *("--checks", CHECKS, "--max-examples", str(EXAMPLES), "--request-timeout", "30", "--no-color"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert "Traceback" not in server.log
+
+
+def test_the_document_is_part_of_the_servers_own(server: DevServer) -> None:
+    with api(server, "ada") as memory:
+        paths = memory.get("/openapi.json").json()["paths"]
+        listed = memory.get(f"{server.url}/openapi.json").json()["paths"]
+    assert set(paths) <= set(listed)
+    assert listed["/memory/facts"]["get"]["summary"] == paths["/memory/facts"]["get"]["summary"]

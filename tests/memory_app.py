@@ -1,0 +1,97 @@
+"""The memory API in process: real routes on an in-memory store, with recording stand-ins for server and threads."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from starlette.applications import Starlette
+from starlette.authentication import AuthCredentials, AuthenticationBackend, BaseUser, SimpleUser
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+
+from graphs.modes import MemoryMode
+from graphs.settings import Settings
+from graphs.web import Service, memory_routes
+from graphs.web.guard import RateLimit
+from tests.fakes import Clock
+
+
+class NamedUser(SimpleUser):
+    """A user as the server describes one."""
+
+    @property
+    def identity(self) -> str:
+        return self.username
+
+
+class HeaderSays(AuthenticationBackend):
+    """Stands in for the server's authentication: the user is who the header `x-test-user` names."""
+
+    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, BaseUser] | None:
+        name = conn.headers.get("x-test-user")
+        return None if name is None else (AuthCredentials(), NamedUser(name))
+
+
+class FakeThreads:
+    """Threads of a server, as a table: `(owner, metadata, memory of its turns)` by id."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, tuple[str, dict[str, Any], dict[str | None, dict[str, Any]]]] = {}
+        self.deleted: list[str] = []
+
+    def add(self, owner: str, thread_id: str, **metadata: Any) -> str:
+        self.rows[thread_id] = (owner, metadata, {})
+        return thread_id
+
+    async def metadata(self, user_id: str, thread_id: str) -> Mapping[str, Any] | None:
+        row = self.rows.get(thread_id)
+        return row[1] if row and row[0] == user_id else None
+
+    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
+        self.rows[thread_id][1]["memory_mode"] = mode
+
+    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Mapping[str, Any]:
+        return self.rows[thread_id][2].get(checkpoint_id, {})
+
+    async def delete(self, thread_id: str) -> None:
+        del self.rows[thread_id]
+        self.deleted.append(thread_id)
+
+    async def all_of(self, user_id: str) -> AsyncIterator[str]:
+        for thread_id in [thread_id for thread_id, row in self.rows.items() if row[0] == user_id]:
+            yield thread_id
+
+
+class MemoryApp:
+    """The API with its parts at hand."""
+
+    def __init__(self, settings: Settings | None = None, *, store: BaseStore | None = None, per_minute: int = 100_000):
+        self.store = store or InMemoryStore()
+        self.threads = FakeThreads()
+        self.clock = Clock()
+        self.logs_emptied = 0
+        self.service = Service(
+            settings=settings or Settings(),
+            store=self.store,
+            threads=self.threads,
+            empty_logs=self._empty_logs,
+            clock=self.clock,
+            limit=RateLimit(per_minute, clock=self.clock),
+        )
+        self.app = Starlette(
+            routes=memory_routes(self.service),
+            middleware=[Middleware(AuthenticationMiddleware, backend=HeaderSays())],
+        )
+
+    async def _empty_logs(self) -> None:
+        self.logs_emptied += 1
+
+    def user(self, name: str | None, **headers: str) -> httpx.AsyncClient:
+        """Return a client on behalf of a user; `None` is nobody."""
+        named = {} if name is None else {"x-test-user": name}
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app), base_url="http://testserver/memory", headers={**named, **headers}
+        )

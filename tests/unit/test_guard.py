@@ -1,0 +1,125 @@
+import pytest
+from starlette.authentication import SimpleUser, UnauthenticatedUser
+from starlette.requests import Request
+from starlette.types import Message
+
+from graphs.web.guard import RateLimit, check_origin, read_body, user_of
+from graphs.web.problems import Refused
+from tests.fakes import Clock
+from tests.memory_app import NamedUser
+
+NOBODY: frozenset[str] = frozenset()
+
+
+def request(*chunks: bytes, user: object = None, **headers: str) -> Request:
+    """A request with these headers (`_` stands for `-`) and a body in these chunks."""
+    left = list(chunks) or [b""]
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/memory", "headers": raw, "query_string": b""}
+    return Request(scope if user is None else {**scope, "user": user}, receive)
+
+
+def status_of(refused: pytest.ExceptionInfo[Refused]) -> int:
+    return refused.value.status
+
+
+def test_the_user_is_who_the_server_says() -> None:
+    asked = request(user=NamedUser("ada"), x_user_id="bob", authorization="Bearer bob")
+    assert user_of(asked, single_user=False) == "ada"
+    assert user_of(asked, single_user=True) == "ada"
+
+
+@pytest.mark.parametrize("user", [None, UnauthenticatedUser(), NamedUser(""), NamedUser("langgraph-studio-user")])
+def test_nobody_has_no_memory_but_in_single_user_mode(user: SimpleUser | None) -> None:
+    with pytest.raises(Refused) as refused:
+        user_of(request(user=user), single_user=False)
+    assert status_of(refused) == 401
+    assert user_of(request(user=user), single_user=True) == "local"
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://host:2025", "https://host:2024.evil.example", ""]
+)
+@pytest.mark.parametrize("single_user", [True, False])
+def test_what_another_site_sends_is_refused(origin: str, single_user: bool) -> None:
+    with pytest.raises(Refused) as refused:
+        check_origin(request(origin=origin, host="host:2024"), NOBODY, single_user=single_user)
+    assert status_of(refused) == 403
+
+
+def test_the_servers_own_pages_and_allowed_sites_may_ask() -> None:
+    check_origin(request(origin="http://host:2024", host="HOST:2024"), NOBODY, single_user=False)
+    check_origin(request(host="host:2024"), NOBODY, single_user=False)
+    allowed = frozenset({"https://app.example"})
+    check_origin(request(origin="https://app.example", host="host:2024"), allowed, single_user=False)
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:2024", "127.0.0.1:2024", "[::1]:2024"])
+def test_single_user_mode_answers_on_this_machine(host: str) -> None:
+    check_origin(request(host=host), NOBODY, single_user=True)
+
+
+@pytest.mark.parametrize(
+    "host", ["rebound.evil.example:2024", "127.0.0.1.evil.example", "", "[", "localhost@evil.example:1"]
+)
+def test_single_user_mode_answers_no_other_name(host: str) -> None:
+    with pytest.raises(Refused) as refused:
+        check_origin(request(host=host, origin=f"http://{host}"), NOBODY, single_user=True)
+    assert status_of(refused) == 403
+    check_origin(request(host="box:2024"), frozenset({"http://box:2024"}), single_user=True)
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"])
+async def test_only_json_is_read(kind: str) -> None:
+    with pytest.raises(Refused) as refused:
+        await read_body(request(b"{}", content_type=kind), 10)
+    assert status_of(refused) == 415
+
+
+async def test_a_body_is_read_up_to_its_limit() -> None:
+    json = "Application/JSON; charset=utf-8"
+    assert await read_body(request(b"12345", b"67890", content_type=json), 10) == b"1234567890"
+    with pytest.raises(Refused) as refused:
+        await read_body(request(b"12345", b"67890", b"1", content_type=json), 10)
+    assert status_of(refused) == 413
+
+
+def test_requests_above_the_rate_wait() -> None:
+    clock = Clock()
+    limit = RateLimit(60, clock=clock)
+    for _ in range(60):
+        limit.take("ada")
+    with pytest.raises(Refused) as refused:
+        limit.take("ada")
+    assert status_of(refused) == 429
+    assert refused.value.headers == {"Retry-After": "2"}
+    limit.take("bob")
+    clock.advance(2)
+    limit.take("ada")
+    limit.take("ada")
+    with pytest.raises(Refused):
+        limit.take("ada")
+
+
+def test_a_refused_request_costs_nothing() -> None:
+    clock = Clock()
+    limit = RateLimit(1, clock=clock)
+    limit.take("ada")
+    for _ in range(100):
+        with pytest.raises(Refused):
+            limit.take("ada")
+    clock.advance(60)
+    limit.take("ada")
+
+
+def test_the_rate_remembers_a_bounded_number_of_users() -> None:
+    limit = RateLimit(1, users=2, clock=Clock())
+    for name in ("ada", "bob", "eve"):
+        limit.take(name)
+    limit.take("ada")
+    with pytest.raises(Refused):
+        limit.take("eve")
