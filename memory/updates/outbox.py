@@ -101,10 +101,14 @@ def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[
 
 def _entry(item: Item) -> Entry | None:
     try:
-        return Entry.from_json(item.value)
+        entry = Entry.from_json(item.value)
     except ValueError:
+        entry = None
+    # What stands under a key that is not its own could never be deleted once it is done.
+    if entry is None or entry.key != item.key:
         logger.warning("outbox item %s is no entry and is left alone", item.key)
         return None
+    return entry
 
 
 def write(entries: Iterable[Entry]) -> Steps[None]:

@@ -493,10 +493,14 @@ def test_receipts_are_bounded() -> None:
 
 def test_a_garbled_entry_is_left_alone_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     bench = MemoryBench()
-    bench.store.put(ADA.namespace("outbox"), "garbled", {"kind": "turn", "messages": "I like secrets"})
     bench.say("I like figs")
+    (value,) = bench.store.values(ADA.namespace("outbox"))
+    bench.store.put(ADA.namespace("outbox"), "moved", value)
+    bench.store.put(ADA.namespace("outbox"), "garbled", {"kind": "turn", "messages": "I like secrets"})
     bench.drain()
     assert bench.facts() == ["Likes figs"]
+    assert bench.markers() == []
+    assert len(bench.store.items(ADA.namespace("outbox"))) == 2
     assert "secrets" not in caplog.text
 
 
