@@ -43,8 +43,8 @@ test: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests: unit, integrati
 	@echo "Running the tests ..."
 	@$(BIN)/python -m pytest
 
-KILLS ?= 20
-e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=20)
+KILLS ?= 10
+e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=10)
 	@echo "Running the server tests with $(KILLS) crashes ..."
 	@$(BIN)/python -m pytest tests/e2e --kills=$(KILLS) --durations=10
 
@@ -57,6 +57,11 @@ check: $(VENV)/dev ## Check style, types, doors, locks, the server's configurati
 		$(BIN)/langgraph dockerfile --config $$config $(VENV)/Dockerfile || exit 1; done
 	@echo "Wheel ..." && scripts/check-wheel $(BIN)/python
 
+BENCH_TURNS ?= 1000
+bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the README's table (BENCH_TURNS=1000)
+	@echo "Measuring $(BENCH_TURNS) turns (a quarter of an hour for 1000) ..."
+	@nice $(BIN)/python -m benchmarks.context --turns $(BENCH_TURNS) --write README.md
+
 DATA ?= $(firstword $(wildcard ../shared/data/locomo/*.json) examples/conversation.json)
 TURNS ?= 30
 demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=30)
@@ -65,7 +70,7 @@ demo: ## Replay a conversation against the server of `make dev` (DATA=file.json 
 
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@for set in "server --extra server --extra tokens" "local --extra server --extra tokens --extra local" \
-		"dev --extra server --extra tokens --extra local --group dev"; do \
+		"dev --extra server --extra tokens --extra local --group dev" "bench --extra tokens --group bench"; do \
 		set -- $$set; name=$$1; shift; \
 		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 			pyproject.toml "$$@" -o requirements/$$name.lock; done

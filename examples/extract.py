@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langgraph.store.memory import InMemoryStore
 
 from graphs.models import load_chat_model
@@ -79,12 +80,14 @@ def texts(path: Path, count: int) -> Iterator[Update]:
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file with one JSON object a line."""
     for line in path.read_text().splitlines():
         if line.strip():
             yield json.loads(line)
 
 
 def show(update: Update, extraction: Extraction, applied: Applied, facts: FactStore, seconds: float) -> None:
+    """Print what was said, and what became of it."""
     print(f"\n== {update.name} ({seconds:.0f} s)")
     for message in update.messages:
         print(f"   {message.role}: {message.text}")
@@ -108,51 +111,59 @@ def labels_found(update: Update, facts: FactStore, applied: Applied) -> Iterator
         yield found, bool(found and best and best.category == CATEGORY_OF[kind])
 
 
-def main() -> None:
+def run(update: Update, model: BaseChatModel, facts: FactStore, timeout: float) -> tuple[Extraction, Applied]:
+    """Extract one update with what is known so far, and apply it."""
+    known = facts.known()
+    config = replace(facts.config, model_timeout_seconds=timeout)
+    profile = texts_of(known.profile)
+    extraction = extract_facts(model, update.messages, existing=known.facts, profile=profile, config=config)
+    applied = facts.apply(extraction, thread_id="t", epoch=known.epoch, now=datetime.now(UTC).isoformat())
+    return extraction, applied
+
+
+def counts(applied: Applied) -> Counter[str]:
+    """Return what one update did, in numbers."""
+    done = {"created": applied.created, "confirmed": applied.confirmed, "superseded": applied.superseded}
+    numbers = Counter({name: len(ids) for name, ids in done.items()})
+    numbers.update(f"refused {refusal.reason}" for refusal in applied.refused)
+    return numbers
+
+
+def options() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", type=Path)
     parser.add_argument("--turns", type=int, default=40, help="turns of a LoCoMo conversation")
     parser.add_argument("--size", type=int, default=8, help="turns extracted together")
     parser.add_argument("--texts", type=int, default=40, help="texts of the set of 40")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one call")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run every update and print the totals."""
+    chosen = options()
     settings = Settings.from_environment()
-    config = replace(settings.memory, model_timeout_seconds=options.timeout)
     model = load_chat_model(settings.memory_model, settings, purpose="memory")
-    is_set = options.path.suffix == ".jsonl"
-    updates = texts(options.path, options.texts) if is_set else locomo(options.path, options.turns, options.size)
-    store, totals, seconds = InMemoryStore(), Counter[str](), 0.0
+    is_set = chosen.path.suffix == ".jsonl"
+    updates = texts(chosen.path, chosen.texts) if is_set else locomo(chosen.path, chosen.turns, chosen.size)
+    store, totals, seconds = InMemoryStore(), Counter[str](), []
     for update in updates:
-        facts = FactStore(store, update.name if is_set else "reader", config=config)
-        known, started = facts.known(), time.perf_counter()
+        facts = FactStore(store, update.name if is_set else "reader", config=settings.memory)
+        started = time.perf_counter()
         try:
-            extraction = extract_facts(
-                model,
-                update.messages,
-                existing=known.facts,
-                profile=texts_of(known.profile),
-                config=config,
-            )
+            extraction, applied = run(update, model, facts, chosen.timeout)
         except (ExtractionError, TimeoutError) as error:
             print(f"\n== {update.name}: {type(error).__name__}: {error}")
             totals["failed"] += 1
             continue
-        took = time.perf_counter() - started
-        seconds += took
-        now = datetime.now(UTC).isoformat()
-        applied = facts.apply(extraction, thread_id="t", epoch="initial", now=now)
-        show(update, extraction, applied, facts, took)
-        totals["updates"] += 1
-        totals["created"] += len(applied.created)
-        totals["confirmed"] += len(applied.confirmed)
-        totals["superseded"] += len(applied.superseded)
-        totals.update(f"refused {refusal.reason}" for refusal in applied.refused)
+        seconds.append(time.perf_counter() - started)
+        show(update, extraction, applied, facts, seconds[-1])
+        totals += counts(applied)
         for found, has_category in labels_found(update, facts, applied):
-            totals["labels"] += 1
-            totals["labels found"] += found
-            totals["labels found with the category"] += has_category
+            totals.update({"labels": 1, "labels found": found, "labels found with the category": has_category})
     print("\n" + "\n".join(f"{count:5} {name}" for name, count in sorted(totals.items())))
-    print(f"{seconds / max(1, totals['updates']):5.1f} s an update")
+    print(f"{sum(seconds) / max(1, len(seconds)):5.1f} s an update, {len(seconds)} updates")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,11 @@ from typing_extensions import TypedDict
 
 from graphs.events import MemoryUpdated, aemit
 from graphs.service import MemoryService, service_of_process
+from graphs.streaming import stream_transformers
 from memory.namespaces import Owner
 from memory.updates.update import Drained
+
+__all__ = ["DUE", "Command", "Done", "build_memory_graph", "graph", "parse", "stream_transformers"]
 
 DUE = "due"
 

@@ -12,6 +12,9 @@ from graphs.context import Context
 from graphs.nodes import ChatNodes
 from graphs.service import MemoryService, service_of_process
 from graphs.state import InputState, State
+from graphs.streaming import stream_transformers
+
+__all__ = ["ChatGraph", "after_model", "build_graph", "graph", "stream_transformers"]
 
 ChatGraph = StateGraph[State, Context, InputState, State]
 

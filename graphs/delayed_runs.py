@@ -28,6 +28,7 @@ async def put_off_drain(client: LangGraphClient, owner: Owner, delay: float) -> 
         thread_id,
         MEMORY_GRAPH,
         input={"drain": owner.due_key},
+        stream_mode=["values", "custom"],  # `memory.updated`, for clients that join the thread's stream
         after_seconds=math.ceil(delay),
         multitask_strategy="enqueue" if running else "rollback",
     )

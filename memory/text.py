@@ -47,6 +47,8 @@ def normalize(text: str) -> str:
     Case (casefold), white space, Unicode normal form (NFKC) and trailing punctuation do not matter:
     `normalize("Lives in Oslo.") == normalize("lives in  oslo")`, `normalize("Straße") == normalize("STRASSE")`.
     """
+    if text.isascii() and text.isprintable():  # the same, ten times faster, for what is most common
+        return _TRAILING.sub("", " ".join(text.lower().split()))
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", one_line(text)).casefold())
     return _TRAILING.sub("", one_line(folded))
 

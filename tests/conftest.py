@@ -3,6 +3,13 @@
 import signal
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("house", deadline=None)  # a busy machine is no failure
+settings.load_profile("house")
+
+_SECONDS_PER_TEST = 300
+_SECONDS_PER_KILL = 60
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -12,6 +19,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     # A terminated run ends like an interrupted one: fixtures stop the servers under test.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kills = int(config.getoption("--kills"))
+    for item in items:
+        if "kills" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(_SECONDS_PER_TEST + kills * _SECONDS_PER_KILL))
 
 
 @pytest.fixture

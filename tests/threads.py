@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.graph.message import add_messages
 
-from memory.context.summarization import SUMMARY_ID, SummarizationNode
+from memory.context.summarization import SUMMARY_ID, Cut, SummarizationNode
 from memory.context.tokenizer import Tokenizer
 from memory.context.tokens import TokenCounter
 from tests.fakes import RecordingModel
@@ -38,12 +38,17 @@ class Thread:
     flushed: list[str] = field(default_factory=list)
     removed: set[str] = field(default_factory=set)
     made: int = 0
+    said: int = 0
+    tokens_said: int = 0
+    cuts: list[Cut] = field(default_factory=list)
 
     @property
     def is_compact(self) -> bool:
         return self.node.input_messages_key == self.node.output_messages_key
 
     def say(self, message: BaseMessage) -> None:
+        self.said += 1
+        self.tokens_said += self.counter.message(message)
         self.messages = list(add_messages(self.messages, message))
 
     def identity(self, kind: str) -> str:
@@ -55,6 +60,7 @@ class Thread:
         state = {"messages": self.messages, "context": self.context}
         result = self.node.result(state)
         update = self.node.update(state, result)
+        self.cuts += [result.cut] if result.cut else []
         if self.is_compact:
             self.messages = list(add_messages(self.messages, update["messages"]))
         self.context = update.get("context", self.context)
@@ -75,15 +81,16 @@ class Life:
         self._before()
         size = self.random.choice([1, 5, 20, self.largest // 8, self.random.randrange(1, self.largest)])
         thread = self.thread
-        thread.say(HumanMessage(self._content(size), id=thread.identity("h")))
+        name = thread.identity("h")
+        thread.say(HumanMessage(self._content(f"{name} {words(size)}"), id=name))
         self.seen(thread.summarize())
         for _ in range(self.random.choice([0, 0, 0, 1, 2, 7])):
             self._tools()
             self.seen(thread.summarize())
-        thread.say(AIMessage(words(self.random.randrange(1, 30)), id=thread.identity("a")))
+        name = thread.identity("a")
+        thread.say(AIMessage(f"{name} {words(self.random.randrange(1, 30))}", id=name))
 
-    def _content(self, size: int) -> Any:
-        text = words(size)
+    def _content(self, text: str) -> Any:
         kind = self.random.randrange(12)
         if kind == 0:
             return [{"type": "text", "text": text}]
@@ -148,7 +155,7 @@ def own_ids(messages: Sequence[BaseMessage]) -> set[str]:
 
 def start(max_tokens: int, *, compact: bool = False, model: RecordingModel | None = None, **options: Any) -> Thread:
     """Return an empty thread whose summaries count one for each call of the model."""
-    counter = word_counter()
+    counter = options.pop("counter", None) or word_counter()
     writer = model or RecordingModel(respond=lambda messages: f"summary of {len(messages[-1].text.split())} words")
     flushed: list[str] = []
 

@@ -7,5 +7,5 @@ from langgraph_cli.cli import cli
 from graphs.cli.processes import tether
 
 if __name__ == "__main__":  # the server's reloader imports this module a second time
-    tether(sys.stdin.buffer)
+    tether(sys.stdin.fileno())
     cli(prog_name="langgraph")

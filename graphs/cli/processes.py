@@ -5,7 +5,6 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO
 
 Child = subprocess.Popen[bytes]
 
@@ -31,16 +30,17 @@ def stop(child: Child, grace_seconds: float) -> int:
     return child.wait()
 
 
-def tether(pipe: IO[bytes]) -> None:
+def tether(pipe: int) -> None:
     """End this process (SIGTERM) once the other end of the pipe is closed, which the system does for a dead parent.
 
     Args:
-        pipe: This process's standard input, as `start` makes it.
+        pipe: The descriptor of this process's standard input, which `start` made a pipe. It is read past Python's
+            own buffer, whose lock would be held when the interpreter shuts down.
     """
     threading.Thread(target=_watch, args=(pipe,), name="tether", daemon=True).start()
 
 
-def _watch(pipe: IO[bytes]) -> None:
-    while pipe.read(1):
+def _watch(pipe: int) -> None:
+    while os.read(pipe, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -35,7 +35,7 @@ def main(model: Path, port: int, tethered: bool) -> None:
     """Serve a GGUF file at http://127.0.0.1:PORT/v1 until interrupted."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to save: end at once, also while the model is loading
     if tethered:
-        tether(sys.stdin.buffer)
+        tether(sys.stdin.fileno())
     serve(model, port)
 
 

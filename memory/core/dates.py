@@ -25,10 +25,10 @@ _DAYS: Final = {
 _UNITS: Final = {"day": 1, "week": 7}
 _RELATIVE = re.compile(
     rf"\b(?:(?P<day>{'|'.join(_DAYS)})"
-    rf"|(?P<which>last|this|next|this coming|this past|on)\s+(?P<weekday>{'|'.join(_WEEKDAYS)})"
+    rf"|(?P<which>last|this|next|this coming|this past)\s+(?P<weekday>{'|'.join(_WEEKDAYS)})"
     rf"|(?P<before>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<before_unit>day|week)s?\s+ago"
     rf"|in\s+(?P<after>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<after_unit>day|week)s?"
-    r"|(?P<side>last|this|next)\s+(?P<span>weekend|week|month|year))\b(?!\s*\()",
+    r"|(?P<side>last|this|next)\s+(?P<span>weekend|week|month|year))\b(?!\s*\(|['\u2019]s\b|\s+(?:morning|night)s\b)",
     re.IGNORECASE,
 )
 
@@ -37,7 +37,8 @@ def with_dates(text: str, said: date) -> str:
     """Return the text with dates in brackets behind what is relative to the day it was said.
 
     `with_dates("See you next Friday", date(2026, 5, 8)) == "See you next Friday (2026-05-15)"`. "Next Friday" is the
-    Friday of the week after, "last Friday" the one before today, "this" and "on Friday" the first from today on.
+    Friday of the week after, "last Friday" the one before today, "this Friday" the first from today on. A plain "on
+    Friday" may be a habit, past or to come, and is left alone.
     """
     return _RELATIVE.sub(lambda found: f"{found[0]} ({_meaning(found, said)})", text)
 

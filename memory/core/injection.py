@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from memory import prompts
 from memory.config import CATEGORIES
@@ -33,13 +33,13 @@ class MemoryData:
         facts: `Fact`s, or mappings with `content`, `category` and `confidence`; the order does not matter.
     """
 
-    user: Mapping[str, Any] = field(default_factory=dict)
-    history: Mapping[str, Any] = field(default_factory=dict)
-    facts: Sequence[Fact | Mapping[str, Any]] = ()
+    user: Mapping[str, object] = field(default_factory=dict)
+    history: Mapping[str, object] = field(default_factory=dict)
+    facts: Sequence[Fact | Mapping[str, object]] = ()
 
 
 def format_memory_for_injection(
-    memory: MemoryData | Mapping[str, Any], max_tokens: int = 2000, token_counter: TextCounter = count_tokens
+    memory: MemoryData | Mapping[str, object], max_tokens: int = 2000, token_counter: TextCounter = count_tokens
 ) -> str:
     """Return the text of the memory block, at most `max_tokens` long as `token_counter` measures it.
 
@@ -70,7 +70,7 @@ def format_memory_for_injection(
 
 
 def render_memory_block(
-    memory: MemoryData | Mapping[str, Any], max_tokens: int, token_counter: TextCounter = count_tokens
+    memory: MemoryData | Mapping[str, object], max_tokens: int, token_counter: TextCounter = count_tokens
 ) -> str:
     """Return the memory block as the model is sent it: fenced, with a sentence that says what it is.
 
@@ -89,7 +89,7 @@ def render_memory_block(
 
 def fitting_facts(
     memory: MemoryData, max_tokens: int, token_counter: TextCounter = count_tokens
-) -> list[Fact | Mapping[str, Any]]:
+) -> list[Fact | Mapping[str, object]]:
     """Return so many of the facts, in the order given, as fit into the block together with its sections.
 
     A fact that is too long by itself is left out; of the others none is passed over for one that comes later.
@@ -109,7 +109,7 @@ def fitting_facts(
     return chosen
 
 
-def fact_line(fact: Fact | Mapping[str, Any]) -> str:
+def fact_line(fact: Fact | Mapping[str, object]) -> str:
     """Return the one line of a fact, `- [{category} | {confidence:.2f}] {content}`."""
     category, confidence, content = _parts(fact)
     return f"- [{category} | {confidence:.2f}] {content}"
@@ -120,15 +120,16 @@ def escape(text: str) -> str:
     return _LABEL.sub(r"(\1)", one_line(text)).translate(_ESCAPES)
 
 
-def _as_data(memory: Mapping[str, Any]) -> MemoryData:
+def _as_data(memory: Mapping[str, object]) -> MemoryData:
+    facts = memory.get("facts")
     return MemoryData(
         user=_mapping(memory.get("user")),
         history=_mapping(memory.get("history")),
-        facts=[fact for fact in memory.get("facts") or () if isinstance(fact, Fact | Mapping)],
+        facts=[fact for fact in facts if isinstance(fact, Fact | Mapping)] if isinstance(facts, Sequence) else [],
     )
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
@@ -140,7 +141,7 @@ def _sections(data: MemoryData) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _section(title: str, labels: Mapping[str, str], texts: Mapping[str, Any]) -> str:
+def _section(title: str, labels: Mapping[str, str], texts: Mapping[str, object]) -> str:
     lines = [f"- {label}: {text}" for name, label in labels.items() if (text := _section_text(texts.get(name)))]
     return "\n".join([title, *lines]) if lines else ""
 
@@ -151,18 +152,18 @@ def _section_text(value: object) -> str:
     return escape(text) if isinstance(text, str) else ""
 
 
-def _fact_lines(facts: Sequence[Fact | Mapping[str, Any]]) -> list[str]:
+def _fact_lines(facts: Sequence[Fact | Mapping[str, object]]) -> list[str]:
     """Return the lines of the facts that count, by confidence, highest first; equal ones keep their order."""
     parts = [_parts(fact) for fact in facts if _counts(fact)]
     parts.sort(key=lambda part: -part[1])
     return [f"- [{category} | {confidence:.2f}] {content}" for category, confidence, content in parts if content]
 
 
-def _counts(fact: Fact | Mapping[str, Any]) -> bool:
+def _counts(fact: Fact | Mapping[str, object]) -> bool:
     return (fact.status if isinstance(fact, Fact) else fact.get("status", "active")) == "active"
 
 
-def _parts(fact: Fact | Mapping[str, Any]) -> tuple[str, float, str]:
+def _parts(fact: Fact | Mapping[str, object]) -> tuple[str, float, str]:
     if isinstance(fact, Fact):
         return fact.category, fact.confidence, escape(fact.content)
     category, content = fact.get("category"), fact.get("content")

@@ -41,7 +41,7 @@ def to_item(fact: Fact) -> dict[str, Any]:
     return {**item, "replaced_by": fact.replaced_by} if fact.replaced_by else item
 
 
-def from_item(value: Mapping[str, Any], *, epoch: str, written_at: str) -> Fact:
+def from_item(value: Mapping[str, object], *, epoch: str, written_at: str) -> Fact:
     """Return the fact of a store item, also of one that a person edited or added by hand.
 
     Content, category and confidence must be there and valid; what else is missing is filled in. An item without a
@@ -74,12 +74,12 @@ def from_item(value: Mapping[str, Any], *, epoch: str, written_at: str) -> Fact:
     )
 
 
-def is_proper(key: str, value: Mapping[str, Any]) -> bool:
+def is_proper(key: str, value: Mapping[str, object]) -> bool:
     """Say whether an item has the key, id and epoch that our own writes give it."""
     return len(key) == 64 and set(key) <= _KEY_CHARS and is_fact_id(value.get("id")) and bool(value.get("epoch"))
 
 
-def _source(value: Mapping[str, Any]) -> Source:
+def _source(value: Mapping[str, object]) -> Source:
     return checked_source(value["source"]) if "source" in value else min(BY_HAND)
 
 

@@ -10,11 +10,15 @@ from memory.core.profile import StoredSection, texts_of
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Active facts, strongest first, and the profile, under the epoch they were read with."""
+    """Active facts, strongest first, and the profile, under the epoch they were read with.
+
+    `broken` counts the stored rows that could not be read as facts: somebody edited them by hand.
+    """
 
     epoch: str = ""
     facts: tuple[Fact, ...] = ()
     profile: Mapping[str, StoredSection] = field(default_factory=dict)
+    broken: int = 0
 
     def data(self) -> MemoryData:
         """Return it all, as `format_memory_for_injection` takes it."""

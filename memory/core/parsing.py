@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeGuard
 
 MAX_ANSWER_CHARS: Final = 200_000
 MAX_OBJECTS: Final = 200
@@ -26,7 +26,7 @@ class ExtractionError(ValueError):
 class Answer:
     """The parts of an answer as they were found; nothing in them is validated yet."""
 
-    facts: tuple[Any, ...] = ()
+    facts: tuple[object, ...] = ()
     profile: tuple[tuple[str, str], ...] = ()
 
 
@@ -47,7 +47,7 @@ def parse_answer(raw: str) -> Answer:
     return Answer(salvaged)
 
 
-def _values(text: str) -> Iterator[Any]:
+def _values(text: str) -> Iterator[object]:
     """Yield the JSON values that start anywhere in the text, the outermost first; bounded work."""
     at = 0
     for _ in range(MAX_OBJECTS):
@@ -60,7 +60,7 @@ def _values(text: str) -> Iterator[Any]:
         at = end
 
 
-def _decode(text: str, start: int) -> tuple[Any, int]:
+def _decode(text: str, start: int) -> tuple[object, int]:
     """Return the value at a position and where it ends; `None` and the next position if there is none."""
     try:
         return _DECODER.raw_decode(text, start)
@@ -76,7 +76,7 @@ def _number(digits: str) -> float:
 _DECODER: Final = json.JSONDecoder(parse_int=_number)
 
 
-def _answer(value: Any, text: str) -> Answer | None:
+def _answer(value: object, text: str) -> Answer | None:
     """Return the answer that a JSON value is; `None` if it is only a part of one."""
     if not value:
         return None if '"content"' in text else Answer()
@@ -84,16 +84,16 @@ def _answer(value: Any, text: str) -> Answer | None:
         return Answer(tuple(value)) if all(_is_fact(each) for each in value) else None
     if not isinstance(value, Mapping) or not any(name in value for name in (*_LISTS, "profile")):
         return None
-    facts: list[Any] = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [])
+    facts: list[object] = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [])
     return Answer(tuple(facts), tuple(_sections(value.get("profile"))))
 
 
-def _is_fact(value: Any) -> bool:
+def _is_fact(value: object) -> TypeGuard[Mapping[str, object]]:
     return isinstance(value, Mapping) and "content" in value
 
 
-def _sections(profile: Any) -> Iterator[tuple[str, str]]:
-    pairs: list[tuple[Any, Any]] = []
+def _sections(profile: object) -> Iterator[tuple[str, str]]:
+    pairs: list[tuple[object, object]] = []
     if isinstance(profile, Mapping):
         pairs = list(profile.items())
     elif isinstance(profile, list):
@@ -103,7 +103,7 @@ def _sections(profile: Any) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def _salvage(text: str) -> Iterator[Mapping[str, Any]]:
+def _salvage(text: str) -> Iterator[Mapping[str, object]]:
     """Yield the whole objects of a list of facts that broke off, or has a broken object in it."""
     opening = _FACT_LIST.search(text)
     at = opening.end() if opening else 0

@@ -82,7 +82,7 @@ def _item(name: str, section: StoredSection, *, epoch: str, now: str) -> dict[st
     }
 
 
-def _section(value: Mapping[str, Any]) -> StoredSection | None:
+def _section(value: Mapping[str, object]) -> StoredSection | None:
     """Return the section of an item, also of one a person edited; `None` if it says nothing."""
     text, revision, past = value.get("text"), value.get("revision"), value.get("past")
     if not isinstance(text, str) or not text.strip():

@@ -117,7 +117,7 @@ def _confirmation_writes(
     return writes
 
 
-def confirmed(value: Mapping[str, Any], confirmation: Confirmation) -> dict[str, Any]:
+def confirmed(value: Mapping[str, object], confirmation: Confirmation) -> dict[str, Any]:
     """Return the sibling item of a fact with one more confirmation; the same evidence counts once."""
     said = value.get("said")
     kept: list[Any] = said if isinstance(said, list) else []

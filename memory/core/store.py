@@ -14,6 +14,7 @@ from memory.core.applying import apply_steps
 from memory.core.changes import Applied, Extraction
 from memory.core.facts import (
     Fact,
+    FactNotFound,
     MemoryFull,
     Source,
     Status,
@@ -37,7 +38,7 @@ from memory.core.shelf import (
     stands,
     write_difference,
 )
-from memory.core.tombstones import forget
+from memory.core.tombstones import deleted_meanwhile, forget
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, run
 
@@ -279,6 +280,8 @@ class FactStore:
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned
         )
         yield from self._write(epoch, before, after)
+        if (yield from deleted_meanwhile(self.owner, epoch, after, find(before, fact_id)[1])):
+            raise FactNotFound(fact_id)
         if content is not None:
             yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
         return fact
@@ -303,7 +306,7 @@ class FactStore:
     def _known(self) -> Steps[Known]:
         epoch, shelf = yield from self._read()
         profile = yield from read_profile(self.owner, epoch)
-        return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile)
+        return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile, shelf.broken)
 
     def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> Steps[Applied]:
         return apply_steps(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)

@@ -12,7 +12,7 @@ from memory.core.facts import Fact, fact_key
 from memory.core.rules import Shelf
 from memory.core.shelf import GONE, history_key
 from memory.namespaces import Owner
-from memory.storage import Steps, delete, put, read_many
+from memory.storage import Steps, delete, put, read, read_many
 from memory.text import digest
 
 
@@ -35,10 +35,35 @@ def forget(owner: Owner, shelf: Shelf, fact: Fact, *, now: str, epoch: str) -> S
 
 def marks(owner: Owner, fact: Fact, earlier: Sequence[str] = (), *, now: str, epoch: str) -> list[Op]:
     """Return the writes that mark what a fact said, now and earlier, and the messages it came from."""
-    contents = {_of_content(content) for content in (fact.content, *earlier)}
-    messages = {_of_message(fact.thread_id, each) for each in fact.message_ids}
     marker = {"id": fact.id, "status": "deleted", "deletedAt": now, "epoch": epoch}
-    return [put(owner.namespace("history"), mark, marker) for mark in sorted(contents | messages)]
+    return [put(owner.namespace("history"), mark, marker) for mark in _all_marks(fact, earlier)]
+
+
+def unmarks(owner: Owner, fact: Fact) -> list[Op]:
+    """Return the writes that take a fact's marks away: it is there again because a person wants it."""
+    return [delete(owner.namespace("history"), mark) for mark in _all_marks(fact)]
+
+
+def _all_marks(fact: Fact, earlier: Sequence[str] = ()) -> list[str]:
+    contents = {_of_content(content) for content in (fact.content, *earlier)}
+    return sorted(contents | {_of_message(fact.thread_id, each) for each in fact.message_ids})
+
+
+def deleted_meanwhile(owner: Owner, epoch: str, shelf: Shelf, fact: Fact) -> Steps[bool]:
+    """Say, after a fact was rewritten, whether somebody deleted it in between; if so, delete what was written."""
+    item = yield from read(owner.namespace("history"), _of_content(fact.content))
+    if item is None or not belongs(item.value, epoch) or item.value.get("id") != fact.id:
+        return False
+    if str(item.value.get("deletedAt", "")) < fact.created_at:
+        return False  # the mark of an earlier life of the same content
+    keys = [key for key, row in shelf.rows.items() if row.id == fact.id]
+    revisions = [history_key(fact.id, number) for number in range(1, fact.revision + 1)]
+    history = owner.namespace("history")
+    yield [
+        *(delete(owner.namespace("facts"), key) for key in keys),
+        *(delete(history, key) for key in revisions),
+    ]
+    return True
 
 
 def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change]) -> Steps[frozenset[Change]]:

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from memory import prompts
 from memory.config import CATEGORIES, Category, MemoryConfig
@@ -91,7 +91,7 @@ class _Reading:
         self._known = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
         self._learned: set[str] = set()
 
-    def take(self, raw: Any) -> None:
+    def take(self, raw: object) -> None:
         """Add the change of one fact, or its refusal."""
         try:
             if not isinstance(raw, Mapping):
@@ -113,7 +113,7 @@ class _Reading:
             return Refusal(reason="not_said", content=bounded(text))
         return Section(name=full, text=bounded(text))
 
-    def _change(self, raw: Mapping[str, Any]) -> Change:
+    def _change(self, raw: Mapping[str, object]) -> Change:
         action, target = self._action(raw)
         if action == "confirms":
             if not self._is_repeated(self._contents.get(target or "", ""), raw):
@@ -128,11 +128,11 @@ class _Reading:
         change = Change(action=action, content=content, category=category, confidence=confidence, target=target)
         return self._made(raw, change)
 
-    def _made(self, raw: Mapping[str, Any], change: Change) -> Change:
+    def _made(self, raw: Mapping[str, object], change: Change) -> Change:
         sources = self._sources(raw)
         return replace(change, sources=tuple(message.id for message in sources), said_at=sources[-1].time)
 
-    def _refuse(self, reason: Reason, raw: Mapping[str, Any]) -> None:
+    def _refuse(self, reason: Reason, raw: Mapping[str, object]) -> None:
         sources = self._cited(raw) or self._new
         content = "" if reason == "secret" else _text(raw.get("content"))
         refusal = Refusal(
@@ -145,7 +145,7 @@ class _Reading:
         )
         self.refused.append(refusal)
 
-    def _action(self, raw: Mapping[str, Any]) -> tuple[Action, str | None]:
+    def _action(self, raw: Mapping[str, object]) -> tuple[Action, str | None]:
         """Return what to do and to which fact; a correction of nothing known is news."""
         wanted = raw.get("action", "new")
         action = next((action for action in ACTIONS if action == wanted), None)
@@ -156,7 +156,7 @@ class _Reading:
             raise Refused("malformed")
         return (action, target) if target is not None and action != "new" else ("new", None)
 
-    def _content(self, raw: Mapping[str, Any]) -> str:
+    def _content(self, raw: Mapping[str, object]) -> str:
         content = self._dated(_text(raw.get("content")), raw)
         if not normalize(content):
             raise Refused("empty")
@@ -164,12 +164,12 @@ class _Reading:
             raise Refused("too_long")
         return content
 
-    def _dated(self, content: str, raw: Mapping[str, Any]) -> str:
+    def _dated(self, content: str, raw: Mapping[str, object]) -> str:
         """Return the content with dates behind "yesterday" and the like, which models leave as they are."""
         day = day_of(self._sources(raw)[-1])
         return with_dates(content, day) if day else content
 
-    def _confidence(self, raw: Mapping[str, Any]) -> float:
+    def _confidence(self, raw: Mapping[str, object]) -> float:
         confidence = _share(raw.get("confidence"))
         if confidence is None:
             raise Refused("bad_confidence")
@@ -177,7 +177,7 @@ class _Reading:
             raise Refused("low_confidence")
         return confidence
 
-    def _screen(self, content: str, raw: Mapping[str, Any]) -> None:
+    def _screen(self, content: str, raw: Mapping[str, object]) -> None:
         if holds_secret(content):
             raise Refused("secret")
         if is_instruction_like(content):
@@ -185,7 +185,7 @@ class _Reading:
         if not self._was_said(content, raw):
             raise Refused("not_said")
 
-    def _was_said(self, content: str, raw: Mapping[str, Any]) -> bool:
+    def _was_said(self, content: str, raw: Mapping[str, object]) -> bool:
         """Say whether the user, and not only the assistant, said it: their words share some, or were a short reply."""
         wanted = words(content)
         if normalize(content) in _EXAMPLE and not wanted <= self._said:
@@ -194,14 +194,14 @@ class _Reading:
             return True
         return self._is_short_reply(raw)
 
-    def _is_repeated(self, content: str, raw: Mapping[str, Any]) -> bool:
+    def _is_repeated(self, content: str, raw: Mapping[str, object]) -> bool:
         """Say whether the user said it again just now: models repeat what they were shown as known."""
         return bool(words(content) & self._just_said) or self._is_short_reply(raw)
 
-    def _is_short_reply(self, raw: Mapping[str, Any]) -> bool:
+    def _is_short_reply(self, raw: Mapping[str, object]) -> bool:
         return any(len(message.text.split()) <= _SHORT_REPLY for message in self._sources(raw))
 
-    def _learn(self, content: str, target: str | None, raw: Mapping[str, Any]) -> None:
+    def _learn(self, content: str, target: str | None, raw: Mapping[str, object]) -> None:
         """Refuse what is known, as a repetition that counts as a confirmation, and what this answer says twice."""
         said = normalize(content)
         known = self._known.get(said)
@@ -211,7 +211,7 @@ class _Reading:
             raise Refused("duplicate")
         self._learned.add(said)
 
-    def _sources(self, raw: Mapping[str, Any]) -> list[StoredMessage]:
+    def _sources(self, raw: Mapping[str, object]) -> list[StoredMessage]:
         """Return the user's messages a fact was taken from: the one it cites, or all where it cites none."""
         if raw.get("message") is None:
             return self._new
@@ -220,7 +220,7 @@ class _Reading:
             raise Refused("not_said")
         return cited
 
-    def _cited(self, raw: Mapping[str, Any]) -> list[StoredMessage]:
+    def _cited(self, raw: Mapping[str, object]) -> list[StoredMessage]:
         number = _number(raw.get("message"))
         return [message for n, message in enumerate(self._new, 1) if n == number]
 
@@ -233,11 +233,11 @@ def _text(value: object) -> str:
     return one_line(value) if isinstance(value, str) else ""
 
 
-def _category(raw: Mapping[str, Any]) -> Category | None:
+def _category(raw: Mapping[str, object]) -> Category | None:
     return next((category for category in CATEGORIES if raw.get("category") == category), None)
 
 
-def _checked_category(raw: Mapping[str, Any]) -> Category:
+def _checked_category(raw: Mapping[str, object]) -> Category:
     category = _category(raw)
     if category is None:
         raise Refused("unknown_category")

@@ -85,5 +85,10 @@ async def test_S4_both_sdks_get_a_subgraphs_envelopes(run: tuple[list[Any], Hist
 
 async def test_S5_javascript_can_subscribe_to_one_event_by_name(server: DevServer, client: LangGraphClient) -> None:
     thread_id = (await client.threads.create())["thread_id"]
-    options = {"threadId": thread_id, "assistantId": "cases", "channels": ["custom:looked"], "input": INPUT}
+    options: dict[str, Any] = {
+        "threadId": thread_id,
+        "assistantId": "cases",
+        "channels": ["custom:looked"],
+        "input": INPUT,
+    }
     assert run_javascript("protocol.mjs", url=server.url, **options) == [{"word": "x"}]

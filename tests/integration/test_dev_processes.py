@@ -21,7 +21,7 @@ HOUSE = Path(__file__).parents[2]
 
 PATIENT = "import threading; threading.Event().wait()"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + PATIENT
-TETHERED = "import sys; from graphs.cli.processes import tether; tether(sys.stdin.buffer); " + PATIENT
+TETHERED = "import sys; from graphs.cli.processes import tether; tether(sys.stdin.fileno()); " + PATIENT
 PARENT = (
     "import os, sys; from graphs.cli.processes import start; "
     f"child = start([sys.executable, '-c', {TETHERED!r}], os.environ); " + PATIENT

@@ -248,6 +248,7 @@ def test_a_row_broken_by_hand_is_skipped_and_logged(
 
     assert facts.list() == [good]
     assert facts.known().facts == (good,)
+    assert facts.known().broken == 1
     assert "skipped an unreadable fact" in caplog.text
     assert "Rome" not in caplog.text
 
@@ -399,6 +400,35 @@ def test_readers_ignore_what_was_written_before_an_erase(store: BaseStore) -> No
 
     assert facts.list() == []
     assert facts.create("Lives in Oslo", "knowledge", 0.5).confidence == 0.5
+
+
+class DeletingStore(InMemoryStore):
+    """A store in which somebody deletes every fact after so many batches."""
+
+    left: int = 10**9
+
+    def batch(self, ops: Any) -> list[Any]:
+        results = super().batch(ops)
+        self.left -= 1
+        if self.left == 0:
+            facts = facts_of(self)
+            for fact in facts.list():
+                facts.delete(fact.id)
+        return results
+
+
+@pytest.mark.parametrize("moment", range(1, 6))
+def test_F5_an_edit_does_not_bring_back_what_is_deleted_meanwhile(moment: int) -> None:
+    store = DeletingStore()
+    facts = facts_of(store)
+    fact = facts.create("Lives in Oslo", "knowledge", 0.9)
+    store.left = moment
+
+    with pytest.raises(FactNotFound):
+        facts.update(fact.id, content="Lives in Bergen")
+    store.left = 10**9
+
+    assert facts.list() == facts.list("superseded") == []
 
 
 class ErasingStore(InMemoryStore):

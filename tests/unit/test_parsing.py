@@ -31,6 +31,7 @@ WHOLE = json.dumps({"facts": [FACT], "profile": []})
 def test_facts_are_read_from_all_that_models_write(raw: str) -> None:
     (fact,) = parse_answer(raw).facts
 
+    assert isinstance(fact, dict)
     assert {name: fact[name] for name in FACT} == FACT
 
 

