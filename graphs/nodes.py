@@ -77,6 +77,7 @@ class ChatNodes:
         run = self._run(runtime)
         await self._counter.tokenizer.awarm_up()
         mode = await self._guarded("the turn goes on incognito", self._mode(run)) or "incognito"
+        logger.info("memory mode of the turn: %s", mode)
         previous = Injected.from_state(state.get("memory"))
         known = await self._known(run, mode)
         injected = self._chosen(run, state, previous, known)
