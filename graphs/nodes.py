@@ -207,7 +207,7 @@ class ChatNodes:
     async def _remember(self, run: Run, messages: Sequence[BaseMessage]) -> Queued | None:
         if run.owner is None or run.store is None:
             return None
-        if not may_learn(effective_mode(said_mode(messages), await self._mode(run))):
+        if not may_learn(said_mode(messages)) or not may_learn(await self._mode(run)):
             return None
         return await self._service.aremember(
             run.store, run.owner, thread_id=run.thread_id, messages=learnable(messages), model=run.context.model
