@@ -73,7 +73,7 @@ class MemoryService:
         *,
         clock: Callable[[], float] = time.time,
         client: Callable[[], LangGraphClient] = get_client,
-    ):
+    ) -> None:
         self.settings = settings
         self._config = settings.memory
         self._load_model = load_model

@@ -168,8 +168,8 @@ MUTANTS = (
     Mutant(
         "markers that outlive their entries",
         "memory/updates/outbox.py",
-        "        yield [delete(owner.due_namespace, owner.due_key)]\n",
-        "        return []\n",
+        "    if not left:\n        return delete(owner.due_namespace, owner.due_key)\n",
+        "    if not left:\n        return put(owner.due_namespace, owner.due_key, {})\n",
         (UPDATER, MACHINE),
     ),
 )

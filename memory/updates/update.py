@@ -132,6 +132,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     if not claimed:
         return None
     owner, thread_id, epoch = claimed[-1].owner, claimed[-1].thread_id, claimed[-1].epoch
+    # Claiming may have written again what an erase had deleted; its text must not reach a model.
     if _is_cancelled(claimed[-1], (yield from read_fences(owner))):
         yield from outbox.remove(claimed)
         return None
@@ -144,15 +145,18 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
     yield from _journal_cut(claimed[-1], reading, terms)
+    # Not before everything is applied: what counts as flushed is never read again.
     yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
     receipt = _receipt(claimed[-1], reading, applied, terms)
     yield from write_receipt(owner, claimed[-1].key, receipt)
     gone = yield from forgotten_messages(owner, epoch, thread_id, [message.id for message in reading.cut])
     if gone:
         yield from redact(owner, thread_id, gone)
+    # After the last write, so that an erase either sees these rows or is seen here.
     is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))
     if is_cancelled:
         yield from forget_rows(owner, thread_id, epoch)
+    # The entries go last: a worker that is killed before this is followed by one that ends in the same place.
     yield from outbox.remove(claimed)
     return None if is_cancelled else receipt
 
@@ -197,6 +201,7 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
     found, done = _journaled(carrier)
     for number, portion in enumerate(portions(reading.talk)[done:], done + 1):
         part = yield from _ask(carrier, portion, terms)
+        # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):
             return None
         found = _joined(found, part)

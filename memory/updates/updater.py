@@ -54,7 +54,7 @@ class MemoryUpdater:
         calls: ModelCalls | None = None,
         worker: Worker | None = None,
         is_alive: Callable[[int], bool] = process_exists,
-    ):
+    ) -> None:
         self._store = store
         self._load_model = load_model
         self._config = config

@@ -11,7 +11,7 @@ from memory.control import INITIAL_EPOCH
 from memory.core.profile import read_profile, texts_of
 from memory.daily.journal import JournalEntry, append, read_journal
 from memory.daily.rollup import CHUNK_CHARS, Fold, Marks, chunks, fold, plan_rollup
-from memory.erase import erase_user
+from memory.erase import erase_thread, erase_user
 from memory.message import StoredMessage, iso_time
 from memory.storage import run
 from tests.fakes import RecordingModel
@@ -146,3 +146,19 @@ async def test_an_erase_in_flight_wins_over_a_roll_up() -> None:
     await bench.updater.aroll_up([ADA])
     assert "erased" not in bench.everything_stored()
     assert "words of" not in bench.everything_stored()
+
+
+async def test_erasing_a_thread_erases_the_history_that_tells_of_it_and_the_rest_is_told_anew() -> None:
+    bench = bench_of_days(0)
+    other = replace(entry(day(0), "words of another"), thread_id="U")
+    run(bench.store, append(ADA, [other]))
+    bench.say("hello")  # notes whose memory the thread feeds
+    bench.clock.advance(86_400)
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert profile(bench)
+    erase_thread(bench.store, "T", clock=bench.clock)
+    assert profile(bench) == {}
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    told = bench.model.prompts[-1][-1].text
+    assert "another" in told
+    assert "words of 0" not in told

@@ -11,6 +11,7 @@ from memory.erase import erase_user
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import PAGE, run
+from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
 from memory.updates.dead_letters import dead_letters, discard_dead, retry_dead
 from memory.updates.records import MAX_RECEIPTS, read_receipts, read_seen
@@ -461,6 +462,23 @@ def test_the_cap_holds_after_a_drain() -> None:
     assert len(bench.facts()) == 3
 
 
+def test_a_marker_is_right_whatever_another_worker_does_between_the_look_and_the_writing() -> None:
+    for entries_before, entries_after in [(1, 0), (0, 1)]:
+        bench = MemoryBench()
+        if entries_before:
+            bench.say("I like figs")
+        settling = outbox.settle(ADA)
+        operations = settling.send(bench.store.batch(next(settling)))  # it has looked, and is about to write
+        if entries_after:
+            bench.say("I like figs")
+        else:
+            bench.another_process(99).drain(ADA)
+        with suppress(StopIteration):
+            while True:
+                operations = settling.send(bench.store.batch(operations))
+        assert len(bench.markers()) == len(bench.entries()) == entries_after
+
+
 def test_receipts_are_bounded() -> None:
     bench = MemoryBench()
     for number in range(MAX_RECEIPTS):
@@ -475,10 +493,14 @@ def test_receipts_are_bounded() -> None:
 
 def test_a_garbled_entry_is_left_alone_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     bench = MemoryBench()
-    bench.store.put(ADA.namespace("outbox"), "garbled", {"kind": "turn", "messages": "I like secrets"})
     bench.say("I like figs")
+    (value,) = bench.store.values(ADA.namespace("outbox"))
+    bench.store.put(ADA.namespace("outbox"), "moved", value)
+    bench.store.put(ADA.namespace("outbox"), "garbled", {"kind": "turn", "messages": "I like secrets"})
     bench.drain()
     assert bench.facts() == ["Likes figs"]
+    assert bench.markers() == []
+    assert len(bench.store.items(ADA.namespace("outbox"))) == 2
     assert "secrets" not in caplog.text
 
 
