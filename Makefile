@@ -28,8 +28,9 @@ NAMED = $(strip $(PALIMPSEST_MODEL) $(shell sed -n 's/^ *\(export \)\{0,1\}PALIM
 KEYED = $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(shell grep -sEq '^ *(export )?OPENAI_(API_KEY|BASE_URL) *= *[^ ]' .env && echo yes)
 PROVIDER = $(if $(NAMED),$(filter-out local,$(NAMED)),$(KEYED))
 
-dev: ## Run the graph under `langgraph dev` (ARGS="--port 2025")
-	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local)
+dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
+	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local) || { $(if $(PROVIDER),false,\
+		echo "The local model cannot be installed here; going on without it." && $(MAKE) --no-print-directory $(VENV)/server); }
 	@exec $(BIN)/palimpsest dev $(ARGS)
 
 JS := tests/e2e/js

@@ -77,6 +77,7 @@ class ChatNodes:
         run = self._run(runtime)
         await self._counter.tokenizer.awarm_up()
         mode = await self._guarded("the turn goes on incognito", self._mode(run)) or "incognito"
+        logger.info("memory mode of the turn: %s", mode)
         previous = Injected.from_state(state.get("memory"))
         known = await self._known(run, mode)
         injected = self._chosen(run, state, previous, known)
@@ -206,7 +207,7 @@ class ChatNodes:
     async def _remember(self, run: Run, messages: Sequence[BaseMessage]) -> Queued | None:
         if run.owner is None or run.store is None:
             return None
-        if not may_learn(effective_mode(said_mode(messages), await self._mode(run))):
+        if not may_learn(said_mode(messages)) or not may_learn(await self._mode(run)):
             return None
         return await self._service.aremember(
             run.store, run.owner, thread_id=run.thread_id, messages=learnable(messages), model=run.context.model

@@ -59,7 +59,7 @@ async def deny(ctx: Context, value: Value) -> bool:
 async def own_thread(ctx: Context, value: Value) -> Filter:
     """Let a caller use the own threads and runs, and start runs of open graphs only."""
     if ctx.action == "create_run":
-        _refuse_closed(value.get("assistant_id"))
+        _refuse_closed(ctx, value.get("assistant_id"))
     if ctx.action in ("create", "create_run", "update"):
         _stamp_owner(ctx, value)
     return {"owner": ctx.user.identity}
@@ -69,7 +69,7 @@ async def own_cron(ctx: Context, value: Value) -> Filter:
     """Let a caller use the own crons, for open graphs only."""
     payload = value.get("payload")
     if isinstance(payload, Mapping):
-        _refuse_closed(payload.get("assistant_id"))
+        _refuse_closed(ctx, payload.get("assistant_id"))
     if ctx.action in ("create", "update"):
         _stamp_owner(ctx, value)
     return {"owner": ctx.user.identity}
@@ -81,7 +81,7 @@ async def assistant(ctx: Context, value: Value) -> Filter:
     if ctx.action in ("read", "search"):
         return {"$or": [own, {"created_by": "system"}, {"published": "true"}]}
     if value.get("graph_id") in CLOSED_GRAPHS:
-        raise _refusal("the memory graph takes commands from the server only")
+        raise _refusal(ctx, "the memory graph takes commands from the server only")
     if ctx.action in ("create", "update"):
         _stamp_owner(ctx, value)
         metadata = value["metadata"]
@@ -102,9 +102,9 @@ async def own_store(ctx: Context, value: Value) -> None:
     if not namespace and ctx.action in ("search", "list_namespaces"):
         value["namespace"] = own
     elif namespace[:2] != own:
-        raise _refusal("store namespaces must begin with your own: " + ", ".join(own))
+        raise _refusal(ctx, "store namespaces must begin with your own: " + ", ".join(own))
     elif ctx.action in ("put", "delete") and not _is_editable(namespace):
-        raise _refusal(f"only these kinds of items may be written: {', '.join(sorted(EDITABLE_KINDS))}")
+        raise _refusal(ctx, f"only these kinds of items may be written: {', '.join(sorted(EDITABLE_KINDS))}")
 
 
 def _is_editable(namespace: tuple[str, ...]) -> bool:
@@ -121,10 +121,11 @@ def _stamp_owner(ctx: Context, value: Value) -> None:
     metadata["owner"] = ctx.user.identity
 
 
-def _refuse_closed(assistant_id: object) -> None:
+def _refuse_closed(ctx: Context, assistant_id: object) -> None:
     if str(assistant_id) in _CLOSED_ASSISTANTS:
-        raise _refusal("the memory graph takes commands from the server only")
+        raise _refusal(ctx, "the memory graph takes commands from the server only")
 
 
-def _refusal(detail: str) -> Exception:
+def _refusal(ctx: Context, detail: str) -> Exception:
+    logger.info("denied: %s of %s", ctx.action, ctx.resource)
     return Auth.exceptions.HTTPException(status_code=403, detail=detail)

@@ -1,5 +1,6 @@
 """Everything that is remembered about a user as one JSON document, and such a document taken in again."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -26,6 +27,8 @@ from memory.daily.journal import JournalEntry, append, read_journal
 from memory.namespaces import Owner
 from memory.storage import Steps, delete
 from memory.text import normalize, sanitize
+
+logger = logging.getLogger(__name__)
 
 SCHEMA: Final = "palimpsest.memory"
 VERSION: Final = 1
@@ -103,7 +106,11 @@ def import_steps(owner: Owner, document: Mapping[str, Any], config: MemoryConfig
     if not (yield from stands(owner, epoch)):
         yield [delete(owner.namespace("journal"), entry.key) for entry in entries]
         return Imported()
-    return replace(intake.result(), sections=sections, journal=len(entries))
+    done = replace(intake.result(), sections=sections, journal=len(entries))
+    logger.info(
+        "took in a document: created %d, known %d, refused %d", len(done.created), done.known, len(done.refused)
+    )
+    return done
 
 
 def _fill_profile(owner: Owner, profile: Mapping[str, str], *, epoch: str, now: str) -> Steps[tuple[str, ...]]:

@@ -1,5 +1,6 @@
 """The whole at a glance, and the switch that pauses learning."""
 
+import logging
 from collections import Counter
 
 from pydantic import BaseModel, Field
@@ -8,6 +9,8 @@ from graphs.web.endpoint import Call, Endpoint, Form, Query
 from graphs.web.facts import shelf_of
 from memory.control import read_learning, write_learning
 from memory.updates.outbox import read_entries
+
+logger = logging.getLogger(__name__)
 
 
 class Overview(BaseModel):
@@ -50,6 +53,7 @@ async def overview(call: Call, _: Query) -> Overview:
 async def put_learning(call: Call, choice: LearningChoice) -> Learning:
     """Pause learning or go on, for all agents; what is pending already is still learned."""
     await call.run(write_learning(call.owner, choice.learning))
+    logger.info("learning %s", "resumed" if choice.learning else "paused")
     return Learning(learning=choice.learning)
 
 

@@ -12,12 +12,12 @@ from langgraph_sdk import get_client
 from langgraph_sdk.errors import NotFoundError
 from langgraph_sdk.schema import Thread, ThreadSelectField
 
-from graphs.identity import LOCAL_USER, as_server
+from graphs.identity import as_server
 from graphs.modes import MODE_KEY, MemoryMode
 from graphs.permissions import CLOSED_GRAPHS
 
 _PAGE = 100
-_SELECTED: list[ThreadSelectField] = ["thread_id", "metadata", "config"]
+_SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
 
 
 class Threads(Protocol):
@@ -44,8 +44,7 @@ class ServerThreads:
     """The threads of the server that this process is.
 
     Attributes:
-        single_user: Whether nobody logs in: then threads have no owner, and belong to the local user unless the
-            client named another.
+        single_user: Whether nobody logs in: then threads have no owner, and all belong to the one user there is.
     """
 
     single_user: bool
@@ -95,9 +94,7 @@ class ServerThreads:
         metadata = thread.get("metadata") or {}
         if not self.single_user or "owner" in metadata:
             return bool(metadata.get("owner") == user_id)
-        config: Any = thread.get("config") or {}
-        named = (config.get("configurable") or {}).get("user_id") or LOCAL_USER
-        return metadata.get("graph_id") not in CLOSED_GRAPHS and named == user_id
+        return metadata.get("graph_id") not in CLOSED_GRAPHS
 
 
 async def _stop_and_delete(thread_id: str) -> None:

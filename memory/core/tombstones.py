@@ -33,6 +33,22 @@ def forget(owner: Owner, shelf: Shelf, fact: Fact, *, now: str, epoch: str) -> S
     ]
 
 
+def marks(owner: Owner, fact: Fact, earlier: Sequence[str] = (), *, now: str, epoch: str) -> list[Op]:
+    """Return the writes that mark what a fact said, now and earlier, and the messages it came from."""
+    marker = {"id": fact.id, "status": "deleted", "deletedAt": now, "epoch": epoch}
+    return [put(owner.namespace("history"), mark, marker) for mark in _all_marks(fact, earlier)]
+
+
+def unmarks(owner: Owner, fact: Fact) -> list[Op]:
+    """Return the writes that take a fact's marks away: it is there again because a person wants it."""
+    return [delete(owner.namespace("history"), mark) for mark in _all_marks(fact)]
+
+
+def _all_marks(fact: Fact, earlier: Sequence[str] = ()) -> list[str]:
+    contents = {_of_content(content) for content in (fact.content, *earlier)}
+    return sorted(contents | {_of_message(fact.thread_id, each) for each in fact.message_ids})
+
+
 def deleted_meanwhile(owner: Owner, epoch: str, shelf: Shelf, fact: Fact) -> Steps[bool]:
     """Say, after a fact was rewritten, whether somebody deleted it in between; if so, delete what was written."""
     item = yield from read(owner.namespace("history"), _of_content(fact.content))
@@ -48,14 +64,6 @@ def deleted_meanwhile(owner: Owner, epoch: str, shelf: Shelf, fact: Fact) -> Ste
         *(delete(history, key) for key in revisions),
     ]
     return True
-
-
-def marks(owner: Owner, fact: Fact, earlier: Sequence[str] = (), *, now: str, epoch: str) -> list[Op]:
-    """Return the writes that mark what a fact said, now and earlier, and the messages it came from."""
-    contents = {_of_content(content) for content in (fact.content, *earlier)}
-    messages = {_of_message(fact.thread_id, each) for each in fact.message_ids}
-    marker = {"id": fact.id, "status": "deleted", "deletedAt": now, "epoch": epoch}
-    return [put(owner.namespace("history"), mark, marker) for mark in sorted(contents | messages)]
 
 
 def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change]) -> Steps[frozenset[Change]]:

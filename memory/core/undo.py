@@ -16,7 +16,7 @@ from memory.core.facts import Fact, timestamp
 from memory.core.profile import drop_sections_about
 from memory.core.rules import Shelf, candidates, find, limit, retire, same_content
 from memory.core.shelf import read_history, read_shelf, settle, stands, write_difference
-from memory.core.tombstones import forget, marks, moment
+from memory.core.tombstones import forget, marks, moment, unmarks
 from memory.namespaces import Owner
 from memory.storage import Steps
 
@@ -45,7 +45,7 @@ def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> Steps[Undo
     if taken_back is None:
         return None
     after, done = taken_back
-    if not (yield from _write(owner, epoch, before, after, done.removed, config)):
+    if not (yield from _write(owner, epoch, before, after, done, config)):
         return None
     logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
     return done
@@ -67,19 +67,19 @@ def retire_steps(owner: Owner, fact_id: str, config: MemoryConfig, seconds: floa
         yield from forget(owner, before, fact, now=now, epoch=epoch)
         return
     after = retire(before, fact_id, "ended", now=now)
-    yield from _write(owner, epoch, before, after, (fact,), config)
+    yield from _write(owner, epoch, before, after, Undone(removed=(fact,)), config)
     logger.info("retired %s", fact_id)
 
 
-def _write(
-    owner: Owner, epoch: str, before: Shelf, after: Shelf, removed: Sequence[Fact], config: MemoryConfig
-) -> Steps[bool]:
+def _write(owner: Owner, epoch: str, before: Shelf, after: Shelf, done: Undone, config: MemoryConfig) -> Steps[bool]:
     """Write the shelf; `False` if an erase came in between, and nothing of it is left."""
     now = max((fact.updated_at for fact in after.archived), default="")
-    for fact in removed:
+    for fact in done.removed:
         yield marks(owner, fact, now=now, epoch=epoch)
+    for fact in done.restored:
+        yield unmarks(owner, fact)
     yield from write_difference(owner, epoch, before, after)
-    yield from drop_sections_about(owner, epoch, [fact.content for fact in removed])
+    yield from drop_sections_about(owner, epoch, [fact.content for fact in done.removed])
     yield from settle(owner, epoch, before, config)
     return (yield from stands(owner, epoch))
 

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import httpx
@@ -249,6 +250,17 @@ def test_what_is_erased_while_its_extraction_is_in_flight_does_not_come_back(per
 
 
 FACT = {"message": 1, "action": "new", "known": 0, "category": "knowledge", "confidence": 0.9}
+
+
+def test_delayed_runs_of_the_memory_graph_work_though_clients_may_not_start_them(
+    tmp_path: Path, model: StubModel
+) -> None:
+    model.respond = Scripted(learns=learns(plums="Likes plums"))
+    delayed = guarded_server(tmp_path, model.url, PALIMPSEST_TRIGGER="run", PALIMPSEST_DEBOUNCE_SECONDS="0.2")
+    with delayed as server, Person(server, model, "ada") as ada:
+        ada.says("I like plums.")
+        ada.knows("Likes plums")
+        assert "no run could be scheduled" not in server.log
 
 
 def test_no_log_line_holds_what_anybody_said(server: DevServer, person: Person) -> None:

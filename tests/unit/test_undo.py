@@ -84,6 +84,14 @@ def test_a_deletion_is_taken_back_and_done_again(shelf: Shelf) -> None:
     assert shelf.says() == {}
 
 
+def test_a_restored_fact_is_edited_like_any_other(shelf: Shelf) -> None:
+    fact_id = shelf.add("Lives in Oslo")
+    shelf.retire(fact_id)
+    shelf.undo()
+    shelf.facts.update(fact_id, pinned=True)
+    assert shelf.says() == {fact_id: "Lives in Oslo"}
+
+
 def test_a_correction_is_taken_back_as_a_whole(shelf: Shelf) -> None:
     oslo = shelf.add("Lives in Oslo")
     shelf.learn(change("Lives in Bergen", "corrects", oslo), change("Keeps bees"))
