@@ -22,7 +22,7 @@ from graphs.settings import Settings
 from memory.erase import aerase_thread
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
-from memory.storage import Steps, arun, run
+from memory.storage import Steps, arun, arun_patiently, run
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
 from memory.updates.entry import Entry, EntryKind
@@ -36,7 +36,6 @@ from memory.updates.updater import MemoryUpdater
 
 logger = logging.getLogger(__name__)
 
-_TRIES = 3
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
 
@@ -163,18 +162,10 @@ class MemoryService:
             model=model,
         )
         self.bind(store)
-        recorded = await self._awrite_down(store, draft)
+        recorded = await arun_patiently(store, functools.partial(outbox.record, draft))
         await self.atrigger(store, owner, thread_id, recorded)
         in_process = self.settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
-
-    async def _awrite_down(self, store: BaseStore, draft: Entry) -> Recorded:
-        for _ in range(_TRIES - 1):
-            try:
-                return await arun(store, outbox.record(draft))
-            except Exception as error:  # a store's hiccup must not cost a turn, and writing down twice changes nothing
-                logger.info("writing down %.12s is tried again: %s", draft.key, type(error).__name__)
-        return await arun(store, outbox.record(draft))
 
     async def atrigger(self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded) -> None:
         """See to it that an update runs after the quiet period. Losing a trigger loses nothing but time."""

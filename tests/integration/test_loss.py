@@ -210,33 +210,22 @@ async def conversation(deployment: Deployment) -> None:
         assert await deployment.say(text)
         with suppress(OSError):
             await deployment.drain()
-    await deployment.drain()
 
 
-async def test_the_nth_store_call_may_fail_and_every_turn_answers_and_is_remembered(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    n, calls, private = 0, 1, 0
+async def test_the_nth_store_call_may_fail_and_every_turn_answers_and_is_remembered() -> None:
+    n, calls = 0, 1
     while n < calls:
         n += 1
         store = FaultyStore()
         store.fault = fail_at(n)
         deployment = Deployment(store, InMemorySaver())
-        caplog.clear()
         await conversation(deployment)
         store.fault = lambda _: None
         calls = store.calls
         await deployment.drain()
-        learnt = await deployment.facts()
+        assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"], n
         assert await deployment.pending() == [], n
-        if "incognito" in caplog.text:
-            # whether the user wants this turn remembered could not be read: then it is not, and the log says so
-            private += 1
-            assert len(learnt) == 2, n
-        else:
-            assert learnt == ["Likes figs", "Likes kiwis", "Likes plums"], n
     assert n > 50
-    assert private <= 3
 
 
 async def test_the_nth_call_of_the_memory_model_may_fail_and_every_turn_is_remembered() -> None:
@@ -249,5 +238,6 @@ async def test_the_nth_call_of_the_memory_model_may_fail_and_every_turn_is_remem
 
         deployment.memory.respond = respond
         await conversation(deployment)
+        await deployment.drain()
         assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
         assert await deployment.pending() == []
