@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test check e2e bench demo lock clean
+.PHONY: help dev test check check-mutants e2e bench demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -28,8 +28,9 @@ NAMED = $(strip $(PALIMPSEST_MODEL) $(shell sed -n 's/^ *\(export \)\{0,1\}PALIM
 KEYED = $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(shell grep -sEq '^ *(export )?OPENAI_(API_KEY|BASE_URL) *= *[^ ]' .env && echo yes)
 PROVIDER = $(if $(NAMED),$(filter-out local,$(NAMED)),$(KEYED))
 
-dev: ## Run the graph under `langgraph dev` (ARGS="--port 2025")
-	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local)
+dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
+	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local) || { $(if $(PROVIDER),false,\
+		echo "The local model cannot be installed here; going on without it." && $(MAKE) --no-print-directory $(VENV)/server); }
 	@exec $(BIN)/palimpsest dev $(ARGS)
 
 JS := tests/e2e/js
@@ -61,6 +62,9 @@ BENCH_TURNS ?= 1000
 bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the README's table (BENCH_TURNS=1000)
 	@echo "Measuring $(BENCH_TURNS) turns (a quarter of an hour for 1000) ..."
 	@nice $(BIN)/python -m benchmarks.context --turns $(BENCH_TURNS) --write README.md
+
+check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see the tests notice (3 minutes)
+	@$(BIN)/python -m tests.mutants
 
 DATA ?= $(firstword $(wildcard ../shared/data/locomo/*.json) examples/conversation.json)
 TURNS ?= 30

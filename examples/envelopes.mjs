@@ -32,6 +32,7 @@ class Pairing {
   #runs = new Map(); // run id → { task, graph, step, parent }
   #latest = new Map(); // graph → its newest checkpoint; null when it makes none
   #steps = new Map(); // graph and step → checkpoint
+  #announced = new Map(); // task → its graph
   #held = []; // [event, run] whose checkpoint was not announced yet
 
   constructor(modes) {
@@ -53,11 +54,14 @@ class Pairing {
     const graph = namespace.join("|");
     const ready = [];
     if (mode === "checkpoints") ready.push(...this.#learn(graph, envelope(chunk)));
-    // A step's tasks are announced after the checkpoint it runs from: this graph makes none.
-    if (mode === "tasks" && !this.#latest.has(graph)) ready.push(...this.#learn(graph, null));
+    if (mode === "tasks") {
+      this.#announced.set(`${chunk.name}:${chunk.id}`, graph);
+      // A step's tasks are announced after the checkpoint it runs from: without one, this graph makes none.
+      ready.push(...(this.#latest.has(graph) ? this.#retry() : this.#learn(graph, null)));
+    }
     if (!this.#modes.has(mode)) return ready;
     // An interrupt repeats the values that its step runs from; no checkpoint follows.
-    const isNext = mode === "values" && !("__interrupt__" in chunk);
+    const isNext = mode === "values" && chunk?.__interrupt__ === undefined;
     const step = isNext ? undefined : this.#latest.get(graph)?.step;
     return [...ready, ...this.#stampOrHold(event, { graph, step })];
   }
@@ -65,28 +69,36 @@ class Pairing {
   #learn(graph, checkpoint) {
     this.#latest.set(graph, checkpoint);
     if (checkpoint) this.#steps.set(key(graph, checkpoint.step), checkpoint);
-    return this.#held.splice(0).flatMap(([event, run]) =>
-      run.graph === graph && run.step === undefined
-        ? [stamped(event, this.#nearest(run))]
-        : this.#stampOrHold(event, run),
-    );
+    return this.#retry((run) => run.graph === graph && run.step === undefined);
+  }
+
+  #retry(isKnown = () => false) {
+    return this.#held
+      .splice(0)
+      .flatMap(([event, run]) => (isKnown(run) ? [stamped(event, this.#nearest(run))] : this.#stampOrHold(event, run)));
   }
 
   #stampOrHold(event, run) {
-    const checkpoint = this.#steps.get(key(run.graph, run.step));
+    const graph = this.#graphOf(run);
+    const checkpoint = this.#steps.get(key(graph, run.step));
     if (checkpoint) return [stamped(event, checkpoint)];
-    if (this.#latest.get(run.graph) === null) return [stamped(event, this.#nearest(run))];
+    if (this.#latest.get(graph) === null) return [stamped(event, this.#nearest(run))];
     this.#held.push([event, run]);
     return [];
   }
 
   /** The run's checkpoint, or else the newest of its graph, or else that of the graph around it. */
   #nearest(run) {
-    const found = this.#steps.get(key(run.graph, run.step)) ?? this.#latest.get(run.graph);
+    const graph = this.#graphOf(run);
+    const found = this.#steps.get(key(graph, run.step)) ?? this.#latest.get(graph);
     if (found) return found;
     if (run.parent) return this.#nearest(run.parent);
-    const around = run.graph.split("|").slice(0, -1).join("|");
-    return run.graph ? this.#nearest({ graph: around }) : null;
+    return graph ? this.#nearest({ graph: graph.split("|").slice(0, -1).join("|") }) : null;
+  }
+
+  // A task that another task calls is a task of the same graph, whatever its path says.
+  #graphOf(run) {
+    return this.#announced.get(run.task?.at(-1)) ?? run.graph;
   }
 
   #runOf(event) {

@@ -34,6 +34,8 @@ class CustomChunk(TypedDict):
 def emit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = None) -> None:
     """Send an event to whoever streams the current run. Outside a run nothing happens.
 
+    In asynchronous code use `aemit`: here an asynchronous callback handler is waited for in a thread.
+
     Args:
         name: The event's name, such as `memory.queued`.
         data: JSON, or a pydantic model that is sent as JSON.

@@ -73,7 +73,7 @@ class MemoryService:
         *,
         clock: Callable[[], float] = time.time,
         client: Callable[[], LangGraphClient] = get_client,
-    ):
+    ) -> None:
         self.settings = settings
         self._config = settings.memory
         self._load_model = load_model
@@ -261,8 +261,8 @@ class MemoryService:
         if context.store is None:
             raise ValueError("store must be set in the context")
         owner = Owner(context.user_id, context.agent_name)
-        due = self._updater(context.store).drain(owner, context.thread_id).due
-        return None if due is None else max(due - self.clock(), self._config.retry_base_seconds)
+        updater = self._updater(context.store)
+        return updater.wait_after(updater.drain(owner, context.thread_id))
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(

@@ -1,8 +1,9 @@
-"""A user's control item: the epoch that fences everything written before an erase, and which threads were forgotten.
+"""A user's control items: the epoch that fences everything written before an erase, forgotten threads, time zone.
 
 The epoch is a random token compared for equality (a counter would let two erases meet). Everything stored for a
 user carries the epoch it was written under; readers ignore other epochs, and a writer reads it again afterwards
-and takes its own rows back if it changed.
+and takes its own rows back if it changed. Each control is an item of its own: no store has compare-and-swap, and
+writing one must never undo another.
 """
 
 from collections.abc import Mapping
@@ -13,13 +14,15 @@ from zoneinfo import ZoneInfo
 from langgraph.store.base import Item
 
 from memory.namespaces import Owner
-from memory.storage import Steps, put, read
+from memory.storage import Steps, delete, put, read, scan
 from memory.text import digest
 
 INITIAL_EPOCH = "initial"
 MAX_FORGOTTEN_THREADS = 500
 """The newest are kept: a mark has to outlive the updates that are under way, not the user."""
 CONTROL_KEY = "control"
+_ZONE_KEY = "time-zone"
+_THREAD = "thread."
 _LEARNING_KEY = "learning"
 
 
@@ -29,7 +32,7 @@ class Fences:
 
     Attributes:
         epoch: The token that valid items carry.
-        threads: When threads were forgotten, in seconds since the epoch, by a digest of their id.
+        threads: When threads were forgotten, in seconds since the epoch, by the keys of their marks.
     """
 
     epoch: str = INITIAL_EPOCH
@@ -42,67 +45,64 @@ class Fences:
 
 def read_fences(owner: Owner) -> Steps[Fences]:
     """Read the user's epoch and forgotten threads; a user who never erased anything has the initial epoch and none."""
-    return fences_in((yield from read(owner.control, CONTROL_KEY)))
-
-
-def fences_in(control: Item | None) -> Fences:
-    """Return the fences that a control item (`Owner.control`, `CONTROL_KEY`) holds."""
-    value = control.value if control else {}
-    epoch = value.get("epoch")
-    return Fences(epoch if isinstance(epoch, str) and epoch else INITIAL_EPOCH, _threads(value))
-
-
-def read_time_zone(owner: Owner) -> Steps[tzinfo]:
-    """Read the user's time zone; UTC while it is not known."""
-    item = yield from read(owner.control, CONTROL_KEY)
-    name = item.value.get("timeZone") if item else None
-    return _zone(name) if isinstance(name, str) and name else UTC
-
-
-def write_time_zone(owner: Owner, name: str) -> Steps[None]:
-    """Write the user's time zone; `ValueError` if `name` is no IANA name such as `Europe/Oslo`."""
-    if _zone(name) is UTC and name != "UTC":
-        raise ValueError(f"name must be an IANA time zone such as Europe/Oslo, not {name!r}")
-    item = yield from read(owner.control, CONTROL_KEY)
-    yield [put(owner.control, CONTROL_KEY, {**(item.value if item else {}), "timeZone": name})]
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return UTC if name == "UTC" else ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return UTC
+    items = {item.key: item for item in (yield from scan(owner.control))}
+    threads = {key: _when(item) for key, item in items.items() if key.startswith(_THREAD)}
+    return Fences(epoch_in(items.get(CONTROL_KEY)), threads)
 
 
 def read_epoch(owner: Owner) -> Steps[str]:
     """Read the user's current epoch; a user who never erased anything has the initial one."""
-    fences = yield from read_fences(owner)
-    return fences.epoch
+    return epoch_in((yield from read(owner.control, CONTROL_KEY)))
+
+
+def epoch_in(control: Item | None) -> str:
+    """Return the epoch that a control item (`Owner.control`, `CONTROL_KEY`) holds."""
+    epoch = control.value.get("epoch") if control else None
+    return epoch if isinstance(epoch, str) and epoch else INITIAL_EPOCH
 
 
 def write_epoch(owner: Owner, epoch: str) -> Steps[None]:
     """Fence everything written so far: readers ignore it from now on."""
-    item = yield from read(owner.control, CONTROL_KEY)
-    yield [put(owner.control, CONTROL_KEY, {**(item.value if item else {}), "epoch": epoch})]
+    yield [put(owner.control, CONTROL_KEY, {"epoch": epoch})]
 
 
 def forget_thread(owner: Owner, thread_id: str, now: float) -> Steps[None]:
     """Cancel the updates of a thread that were written down up to now (seconds since the epoch)."""
-    item = yield from read(owner.control, CONTROL_KEY)
-    value = item.value if item else {}
-    marks = {**_threads(value), _mark(thread_id): now}
-    newest = sorted(marks, key=lambda mark: marks[mark])[-MAX_FORGOTTEN_THREADS:]
-    yield [put(owner.control, CONTROL_KEY, {**value, "threads": {mark: marks[mark] for mark in newest}})]
+    yield [put(owner.control, _mark(thread_id), {"forgotten": now})]
+    marks = [item for item in (yield from scan(owner.control)) if item.key.startswith(_THREAD)]
+    surplus = sorted(marks, key=_when)[:-MAX_FORGOTTEN_THREADS]
+    if surplus:
+        yield [delete(item.namespace, item.key) for item in surplus]
 
 
 def _mark(thread_id: str) -> str:
-    return digest("thread", thread_id)[:32]
+    return _THREAD + digest("thread", thread_id)[:32]
 
 
-def _threads(value: Mapping[str, object]) -> dict[str, float]:
-    found = value.get("threads")
-    marks = found if isinstance(found, dict) else {}
-    return {str(mark): float(time) for mark, time in marks.items() if isinstance(time, int | float)}
+def _when(mark: Item) -> float:
+    time = mark.value.get("forgotten")
+    return float(time) if isinstance(time, int | float) else 0.0
+
+
+def read_time_zone(owner: Owner) -> Steps[tzinfo]:
+    """Read the user's time zone; UTC while it is not known."""
+    item = yield from read(owner.control, _ZONE_KEY)
+    name = item.value.get("name") if item else None
+    return (_zone(name) if isinstance(name, str) else None) or UTC
+
+
+def write_time_zone(owner: Owner, name: str) -> Steps[None]:
+    """Write the user's time zone; `ValueError` if `name` is no IANA name such as `Europe/Oslo`."""
+    if _zone(name) is None:
+        raise ValueError(f"name must be an IANA time zone such as Europe/Oslo, not {name!r}")
+    yield [put(owner.control, _ZONE_KEY, {"name": name})]
+
+
+def _zone(name: str) -> tzinfo | None:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None
 
 
 def belongs(value: Mapping[str, object], epoch: str) -> bool:

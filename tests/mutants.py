@@ -91,7 +91,7 @@ MUTANTS = (
     Mutant(
         "no look at the fences after the last write",
         "memory/updates/update.py",
-        "is_cancelled = _is_cancelled(claimed[-1], fences)",
+        "is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))",
         "is_cancelled = False",
         (UPDATER, "tests/unit/test_erase.py"),
     ),
@@ -168,8 +168,8 @@ MUTANTS = (
     Mutant(
         "markers that outlive their entries",
         "memory/updates/outbox.py",
-        "        yield [delete(owner.due_namespace, owner.due_key)]\n",
-        "        return []\n",
+        "    if not left:\n        return delete(owner.due_namespace, owner.due_key)\n",
+        "    if not left:\n        return put(owner.due_namespace, owner.due_key, {})\n",
         (UPDATER, MACHINE),
     ),
 )

@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import task
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, RetryPolicy, Send, interrupt
@@ -117,6 +118,19 @@ async def calls_inner_twice(state: State) -> State:
     return {"log": [*first["log"], *second["log"]]}
 
 
+@task
+async def called(word: str) -> str:
+    """Be called by a node."""
+    await RecordingModel(replies=["one two"]).ainvoke("hi")
+    await aemit("called", word)
+    return word
+
+
+async def calls_tasks(state: State) -> State:
+    """Call tasks, one after the other."""
+    return {"log": [await called("a"), await called("b")]}
+
+
 async def calls_a_stranger(state: State, config: RunnableConfig) -> State:
     """Run another graph on a thread of its own."""
     stranger = inner(InMemorySaver())
@@ -158,7 +172,7 @@ def retrying(checkpointer: BaseCheckpointSaver[str]) -> Graph:
     return builder.compile(checkpointer=checkpointer)
 
 
-Shape = Literal["subgraph", "own", "without", "twice", "stranger", "synchronous"]
+Shape = Literal["subgraph", "own", "without", "twice", "stranger", "synchronous", "tasks"]
 SHAPES: dict[Shape, Any] = {
     "subgraph": inner(),
     "own": inner(True),
@@ -166,8 +180,22 @@ SHAPES: dict[Shape, Any] = {
     "twice": calls_inner_twice,
     "stranger": calls_a_stranger,
     "synchronous": calls_inner_synchronously,
+    "tasks": calls_tasks,
 }
 
 graph = outer(inner(), None)
+calling_graph = outer(calls_tasks, None)
 
-__all__ = ["SHAPES", "Graph", "Shape", "State", "graph", "inner", "outer", "retrying", "stream_transformers"]
+__all__ = [
+    "SHAPES",
+    "Graph",
+    "Shape",
+    "State",
+    "called",
+    "calling_graph",
+    "graph",
+    "inner",
+    "outer",
+    "retrying",
+    "stream_transformers",
+]

@@ -67,7 +67,7 @@ class _Slot(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A runnable that has started: the namespace of the task it belongs to, and its slot."""
+    """A runnable that has started: the path of the task it belongs to, and the slot that this path and step say."""
 
     task: Namespace
     slot: _Slot
@@ -99,6 +99,7 @@ class EnvelopePairing:
         self._runs: dict[str, _Run] = {}
         self._latest: dict[Namespace, Checkpoint | None] = {}
         self._steps: dict[_Slot, Checkpoint] = {}
+        self._announced: dict[str, Namespace] = {}
         self._held: defaultdict[Namespace, list[_Held]] = defaultdict(list)
 
     def feed(self, event: Mapping[str, Any]) -> list[StreamEvent]:
@@ -134,17 +135,17 @@ class EnvelopePairing:
         ready: list[StreamEvent] = []
         if mode == "checkpoints":
             ready += self._learn(graph, envelope(chunk))
-        elif mode == "tasks" and graph not in self._latest:
-            # A step's tasks are announced after the checkpoint it runs from: this graph makes none.
-            ready += self._learn(graph, None)
+        elif mode == "tasks":
+            ready += self._announce(graph, f"{chunk['name']}:{chunk['id']}")
         if mode not in self._modes:
             return ready
-        return ready + self._stamp_or_hold(event, _Run(graph, self._chunk_slot(graph, mode, chunk), None))
+        return ready + self._stamp_or_hold(event, _Run((), self._chunk_slot(graph, mode, chunk), None))
 
     def _chunk_slot(self, graph: Namespace, mode: StreamMode, chunk: Any) -> _Slot:
         latest = self._latest.get(graph)
         # An interrupt repeats the values that its step runs from; no checkpoint follows.
-        if latest is None or (mode == "values" and "__interrupt__" not in chunk):
+        repeats = isinstance(chunk, Mapping) and "__interrupt__" in chunk
+        if latest is None or (mode == "values" and not repeats):
             return _Slot(graph, None)
         return _Slot(graph, latest["step"])
 
@@ -160,23 +161,40 @@ class EnvelopePairing:
                 ready += self._stamp_or_hold(held.event, held.run)
         return ready
 
+    def _announce(self, graph: Namespace, task: str) -> list[StreamEvent]:
+        ready: list[StreamEvent] = []
+        if graph not in self._latest:
+            # A step's tasks are announced after the checkpoint it runs from: this graph makes none.
+            ready += self._learn(graph, None)
+        self._announced[task] = graph
+        for waiting in [path for path in self._held if path != graph]:
+            for held in self._held.pop(waiting):
+                ready += self._stamp_or_hold(held.event, held.run)
+        return ready
+
     def _stamp_or_hold(self, event: Mapping[str, Any], run: _Run) -> list[StreamEvent]:
-        graph = run.slot.graph
-        checkpoint = self._steps.get(run.slot)
+        slot = self._slot_of(run)
+        checkpoint = self._steps.get(slot)
         if checkpoint is not None:
             return [_stamped(event, checkpoint)]
-        if graph in self._latest and self._latest[graph] is None:
+        if slot.graph in self._latest and self._latest[slot.graph] is None:
             return [_stamped(event, self._nearest(run))]
-        self._held[graph].append(_Held(_stamped(event, None), run))
+        self._held[slot.graph].append(_Held(_stamped(event, None), run))
         return []
+
+    def _slot_of(self, run: _Run) -> _Slot:
+        """Return the run's slot; a task that another task calls is a task of the same graph, whatever its path says."""
+        graph = self._announced.get(run.task[-1]) if run.task else None
+        return run.slot if graph is None else _Slot(graph, run.slot.step)
 
     def _nearest(self, run: _Run) -> Checkpoint | None:
         """Return the run's checkpoint, or else the newest of its graph, or else that of the graph around it."""
-        if found := self._steps.get(run.slot) or self._latest.get(run.slot.graph):
+        slot = self._slot_of(run)
+        if found := self._steps.get(slot) or self._latest.get(slot.graph):
             return found
         if run.parent is not None:
             return self._nearest(run.parent)
-        around = run.slot.graph
+        around = slot.graph
         while around:
             around = around[:-1]
             if found := self._latest.get(around):

@@ -25,11 +25,10 @@ def run(
     steps: Steps, model: LanguageModelLike, hook: FlushHook | None, config: RunnableConfig | None = None
 ) -> SummarizationResult:
     """Carry the steps out in this thread and return their result; a coroutine hook gets an event loop of its own."""
-    call = merge_configs(config, _CALL)
 
     def do(step: Ask | Flush) -> str:
         if isinstance(step, Ask):
-            return _text(model.invoke(step.prompt, call))
+            return _text(model.invoke(step.prompt, merge_configs(config, _CALL)))
         called = hook(step.messages) if hook else None
         if inspect.isawaitable(called):
             _finish(called)
@@ -52,11 +51,10 @@ async def arun(
     steps: Steps, model: LanguageModelLike, hook: FlushHook | None, config: RunnableConfig | None = None
 ) -> SummarizationResult:
     """Carry the steps out on the event loop and return their result; a synchronous hook runs in a thread."""
-    call = merge_configs(config, _CALL)
 
     async def do(step: Ask | Flush) -> str:
         if isinstance(step, Ask):
-            return _text(await model.ainvoke(step.prompt, call))
+            return _text(await model.ainvoke(step.prompt, merge_configs(config, _CALL)))
         if hook is not None:
             await _call(hook, step.messages)
         return ""

@@ -74,8 +74,8 @@ class TokenCounter:
         """Return the tokens of one message: text, tool calls with their arguments, media, and what frames it."""
         fields = message.__dict__  # three times as quick as attributes of a pydantic model
         content = fields["content"]
-        if isinstance(content, str) and not fields.get("tool_calls"):
-            key: object = (fields["type"], fields.get("tool_call_id"), hash(content))
+        if isinstance(content, str) and not fields.get("tool_calls") and "tool_call_id" not in fields:
+            key: object = (fields["type"], hash(content))
             known = self._young.get(key)
             return self._remembered(key, message, content, 0) if known is None else known
         text, media = _rendered(message)
@@ -97,8 +97,7 @@ class TokenCounter:
     def _counted(self, message: BaseMessage, text: str, media: int) -> int:
         if self._count_messages is not None:
             return self._count_messages([message])
-        framed = f"{text}\n{message.tool_call_id}" if isinstance(message, ToolMessage) else text
-        return MESSAGE_TOKENS + self.text(framed) + media
+        return MESSAGE_TOKENS + self.text(text) + media
 
 
 @functools.cache
@@ -134,6 +133,7 @@ def _rendered(message: BaseMessage) -> tuple[str, int]:
         elif not (calls and block.get("type") in _CALL_BLOCKS):  # the same calls stand in `tool_calls`
             texts.append(_block_text(block))
     texts += [f"{call['id']} {call['name']}({json.dumps(call['args'], default=str)})" for call in calls]
+    texts += [message.tool_call_id] if isinstance(message, ToolMessage) else []
     return "\n".join(texts), media
 
 

@@ -1,6 +1,7 @@
 """Facts as store items: flat, with readable field names, because a person may open one in Studio. Pure."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from memory.core.facts import (
@@ -41,7 +42,7 @@ def to_item(fact: Fact) -> dict[str, Any]:
     return {**item, "replaced_by": fact.replaced_by} if fact.replaced_by else item
 
 
-def from_item(value: Mapping[str, object], *, epoch: str, written_at: str) -> Fact:
+def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) -> Fact:
     """Return the fact of a store item, also of one that a person edited or added by hand.
 
     Content, category and confidence must be there and valid; what else is missing is filled in. An item without a
@@ -50,12 +51,12 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: str) -> Fa
     Args:
         value: The item's value.
         epoch: The epoch an item without one belongs to.
-        written_at: The creation time of an item that has none, ISO 8601.
+        written_at: The creation time of an item that has none.
 
     Raises:
         ValueError: If it cannot be read as a fact; the message names the field.
     """
-    created_at = _text(value.get("createdAt")) or written_at
+    created_at = _text(value.get("createdAt")) or written_at.isoformat()
     return Fact(
         id=found if is_fact_id(found := _text(value.get("id"))) else "",
         content=checked_content(value.get("content")),

@@ -58,7 +58,7 @@ def read_shelf(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> Steps[
         if not belongs(item.value, epoch):
             continue
         try:
-            rows[item.key] = from_item(item.value, epoch=epoch, written_at=item.created_at.isoformat())
+            rows[item.key] = from_item(item.value, epoch=epoch, written_at=item.created_at)
         except ValueError as error:
             broken += 1
             logger.warning("skipped an unreadable fact under key %.64s: bad %s", item.key, str(error).partition(" ")[0])
@@ -187,7 +187,7 @@ def read_history(owner: Owner, epoch: str) -> Steps[list[Fact]]:
         if not _is_revision(item) or not belongs(item.value, epoch):
             continue
         try:
-            facts.append(from_item(item.value, epoch=epoch, written_at=item.created_at.isoformat()))
+            facts.append(from_item(item.value, epoch=epoch, written_at=item.created_at))
         except ValueError:
             logger.warning("skipped an unreadable revision under key %.64s", item.key)
     return sorted(facts, key=lambda fact: (fact.updated_at, fact.id, fact.revision))

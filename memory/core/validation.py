@@ -22,7 +22,7 @@ from memory.text import normalize, one_line
 MAX_FACTS_PER_ANSWER: Final = 50
 # An answer of so few words ("yes", "the second one") says what the question said.
 _SHORT_REPLY: Final = 4
-# A section of the profile says what the user said, or what was known, in so many of its words at least.
+# What names no message of the user, or is a section of the profile, has so many of its words from the user at least.
 _GROUNDED: Final = 0.5
 _EXAMPLE: Final = frozenset(map(normalize, prompts.EXTRACTION_EXAMPLE))
 _NUMERAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)\s*")
@@ -186,11 +186,14 @@ class _Reading:
             raise Refused("not_said")
 
     def _was_said(self, content: str, raw: Mapping[str, object]) -> bool:
-        """Say whether the user, and not only the assistant, said it: their words share some, or were a short reply."""
+        """Say whether the user said it: it has more of their words than of the assistant's, or it was a short reply.
+
+        Words of neither are a paraphrase, or another language, and count for nobody.
+        """
         wanted = words(content)
         if normalize(content) in _EXAMPLE and not wanted <= self._said:
             return False  # small models repeat the prompt's example
-        if wanted & self._said or not wanted & self._heard:
+        if len(wanted & (self._heard - self._said)) <= len(wanted & self._said):
             return True
         return self._is_short_reply(raw)
 
@@ -212,13 +215,20 @@ class _Reading:
         self._learned.add(said)
 
     def _sources(self, raw: Mapping[str, object]) -> list[StoredMessage]:
-        """Return the user's messages a fact was taken from: the one it cites, or all where it cites none."""
-        if raw.get("message") is None:
-            return self._new
+        """Return the user's messages a fact was taken from.
+
+        The one it cites; where it cites none, or one that is not there, the one that shares most words with it.
+        """
         cited = self._cited(raw)
-        if not cited:
+        wanted = words(_text(raw.get("content")))
+        if cited or not wanted:
+            return cited or self._new
+        closest = max(self._new, key=lambda message: len(wanted & words(message.text)))
+        if len(wanted & words(closest.text)) >= _GROUNDED * len(wanted):
+            return [closest]
+        if raw.get("message") is not None:
             raise Refused("not_said")
-        return cited
+        return self._new
 
     def _cited(self, raw: Mapping[str, object]) -> list[StoredMessage]:
         number = _number(raw.get("message"))

@@ -28,6 +28,7 @@ class JournalEntry:
         messages: What was said, oldest first.
         epoch: The user's epoch when it was written down.
         model: Which model may read it, as `provider:model`; empty means the deployment's own.
+        written: The user's day on which it was written down, which may be long after; empty means the same day.
     """
 
     day: str
@@ -35,6 +36,10 @@ class JournalEntry:
     messages: tuple[StoredMessage, ...]
     epoch: str
     model: str = ""
+    written: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "written", self.written or self.day)
 
     @property
     def key(self) -> str:
@@ -51,6 +56,7 @@ class JournalEntry:
             "to": self.messages[-1].time,
             "messages": [message.to_json() for message in self.messages],
             "model": self.model,
+            "written": self.written,
             "epoch": self.epoch,
         }
 
@@ -61,8 +67,8 @@ class JournalEntry:
             messages = tuple(map(StoredMessage.from_json, value["messages"]))
             if not messages:
                 raise ValueError("messages must not be empty")
-            epoch, model = (str(value.get(name) or "") for name in ("epoch", "model"))
-            return cls(str(value["day"]), str(value["thread_id"]), messages, epoch, model)
+            epoch, model, written = (str(value.get(name) or "") for name in ("epoch", "model", "written"))
+            return cls(str(value["day"]), str(value["thread_id"]), messages, epoch, model, written)
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a journal entry: it lacks or garbles {error}") from error
 
@@ -74,14 +80,16 @@ def day_of(time: str, zone: tzinfo = UTC) -> str:
 
 
 def entries_of(
-    thread_id: str, exchanges: Iterable[Sequence[StoredMessage]], epoch: str, model: str, zone: tzinfo = UTC
+    draft: JournalEntry, exchanges: Iterable[Sequence[StoredMessage]], zone: tzinfo = UTC
 ) -> list[JournalEntry]:
-    """Return the journal entries for exchanges of one thread; each belongs to the day it began."""
-    return [
-        JournalEntry(day_of(exchange[0].time, zone), thread_id, tuple(exchange), epoch, model)
-        for exchange in exchanges
-        if exchange
-    ]
+    """Return the journal entries for exchanges of one thread; each belongs to the day it began.
+
+    Args:
+        draft: What all of them share; its day is that of the writing.
+        exchanges: What was said, each with at least one message.
+        zone: The user's time zone.
+    """
+    return [replace(draft, day=day_of(exchange[0].time, zone), messages=tuple(exchange)) for exchange in exchanges]
 
 
 def append(owner: Owner, entries: Sequence[JournalEntry]) -> Steps[None]:
@@ -98,7 +106,7 @@ def _merged(item: Item | None, entry: JournalEntry) -> JournalEntry:
     if known is None or known.epoch != entry.epoch:
         return entry
     messages = {message.id: message for message in (*entry.messages, *known.messages)}
-    return replace(entry, messages=tuple(messages.values()))
+    return replace(entry, messages=tuple(messages.values()), written=known.written)
 
 
 def read_journal(owner: Owner, epoch: str, since: str = "") -> Steps[list[JournalEntry]]:
@@ -117,10 +125,10 @@ def _readable(item: Item) -> JournalEntry | None:
 
 
 def prune(owner: Owner, today: str, days: int) -> Steps[int]:
-    """Delete the entries older than so many days, and return how many."""
+    """Delete the entries that were written more than so many days ago, and return how many."""
     oldest = (datetime.fromisoformat(today).date() - timedelta(days=days)).isoformat()
     items = yield from scan(owner.namespace("journal"))
-    old = [item for item in items if str(item.value.get("day", oldest)) < oldest]
+    old = [item for item in items if str(item.value.get("written") or item.value.get("day") or oldest) < oldest]
     if old:
         yield [delete(item.namespace, item.key) for item in old]
     return len(old)

@@ -1,8 +1,9 @@
 """Days become recent, recent becomes earlier, earlier becomes background: what to fold into what, and when. Pure.
 
-`recent` is written anew from the days that `earlier` does not hold yet, each time a day is over. When those are more
-than two weeks, all but the last week are folded into `earlier`; when `earlier` reaches back more than two months, its
-oldest days are folded into `background` and the rest of it is written anew.
+A day is the one on which the journal was written: a summary may take away what was said long before, and no day that
+was told gets another entry. `recent` is written anew from the days that `earlier` does not hold yet, each time a day
+is over. When those are more than two weeks, all but the last week are folded into `earlier`; when `earlier` reaches
+back more than two months, its oldest days are folded into `background` and the rest of it is written anew.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -74,10 +75,10 @@ def plan_rollup(today: str, marks: Marks, entries: Sequence[JournalEntry]) -> tu
     Args:
         today: The user's current day, ISO 8601; it is not over and not folded.
         marks: Up to where earlier roll-ups came.
-        entries: The journal, oldest first.
+        entries: The journal.
     """
-    over = [entry for entry in entries if entry.day < today]
-    if not over or over[-1].day <= marks.recent:
+    over = sorted((entry for entry in entries if entry.written < today), key=lambda entry: (entry.written, entry.key))
+    if not over or over[-1].written <= marks.recent:
         return (), marks
     folds: list[Fold] = []
     earlier, background = marks.earlier, marks.background
@@ -91,11 +92,11 @@ def plan_rollup(today: str, marks: Marks, entries: Sequence[JournalEntry]) -> tu
         folds.append(Fold("earlier", _between(over, earlier, until), anew=False))
         earlier = until
     folds.append(Fold("recent", _between(over, earlier, today), anew=True))
-    return tuple(folds), Marks(over[-1].day, earlier, background, marks.looked)
+    return tuple(folds), Marks(over[-1].written, earlier, background, marks.looked)
 
 
 def _first_day_after(mark: str, entries: Iterable[JournalEntry]) -> str:
-    return next((entry.day for entry in entries if entry.day > mark), "9999-12-31")
+    return next((entry.written for entry in entries if entry.written > mark), "9999-12-31")
 
 
 def _days_before(day: str, days: int) -> str:
@@ -103,7 +104,7 @@ def _days_before(day: str, days: int) -> str:
 
 
 def _between(entries: Iterable[JournalEntry], after: str, until: str) -> tuple[JournalEntry, ...]:
-    return tuple(entry for entry in entries if after < entry.day <= until)
+    return tuple(entry for entry in entries if after < entry.written <= until)
 
 
 def chunks(entries: Iterable[JournalEntry]) -> Iterator[tuple[JournalEntry, ...]]:

@@ -2,9 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
+
+from memory.message import StoredMessage
+
+Message = BaseMessage | StoredMessage
 
 
 class Key(NamedTuple):
@@ -32,8 +37,8 @@ class ConversationContext:
     thread_id: str
     user_id: str
     agent_name: str = "default"
-    messages: Sequence[Any] = ()
-    carried_over: Sequence[Any] = ()
+    messages: Sequence[Message] = ()
+    carried_over: Sequence[Message] = ()
     kind: Literal["turn", "cut"] = "turn"
     store: BaseStore | None = field(default=None, compare=False, repr=False)
 
@@ -63,5 +68,5 @@ class ConversationContext:
         return replace(self, carried_over=tuple(carried.values()))
 
 
-def _id(message: Any) -> Any:
-    return getattr(message, "id", None) or id(message)
+def _id(message: Message) -> str | int:
+    return message.id or id(message)

@@ -28,7 +28,8 @@ class Entry:
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
         attempts: How often it failed.
         lease: Who works on it.
-        extracted: The journaled result of the extraction, once there is one.
+        extracted: What was extracted so far from this entry and others, once it is: `{entries: [keys],
+            portions: how many, result: JSON of the extraction}`.
         state: `dead` needs a hand: it failed for good.
         error: Sort of the last failure, without any text of the conversation.
     """
@@ -43,7 +44,7 @@ class Entry:
     model: str = ""
     attempts: int = 0
     lease: Lease | None = None
-    extracted: Any = None
+    extracted: Mapping[str, Any] | None = None
     state: EntryState = "pending"
     error: str = ""
 
@@ -85,9 +86,16 @@ class Entry:
                 model=str(value.get("model") or ""),
                 attempts=int(value.get("attempts", 0)),
                 lease=Lease.from_json(value.get("lease")),
-                extracted=value.get("extracted"),
+                extracted=_journal(value.get("extracted")),
                 state=value.get("state", "pending"),
                 error=str(value.get("error") or ""),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not an outbox entry: it lacks or garbles {error}") from error
+
+
+def _journal(value: object) -> Mapping[str, Any] | None:
+    """Return a journaled extraction, or `None` where there is none that can be read: then the model is asked."""
+    if isinstance(value, dict) and isinstance(value.get("entries"), list) and isinstance(value.get("portions"), int):
+        return value
+    return None

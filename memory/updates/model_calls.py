@@ -18,7 +18,7 @@ T = TypeVar("T")
 class ModelCalls:
     """The places for model calls of one process."""
 
-    def __init__(self, max_workers: int = 4):
+    def __init__(self, max_workers: int = 4) -> None:
         self._places = threading.BoundedSemaphore(max_workers)
 
     def run(self, call: Callable[[], T], timeout: float) -> T:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition
+from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
-from memory.control import CONTROL_KEY, fences_in
+from memory.control import CONTROL_KEY, epoch_in
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_place
 from memory.storage import PAGE, Steps, delete, put, read, read_many, scan
 from memory.updates.entry import Entry
@@ -48,7 +48,7 @@ def record(draft: Entry) -> Steps[Recorded]:
         GetOp(threads, thread, refresh_ttl=False),
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
-    fresh = replace(draft, epoch=fences_in(control).epoch)
+    fresh = replace(draft, epoch=epoch_in(control))
     entry = _same(stored, fresh)
     owners = list(note.value.get("owners", [])) if note else []
     writes = [] if owner.due_key in owners else [put(threads, thread, {"owners": sorted([*owners, owner.due_key])})]
@@ -56,6 +56,7 @@ def record(draft: Entry) -> Steps[Recorded]:
         writes.append(put(owner.namespace("outbox"), entry.key, entry.to_json()))
     if writes:
         yield writes
+    # A marker without an entry would be dropped as settled; an entry without a marker is found once a day.
     due, since = _marked(marker, entry)
     yield [put(owner.due_namespace, owner.due_key, {"due": due, "since": since})]
     return Recorded(entry.key, entry.due, since)
@@ -100,10 +101,14 @@ def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[
 
 def _entry(item: Item) -> Entry | None:
     try:
-        return Entry.from_json(item.value)
+        entry = Entry.from_json(item.value)
     except ValueError:
+        entry = None
+    # What stands under a key that is not its own could never be deleted once it is done.
+    if entry is None or entry.key != item.key:
         logger.warning("outbox item %s is no entry and is left alone", item.key)
         return None
+    return entry
 
 
 def write(entries: Iterable[Entry]) -> Steps[None]:
@@ -134,18 +139,27 @@ def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[
 def settle(owner: Owner) -> Steps[list[Entry]]:
     """Bring the due marker in line with what is left, and return what that is, dead letters aside.
 
-    Somebody may write an entry down just before the marker goes, so it is looked for again afterwards.
+    Another worker may finish an entry, or a turn write one down, just before the marker is written or goes: it is
+    looked at again afterwards, until nothing changed in between.
     """
+    left = yield from _waiting(owner)
     while True:
-        left = [entry for entry in (yield from read_entries(owner)) if entry.state != "dead"]
-        if left:
-            due, since = min(entry.due for entry in left), min(entry.created for entry in left)
-            yield [put(owner.due_namespace, owner.due_key, {"due": due, "since": since})]
-            return left
-        marker = yield from read(owner.due_namespace, owner.due_key)
-        if marker is None:
-            return []
-        yield [delete(owner.due_namespace, owner.due_key)]
+        yield [_marker(owner, left)]
+        now = yield from _waiting(owner)
+        if {entry.key for entry in now} == {entry.key for entry in left}:
+            return now
+        left = now
+
+
+def _waiting(owner: Owner) -> Steps[list[Entry]]:
+    return [entry for entry in (yield from read_entries(owner)) if entry.state != "dead"]
+
+
+def _marker(owner: Owner, left: Sequence[Entry]) -> Op:
+    if not left:
+        return delete(owner.due_namespace, owner.due_key)
+    marker = {"due": min(entry.due for entry in left), "since": min(entry.created for entry in left)}
+    return put(owner.due_namespace, owner.due_key, marker)
 
 
 def due_owners(now: float | None) -> Steps[list[Owner]]:

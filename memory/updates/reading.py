@@ -73,11 +73,11 @@ def together(entries: Iterable[Entry]) -> list[tuple[Entry, ...]]:
     """Group entries that are updated together: of one thread, meant for one model, and not too much to read at once."""
     groups: dict[tuple[str, str], list[list[Entry]]] = {}
     for entry in sorted(entries, key=in_thread):
-        portions = groups.setdefault((entry.thread_id, entry.model), [[]])
-        if portions[-1] and _is_too_much([*portions[-1], entry]):
-            portions.append([])
-        portions[-1].append(entry)
-    return [tuple(portion) for portions in groups.values() for portion in portions]
+        parts = groups.setdefault((entry.thread_id, entry.model), [[]])
+        if parts[-1] and _is_too_much([*parts[-1], entry]):
+            parts.append([])
+        parts[-1].append(entry)
+    return [tuple(part) for parts in groups.values() for part in parts]
 
 
 def in_thread(entry: Entry) -> tuple[str, float, str]:
@@ -105,5 +105,5 @@ def _is_much(messages: Collection[StoredMessage]) -> bool:
 
 def covered(carrier: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries that the carrier's journaled extraction was made from, the carrier last."""
-    keys: Collection[str] = carrier.extracted["entries"]
+    keys: Collection[str] = carrier.extracted["entries"] if carrier.extracted else ()
     return (*(entry for entry in entries if entry.key in keys and entry is not carrier), carrier)

@@ -17,7 +17,7 @@ from memory.core.extraction import extract_facts
 from memory.core.profile import read_profile, texts_of
 from memory.core.shelf import read_shelf
 from memory.core.tombstones import forgotten_messages
-from memory.daily.journal import append, entries_of, redact
+from memory.daily.journal import JournalEntry, append, day_of, entries_of, redact
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.storage import Steps
@@ -100,7 +100,7 @@ def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
 
 def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
     entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
-    failed = [_failed(entry, error, terms) for entry in entries]
+    failed = [_failed(entry, error, terms) for entry in entries if entry.lease is None or _is_mine(entry, terms)]
     yield from outbox.write(failed)
     for entry in failed:
         logger.warning(
@@ -132,6 +132,10 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     if not claimed:
         return None
     owner, thread_id, epoch = claimed[-1].owner, claimed[-1].thread_id, claimed[-1].epoch
+    # Claiming may have written again what an erase had deleted; its text must not reach a model.
+    if _is_cancelled(claimed[-1], (yield from read_fences(owner))):
+        yield from outbox.remove(claimed)
+        return None
     flushed = yield from read_seen(owner, thread_id, epoch)
     reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
     extraction = yield from _extraction(claimed, reading, terms)
@@ -140,20 +144,27 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     applied = yield from apply_steps(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    zone = yield from read_time_zone(owner)
-    yield from append(owner, entries_of(thread_id, exchanges(reading.cut), epoch, claimed[-1].model, zone))
+    yield from _journal_cut(claimed[-1], reading, terms)
+    # Not before everything is applied: what counts as flushed is never read again.
     yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
     receipt = _receipt(claimed[-1], reading, applied, terms)
     yield from write_receipt(owner, claimed[-1].key, receipt)
     gone = yield from forgotten_messages(owner, epoch, thread_id, [message.id for message in reading.cut])
     if gone:
         yield from redact(owner, thread_id, gone)
-    fences = yield from read_fences(owner)
-    is_cancelled = _is_cancelled(claimed[-1], fences)
+    # After the last write, so that an erase either sees these rows or is seen here.
+    is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))
     if is_cancelled:
         yield from forget_rows(owner, thread_id, epoch)
+    # The entries go last: a worker that is killed before this is followed by one that ends in the same place.
     yield from outbox.remove(claimed)
     return None if is_cancelled else receipt
+
+
+def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> Steps[None]:
+    zone = yield from read_time_zone(carrier.owner)
+    draft = JournalEntry(day_of(terms.now(), zone), carrier.thread_id, (), carrier.epoch, carrier.model)
+    yield from append(carrier.owner, entries_of(draft, exchanges(reading.cut), zone))
 
 
 def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
@@ -170,11 +181,15 @@ def _lease(terms: Terms) -> Lease:
 def _are_mine(claimed: Sequence[Entry], terms: Terms) -> Steps[bool]:
     """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
     entries = yield from outbox.read_entries(claimed[0].owner, [entry.key for entry in claimed])
-    mine = [entry for entry in entries if entry.lease and entry.lease.worker == terms.worker]
+    mine = [entry for entry in entries if _is_mine(entry, terms)]
     if len(mine) == len(claimed):
         return True
     yield from outbox.write(replace(entry, state="pending", lease=None) for entry in mine)
     return False
+
+
+def _is_mine(entry: Entry, terms: Terms) -> bool:
+    return entry.lease is not None and entry.lease.worker == terms.worker
 
 
 def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job[Extraction | None]:
@@ -186,6 +201,7 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
     found, done = _journaled(carrier)
     for number, portion in enumerate(portions(reading.talk)[done:], done + 1):
         part = yield from _ask(carrier, portion, terms)
+        # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):
             return None
         found = _joined(found, part)

@@ -20,6 +20,7 @@ __all__ = ["ConversationContext", "MemoryUpdateQueue", "Process", "StartThread",
 
 logger = logging.getLogger(__name__)
 
+# A flush without a known wake-up looks again after so many seconds; nothing depends on it but a lost notification.
 _LOOK_AGAIN = 1.0
 
 Process = Callable[[ConversationContext], float | None]
@@ -50,11 +51,12 @@ class MemoryUpdateQueue:
         memory_config: MemoryConfig | Callable[[], MemoryConfig] = MemoryConfig(),  # noqa: B008 - a frozen value
         clock: Callable[[], float] = time.monotonic,
         start_thread: StartThread = start_daemon_thread,
-    ):
+    ) -> None:
         self._process = process
         self._memory_config = memory_config
         self._clock = clock
         self._start_thread = start_thread
+        # Guards all that follows; whoever waits for work or for the end waits on it.
         self._changed = threading.Condition()
         self._pending: dict[Key, Pending] = {}
         self._busy_users: set[str] = set()

@@ -7,14 +7,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
+from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
+from memory.storage import run
+from memory.updates import outbox
+from memory.updates.conversation import ConversationContext, Message
+from memory.updates.entry import Entry, EntryKind
 from memory.updates.job import Job, ModelCall, Terms
 from memory.updates.lease import Worker, process_exists
 from memory.updates.model_calls import ModelCalls
 from memory.updates.rolling import roll_up
+from memory.updates.transcript import to_stored
 from memory.updates.update import Drained, drain
 
 logger = logging.getLogger(__name__)
@@ -47,7 +54,7 @@ class MemoryUpdater:
         calls: ModelCalls | None = None,
         worker: Worker | None = None,
         is_alive: Callable[[int], bool] = process_exists,
-    ):
+    ) -> None:
         self._store = store
         self._load_model = load_model
         self._config = config
@@ -59,6 +66,29 @@ class MemoryUpdater:
     def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop."""
         return self._carry_out(drain(owner, self._terms(), thread_id))
+
+    def process(self, context: ConversationContext) -> float | None:
+        """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
+
+        Returns:
+            In how many seconds what is left of the conversation wants another try; `None` if nothing is left.
+        """
+        owner = Owner.of(context.user_id, context.agent_name)
+        self._record(owner, context.thread_id, "cut", context.carried_over)
+        self._record(owner, context.thread_id, context.kind, context.messages)
+        return self.wait_after(self.drain(owner, context.thread_id))
+
+    def wait_after(self, drained: Drained) -> float | None:
+        """Return in how many seconds what a drain left is worth another one; `None` if it left nothing."""
+        return None if drained.due is None else max(drained.due - self._clock(), self._config.retry_base_seconds)
+
+    def _record(self, owner: Owner, thread_id: str, kind: EntryKind, messages: Sequence[Message]) -> None:
+        now = self._clock()
+        stored = _stored(messages, iso_time(now))
+        if stored and self._config.enabled:
+            due = now + self._config.max_wait_seconds
+            draft = Entry(kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored)
+            run(self._store, outbox.record(draft))
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""
@@ -79,7 +109,8 @@ class MemoryUpdater:
     async def _for_each(self, owners: Sequence[Owner], work: Callable[[Owner], Awaitable[T]], failed: T) -> list[T]:
         places = asyncio.Semaphore(_SIDE_BY_SIDE)
 
-        async def guarded(owner: Owner) -> T:
+        async def guarded(number: int, owner: Owner) -> T:
+            await asyncio.sleep(number * self._config.update_spacing_seconds)
             async with places:
                 try:
                     return await work(owner)
@@ -87,7 +118,7 @@ class MemoryUpdater:
                     logger.error("memory work for %s failed: %s", owner.due_key, type(error).__name__)
                     return failed
 
-        return list(await asyncio.gather(*map(guarded, owners)))
+        return list(await asyncio.gather(*(guarded(number, owner) for number, owner in enumerate(owners))))
 
     def _terms(self) -> Terms:
         return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)
@@ -126,3 +157,9 @@ class MemoryUpdater:
 
     def _call(self, wish: ModelCall) -> tuple[Callable[[], Any], float]:
         return lambda: wish.use(self._load_model(wish.model)), self._config.model_timeout_seconds
+
+
+def _stored(messages: Sequence[Message], time: str) -> tuple[StoredMessage, ...]:
+    """Return messages of one thread, all of one sort, as memory keeps them."""
+    ready = (message for message in messages if isinstance(message, StoredMessage))
+    return (*ready, *to_stored((message for message in messages if isinstance(message, BaseMessage)), time))

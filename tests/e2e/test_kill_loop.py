@@ -17,7 +17,11 @@ from typing import IO, Any
 
 import pytest
 
-from graphs.persistence import open_store
+from graphs.chat import build_graph
+from graphs.persistence import open_checkpointer, open_store
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from memory.context.running_summary import RunningSummary
 from memory.control import INITIAL_EPOCH
 from memory.core.store import FactStore
 from memory.daily.journal import read_journal
@@ -25,7 +29,7 @@ from memory.namespaces import Owner
 from memory.storage import arun
 from memory.updates.outbox import due_owners
 from tests.e2e.dev_server import PROJECT
-from tests.e2e.support.talker import Orders
+from tests.e2e.support.talker import TURNS_A_THREAD, Orders
 
 LOCAL = Owner.of("local")
 PATIENCE = 60.0
@@ -84,6 +88,11 @@ def drain(folder: Path, **orders: Any) -> None:
         assert "drained" in talker.lines
 
 
+def drain_by_two_at_once(folder: Path) -> None:
+    with talking(folder, drain=True, thinks=0.1) as one, talking(folder, drain=True, thinks=0.1) as other:
+        assert (one.end(), other.end()) == (0, 0), (folder / "errors.log").read_text()
+
+
 def facts(folder: Path) -> list[str]:
     async def read() -> list[str]:
         async with open_store(folder / "store.sqlite") as store:
@@ -106,6 +115,25 @@ def journaled(folder: Path) -> set[int]:
     return {int(number) for text in asyncio.run(read()) for number in re.findall(r"I like thing(\d+)", text)}
 
 
+def said(folder: Path, threads: int) -> tuple[list[int], int]:
+    """The numbers of the turns that are in the newest checkpoints of the threads, and how many have a summary."""
+
+    async def read() -> tuple[list[int], int]:
+        numbers: list[int] = []
+        summaries = 0
+        async with open_checkpointer(folder / "checkpoints.sqlite") as saver:
+            service = MemoryService(Settings(), Orders(folder=str(folder)).models())
+            graph = build_graph(service=service).compile(checkpointer=saver)
+            for thread in range(threads):
+                values = (await graph.aget_state({"configurable": {"thread_id": f"T{thread}"}})).values
+                texts = [message.text for message in values.get("messages", []) if message.type == "human"]
+                numbers += [int(number) for text in texts for number in re.findall(r"I like thing(\d+)", text)]
+                summaries += isinstance(values.get("context", {}).get("running_summary"), RunningSummary)
+        return numbers, summaries
+
+    return asyncio.run(read())
+
+
 def check_files(folder: Path) -> None:
     for name in ("store.sqlite", "checkpoints.sqlite"):
         connection = sqlite3.connect(folder / name)
@@ -117,6 +145,7 @@ def things(numbers: list[int]) -> list[str]:
     return sorted(f"Likes thing{number}" for number in numbers)
 
 
+@pytest.mark.timeout(1800)
 def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path: Path, kills: int) -> None:
     random.seed(7)
     written: list[int] = []
@@ -129,13 +158,17 @@ def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path
             written += talker.written()
             # the killed turn may or may not be written down; it is never said again
             first = written[-1] + 2
-    drain(tmp_path)
+    drain_by_two_at_once(tmp_path)
     check_files(tmp_path)
     learnt = facts(tmp_path)
     assert len(learnt) == len(set(learnt))
     assert set(things(written)) <= set(learnt)
     assert len(learnt) <= len(written) + max(3, kills)
     assert len(written) > kills
+    numbers, summaries = said(tmp_path, threads=first // TURNS_A_THREAD + 1)
+    assert len(numbers) == len(set(numbers))
+    assert set(written) <= set(numbers)
+    assert summaries
     assert journaled(tmp_path) <= set(range(first))
     assert journaled(tmp_path)
 
@@ -153,13 +186,15 @@ def test_killed_at_random_points_the_cap_holds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_that_is_told_to_stop_drains_first(tmp_path: Path, number: signal.Signals) -> None:
-    with talking(tmp_path, turns=3, debounce=3600.0, stays=3600.0) as talker:
+    turns = list(range(TURNS_A_THREAD))
+    with talking(tmp_path, turns=len(turns), debounce=3600.0, stays=3600.0) as talker:
         talker.wait_for("talked")
         began = time.monotonic()
         talker.end(number)
         assert time.monotonic() - began < 5 + 2
         assert talker.lines[-1] == "stopped"
-    assert sorted(facts(tmp_path)) == things([0, 1, 2])
+    assert sorted(facts(tmp_path)) == things(turns)
+    assert said(tmp_path, threads=1) == (turns, 1)
 
 
 def test_a_process_that_ends_by_itself_drains_first(tmp_path: Path) -> None:

@@ -61,10 +61,13 @@ def mode_of(event: StreamEvent) -> str:
     return str(event["data"]["chunk"][1])
 
 
-async def test_S4_every_event_of_a_servers_run_carries_its_checkpoint(client: LangGraphClient, thread_id: str) -> None:
-    events = await collect(stream_run_events(client, thread_id, "cases", input=INPUT, stream_mode=MODES))
+@pytest.mark.parametrize(("name", "graphs"), [("cases", 2), ("calls", 1)])
+async def test_S4_every_event_of_a_servers_run_carries_its_checkpoint(
+    client: LangGraphClient, thread_id: str, name: str, graphs: int
+) -> None:
+    events = await collect(stream_run_events(client, thread_id, name, input=INPUT, stream_mode=MODES))
     history = await history_of(client, thread_id, events)
-    assert len(history.namespaces) == 2
+    assert len(history.namespaces) == graphs
     check(events, history)
 
 
@@ -156,12 +159,15 @@ async def test_S6_leaving_the_stream_cancels_the_run_where_that_is_asked_for(
     assert (await client.runs.get(thread_id, run["run_id"]))["status"] == "interrupted"
 
 
-@pytest.mark.parametrize("given", [INPUT, {**INPUT, "ask": True}, {**INPUT, "fail": True}])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("cases", INPUT), ("cases", {**INPUT, "ask": True}), ("cases", {**INPUT, "fail": True}), ("calls", INPUT)],
+)
 async def test_S4_javascript_stamps_every_event_with_the_same_checkpoints(
-    given: State, server: DevServer, client: LangGraphClient, thread_id: str
+    name: str, given: State, server: DevServer, client: LangGraphClient, thread_id: str
 ) -> None:
     result = run_javascript(
-        "events.mjs", url=server.url, threadId=thread_id, assistantId="cases", modes=MODES_OF_JAVASCRIPT, input=given
+        "events.mjs", url=server.url, threadId=thread_id, assistantId=name, modes=MODES_OF_JAVASCRIPT, input=given
     )
     events = [event for event in result["events"] if not is_half_a_step(event, result["events"])]
     check(events, await history_of(client, thread_id, events))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
@@ -391,6 +391,25 @@ def test_nothing_is_written_under_another_epoch(store: BaseStore) -> None:
     assert reasons(applied.refused) == {"stale": 1}
     assert facts.list() == []
     assert store.search(("palimpsest", facts.owner.segment, "default"), limit=100) == []
+
+
+class CountingStore(InMemoryStore):
+    """A store that counts what is written."""
+
+    puts: int = 0
+
+    def batch(self, ops: Any) -> list[Any]:
+        operations = list(ops)
+        self.puts += sum(isinstance(operation, PutOp) for operation in operations)
+        return super().batch(operations)
+
+
+def test_an_update_of_another_epoch_writes_not_even_for_a_moment() -> None:
+    store = CountingStore()
+
+    apply(facts_of(store), change("Lives in Oslo"), epoch="an earlier one")
+
+    assert store.puts == 0
 
 
 def test_readers_ignore_what_was_written_before_an_erase(store: BaseStore) -> None:

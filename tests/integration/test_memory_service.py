@@ -31,7 +31,7 @@ from tests.unit.test_rollup import entry
 
 BOB = Owner.of("bob")
 PATIENCE = 10.0
-NEVER = MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600)
+NEVER = MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600, update_spacing_seconds=0)
 AT_ONCE = MemoryConfig(debounce_seconds=0, update_spacing_seconds=0)
 
 
@@ -219,6 +219,7 @@ async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: B
         "input": {"drain": ADA.due_key},
         "after_seconds": 30,
         "multitask_strategy": "rollback",
+        "stream_mode": ["values", "custom"],
     }
 
 
@@ -302,3 +303,24 @@ async def test_the_log_of_a_whole_update_holds_no_text(store: BaseStore, caplog:
     assert await learnt(store) == ["Likes figs"]
     assert caplog.text
     assert "figs" not in caplog.text
+
+
+async def test_all_triggers_of_several_processes_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    async with open_store(path) as one, open_store(path) as two:
+        processes = [Process(trigger="run"), Process(trigger="run"), Process(trigger="run")]
+        for number in range(12):
+            await processes[0].say(one, f"I like thing{number}", number, thread=f"T{number % 3}")
+        works = [
+            processes[0].service.asweep(one),
+            processes[0].service.adrain(one, ADA),
+            processes[1].service.asweep(two),
+            processes[1].service.adrain(two, ADA),
+            processes[2].service.adrain(two, ADA),
+        ]
+        await asyncio.gather(*works)
+        for process in processes:
+            process.clock.advance(NEVER.lease_seconds)
+        await processes[0].service.adrain(one, ADA)
+        assert await learnt(one) == sorted(f"Likes thing{number}" for number in range(12))
+        assert await arun(one, read_entries(ADA)) == []

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Durability
 from pydantic import Field
@@ -16,7 +17,7 @@ from graphs.events import aemit
 from graphs.streaming import Checkpoint, StreamEvent, StreamMode, stream_events
 from tests.fakes import RecordingModel
 from tests.stream_checks import CONFIG, History, check, chunks, head
-from tests.stream_graphs import SHAPES, Shape, State, inner, outer, retrying
+from tests.stream_graphs import SHAPES, Shape, State, called, inner, outer, retrying
 
 INPUT: State = {"log": ["in"]}
 MODES: tuple[StreamMode, ...] = ("values", "updates", "tasks", "checkpoints", "custom", "messages", "debug")
@@ -57,6 +58,30 @@ async def test_S4_a_subgraph_without_checkpoints_carries_those_of_the_graph_arou
     check(events, history)
     spoken = [event for event in events if event["metadata"].get("langgraph_node") == "speak"]
     assert {cast(Checkpoint, event["checkpoint"])["step"] for event in spoken} == {1}
+
+
+async def test_S4_the_functional_interface_carries_its_checkpoints_too() -> None:
+    saver = InMemorySaver()
+
+    @entrypoint(checkpointer=saver)
+    async def workflow(words: list[str]) -> int:
+        return len([await called(word) for word in words])
+
+    events = await collect(stream_events(workflow, ["a", "b"], CONFIG, stream_mode=MODES))
+    ended = saver.get_tuple(CONFIG)
+    assert ended
+    assert ended.parent_config
+    assert events[-1]["checkpoint"]
+    assert events[-1]["checkpoint"]["id"] == ended.checkpoint["id"]
+    assert [event["checkpoint"] for event in events if ("values", 2) in [chunk_pair(event)]] == [
+        events[-1]["checkpoint"]
+    ]
+    inside = {event["checkpoint"]["id"] for event in events if event["checkpoint"] and event["parent_ids"]}
+    assert inside == {ended.parent_config["configurable"]["checkpoint_id"]}
+
+
+def chunk_pair(event: StreamEvent) -> object:
+    return event["data"]["chunk"][1:] if event["type"] == "on_chain_stream" and not event["parent_ids"] else None
 
 
 async def test_S4_a_node_that_is_tried_again_carries_the_same_checkpoint() -> None:
@@ -195,17 +220,40 @@ async def test_S6_no_token_waits_for_another(depth: int, checkpointed: bool) -> 
 
     graph: Any = answer
     for level in range(depth + 1):
-        builder = StateGraph(State)
-        builder.add_node("answer", graph)
-        builder.add_edge(START, "answer")
-        builder.add_edge("answer", END)
-        graph = builder.compile(checkpointer=InMemorySaver() if checkpointed and level == depth else None)
+        graph = alone(graph).compile(checkpointer=InMemorySaver() if checkpointed and level == depth else None)
+    assert await tokens_heard(graph, model) == ["one ", "two ", "three ", "four", ""]
+
+
+async def test_S6_no_token_of_a_called_task_waits_for_another() -> None:
+    model = AcknowledgedModel(replies=["one two three four"])
+
+    @task
+    async def ask() -> str:
+        return (await model.ainvoke("hi")).text
+
+    async def answer(state: State) -> State:
+        return {"log": [await ask()]}
+
+    graph = alone(answer).compile(checkpointer=InMemorySaver())
+    assert await tokens_heard(graph, model) == ["one ", "two ", "three ", "four", ""]
+
+
+def alone(node: Any) -> StateGraph[State]:
+    builder = StateGraph(State)
+    builder.add_node("answer", node)
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", END)
+    return builder
+
+
+async def tokens_heard(graph: Any, model: AcknowledgedModel) -> list[str]:
+    """Acknowledge each token when it comes; a stream that held one back would wait for ever."""
     tokens: list[str] = []
     async for event in stream_events(graph, INPUT, CONFIG):
         if event["type"] == "on_chat_model_stream":
             tokens.append(event["data"]["chunk"].text)
             model.heard.release()
-    assert tokens == ["one ", "two ", "three ", "four", ""]
+    return tokens
 
 
 async def test_S6_leaving_the_stream_stops_the_run() -> None:

@@ -197,6 +197,16 @@ def test_a_small_number_in_the_answer_becomes_the_fact_it_stood_for() -> None:
     assert reasons(extraction) == ["malformed"]
 
 
+@pytest.mark.parametrize("number", ["1e999", "-Infinity", "NaN", "true", '"one"', "[1]", "1.5"])
+def test_a_number_that_stands_for_no_known_fact_is_news(number: str) -> None:
+    fact = '{"content": "User lives in Bergen", "category": "goal", "confidence": 1, "action": "corrects", "known": %s}'
+    model = RecordingModel(replies=[f'{{"facts": [{fact % number}]}}'])
+
+    extraction = extract_facts(model, [said("I live in Bergen")], existing=[known("User lives in Oslo")])
+
+    assert [(change.action, change.target) for change in extraction.changes] == [("new", None)]
+
+
 def test_only_the_related_facts_of_a_full_memory_are_shown() -> None:
     existing = [known(f"User likes dish {n}", n) for n in range(100)] + [known("User lives in Oslo", 500)]
     model = RecordingModel(replies=['{"facts": []}'])
@@ -248,9 +258,16 @@ def test_only_new_messages_of_the_user_are_numbered() -> None:
     assert extraction.changes[0].sources == ("m3",)
 
 
-@pytest.mark.parametrize("number", [2, 0, -1, "x", 1.5])
-def test_a_fact_from_no_new_message_of_the_user_is_refused(number: Any) -> None:
-    assert reasons(extract(found(message=number))) == ["not_said"]
+@pytest.mark.parametrize("number", [3, 0, -1, "x", 1.5])
+def test_a_fact_that_cites_no_new_message_belongs_to_the_one_that_says_it_or_is_refused(number: Any) -> None:
+    messages = [said("I have a boat", name="m1"), said("I live in Bergen", name="m2")]
+    facts = [found(message=number), found("User is an astronaut from Mars", message=number)]
+    model = RecordingModel(replies=[json.dumps({"facts": facts})])
+
+    extraction = extract_facts(model, messages)
+
+    assert [(change.content, change.sources) for change in extraction.changes] == [("User lives in Bergen", ("m2",))]
+    assert reasons(extraction) == ["not_said"]
 
 
 def test_what_only_the_assistant_said_is_refused() -> None:
@@ -258,6 +275,26 @@ def test_what_only_the_assistant_said_is_refused() -> None:
     model = RecordingModel(replies=[json.dumps({"facts": [found("User prefers museums in Paris")]})])
 
     assert reasons(extract_facts(model, messages)) == ["not_said"]
+
+
+def test_what_the_user_only_asks_about_is_the_assistant_s() -> None:
+    messages = [
+        said("I won my first video game tournament last week!", role="assistant"),
+        said("Congrats on winning, I like that! What game was it?"),
+    ]
+    facts = [found("User won their first video game tournament last week"), found("User likes winning a game")]
+    model = RecordingModel(replies=[json.dumps({"facts": facts})])
+
+    extraction = extract_facts(model, messages)
+
+    assert [change.content for change in extraction.changes] == ["User likes winning a game"]
+    assert reasons(extraction) == ["not_said"]
+
+
+def test_a_fact_in_words_of_nobody_is_a_paraphrase_and_is_kept() -> None:
+    model = RecordingModel(replies=[json.dumps({"facts": [found("User is a vegetarian")]})])
+
+    assert extract_facts(model, [said("Fleisch esse ich seit Jahren keines mehr")]).changes
 
 
 def test_the_prompt_s_own_example_is_no_fact() -> None:

@@ -1,3 +1,4 @@
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from memory.core.facts import SOURCES, STATUSES, Fact, fact_key, is_fact_id
 from memory.core.items import from_item, is_proper, to_item
 
 WRITTEN = "2026-01-01T00:00:00+00:00"
+MOMENT = datetime.fromisoformat(WRITTEN)
 facts = st.builds(
     Fact,
     id=st.integers(0, 2**32 - 1).map(lambda number: f"fact_{number:08x}"),
@@ -30,14 +32,14 @@ facts = st.builds(
 
 @given(facts)
 def test_a_fact_comes_back_from_its_item_as_itself(fact: Fact) -> None:
-    assert from_item(to_item(fact), epoch="other", written_at="") == fact
+    assert from_item(to_item(fact), epoch="other", written_at=MOMENT) == fact
     assert is_proper(fact_key(fact.content), to_item(fact))
 
 
 def test_what_a_hand_left_out_is_filled_in() -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1}
 
-    fact = from_item(value, epoch="e", written_at=WRITTEN)
+    fact = from_item(value, epoch="e", written_at=MOMENT)
 
     assert (fact.id, fact.source, fact.status, fact.revision, fact.epoch) == ("", "api", "active", 1, "e")
     assert fact.created_at == fact.updated_at == WRITTEN
@@ -62,7 +64,7 @@ def test_what_a_hand_left_out_is_filled_in() -> None:
 def test_an_odd_detail_does_not_lose_the_fact(odd: dict[str, Any]) -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1, **odd}
 
-    fact = from_item(value, epoch="e", written_at=WRITTEN)
+    fact = from_item(value, epoch="e", written_at=MOMENT)
 
     assert fact.content == "Has a dog"
     assert fact.revision == 1
@@ -75,7 +77,7 @@ def test_what_decides_must_be_right(field: str) -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1, field: object()}
 
     with pytest.raises(ValueError, match=field):
-        from_item(value, epoch="e", written_at=WRITTEN)
+        from_item(value, epoch="e", written_at=MOMENT)
 
 
 @given(st.text(max_size=14))

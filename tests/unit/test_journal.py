@@ -12,6 +12,8 @@ from memory.storage import run
 from tests.stores import FaultyStore
 
 ADA = Owner.of("ada")
+TODAY = JournalEntry("2026-11-22", "T", (), INITIAL_EPOCH)
+LATER = JournalEntry("2026-11-23", "T", (), INITIAL_EPOCH)
 
 
 def said(name: str, time: str = "2026-11-22T10:00:00+00:00") -> StoredMessage:
@@ -19,7 +21,8 @@ def said(name: str, time: str = "2026-11-22T10:00:00+00:00") -> StoredMessage:
 
 
 def entries(*names: str, thread: str = "T", day: str = "2026-11-22", epoch: str = INITIAL_EPOCH) -> list[JournalEntry]:
-    return entries_of(thread, [[said(name, f"{day}T10:00:00+00:00")] for name in names], epoch, "")
+    exchanges = [[said(name, f"{day}T10:00:00+00:00")] for name in names]
+    return entries_of(JournalEntry(day, thread, (), epoch), exchanges)
 
 
 def read(store: FaultyStore, since: str = "") -> list[str]:
@@ -46,11 +49,12 @@ def test_appending_again_and_in_parts_loses_and_doubles_nothing(parts: list[list
 def test_an_exchange_that_was_cut_in_two_grows_together() -> None:
     store = FaultyStore()
     question, answer = said("q"), StoredMessage("a", "assistant", "so", "2026-11-22T10:00:01+00:00")
-    run(store, append(ADA, entries_of("T", [[question]], INITIAL_EPOCH, "")))
-    run(store, append(ADA, entries_of("T", [[question, answer]], INITIAL_EPOCH, "")))
+    run(store, append(ADA, entries_of(TODAY, [[question]])))
+    run(store, append(ADA, entries_of(LATER, [[question, answer]])))
     (entry,) = run(store, read_journal(ADA, INITIAL_EPOCH))
     assert entry.messages == (question, answer)
     assert entry.to_json()["to"] == answer.time
+    assert entry.written == TODAY.day
 
 
 def test_another_epoch_is_not_read_and_not_merged() -> None:
@@ -87,7 +91,7 @@ def test_retention_drops_whole_days_and_only_old_ones() -> None:
 
 def test_redacting_takes_messages_of_one_thread_only() -> None:
     store = FaultyStore()
-    run(store, append(ADA, entries_of("T", [[said("1"), said("2")], [said("3")]], INITIAL_EPOCH, "")))
+    run(store, append(ADA, entries_of(TODAY, [[said("1"), said("2")], [said("3")]])))
     run(store, append(ADA, entries("1", thread="U")))
     run(store, redact(ADA, "T", {"1", "3"}))
     left = run(store, read_journal(ADA, INITIAL_EPOCH))

@@ -17,6 +17,7 @@ WHOLE = json.dumps({"facts": [FACT], "profile": []})
         f"```json\n{WHOLE}\n```",
         f"Sure! Here is what I found:\n{WHOLE}\nAnything else?",
         f"<think>Maybe {{'facts': []}}? {{</think>{WHOLE}",
+        f'<think>{{"facts": [{{"content": "a draft"}}, {{"content": "another"}}]}}</think>{WHOLE}',
         f"I noticed {{something}} and [1]: {WHOLE}",
         json.dumps([FACT]),
         json.dumps(FACT),

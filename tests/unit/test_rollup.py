@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from memory.control import INITIAL_EPOCH
 from memory.core.profile import read_profile, texts_of
 from memory.daily.journal import JournalEntry, append, read_journal
 from memory.daily.rollup import CHUNK_CHARS, Fold, Marks, chunks, fold, plan_rollup
-from memory.erase import erase_user
+from memory.erase import erase_thread, erase_user
 from memory.message import StoredMessage, iso_time
 from memory.storage import run
 from tests.fakes import RecordingModel
@@ -67,6 +68,14 @@ def test_whenever_it_runs_no_day_is_lost_and_recent_stays_short(lived: set[int],
             over = {each.day for each in journal if each.day < day(today)}
             assert set().union(*told.values()) == over
             assert all(each >= day(max(0, today - 14)) for each in told["recent"])
+
+
+def test_what_is_cut_long_after_it_was_said_is_told_with_the_day_of_the_cut() -> None:
+    late = replace(entry(day(1)), written=day(40))
+    journal = [entry(day(number)) for number in range(40)]
+    _, marks = plan_rollup(day(40), Marks(), journal)
+    folds, _ = plan_rollup(day(41), marks, [late, *journal])
+    assert late in folds[-1].entries
 
 
 def test_portions_are_bounded_and_of_one_model() -> None:
@@ -137,3 +146,19 @@ async def test_an_erase_in_flight_wins_over_a_roll_up() -> None:
     await bench.updater.aroll_up([ADA])
     assert "erased" not in bench.everything_stored()
     assert "words of" not in bench.everything_stored()
+
+
+async def test_erasing_a_thread_erases_the_history_that_tells_of_it_and_the_rest_is_told_anew() -> None:
+    bench = bench_of_days(0)
+    other = replace(entry(day(0), "words of another"), thread_id="U")
+    run(bench.store, append(ADA, [other]))
+    bench.say("hello")  # notes whose memory the thread feeds
+    bench.clock.advance(86_400)
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert profile(bench)
+    erase_thread(bench.store, "T", clock=bench.clock)
+    assert profile(bench) == {}
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    told = bench.model.prompts[-1][-1].text
+    assert "another" in told
+    assert "words of 0" not in told

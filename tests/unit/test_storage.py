@@ -4,7 +4,7 @@ import pytest
 from langgraph.store.base import Item
 from langgraph.store.memory import InMemoryStore
 
-from memory.control import INITIAL_EPOCH, belongs, read_epoch, write_epoch
+from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, delete, put, read, read_many, run, scan
@@ -73,15 +73,13 @@ async def test_a_failed_batch_reaches_the_steps() -> None:
         run(_Broken(), read(FACTS, "x"))
 
 
-def test_epoch_is_initial_until_it_is_written_and_keeps_the_other_switches() -> None:
+def test_epoch_is_initial_until_it_is_written_and_leaves_the_other_switches_alone() -> None:
     store = InMemoryStore()
     assert run(store, read_epoch(OWNER)) == INITIAL_EPOCH
-    store.put(OWNER.control, "control", {"paused": True})
+    run(store, write_learning(OWNER, False))
     run(store, write_epoch(OWNER, "9f"))
     assert run(store, read_epoch(OWNER)) == "9f"
-    item = store.get(OWNER.control, "control")
-    assert item is not None
-    assert item.value == {"paused": True, "epoch": "9f"}
+    assert run(store, read_learning(OWNER)) is False
 
 
 def test_rows_of_another_epoch_do_not_count_but_hand_made_ones_do() -> None:

@@ -42,7 +42,7 @@ class Run:
         self.chunk(graph, "checkpoints", payload, checkpoint)
 
     def play(self, graph: tuple[str, ...], parents: list[str], plan: list[Any], saves: bool, around: Any) -> Any:
-        """Play a graph whose steps are the plan's items: a number of tokens, or the plan of a subgraph."""
+        """Play a graph whose steps are the plan's items: tokens, a subgraph, or a task (`Called`) that they call."""
         current: Checkpoint | None = around
         for step, item in enumerate([None, *plan, None], start=-1):
             before = current
@@ -66,9 +66,11 @@ class Run:
         path = (*graph, f"node:{'.'.join(graph)}{step}")
         metadata = {"langgraph_checkpoint_ns": "|".join(path), "langgraph_step": step}
         run_id = f"run {path}"
-        self.chunk(graph, "tasks", {"name": "node"}, expected)
+        self.chunk(graph, "tasks", {"name": "node", "id": path[-1].removeprefix("node:")}, expected)
         self.callbacks.append(self.event("on_chain_start", run_id, parents, expected, metadata=metadata))
-        if isinstance(item, int):
+        if isinstance(item, Called):
+            self.called(graph, path, [*parents, run_id], metadata, item.tokens, expected)
+        elif isinstance(item, int):
             for _ in range(item):
                 token = self.event(
                     "on_chat_model_stream", "model" + run_id, [*parents, run_id], expected, metadata=metadata
@@ -82,8 +84,30 @@ class Run:
         self.callbacks.append(self.event("on_chain_end", run_id, parents, expected, metadata=metadata))
         self.chunk(graph, "updates", {"node": {}}, expected)
 
+    def called(
+        self,
+        graph: tuple[str, ...],
+        path: tuple[str, ...],
+        parents: list[str],
+        metadata: Any,
+        tokens: int,
+        expected: Any,
+    ) -> None:
+        """A task's path names its caller, but it is announced by, and belongs to, the caller's graph."""
+        inner = {**metadata, "langgraph_checkpoint_ns": "|".join([*path, f"called:{len(self.callbacks)}"])}
+        self.chunk(graph, "tasks", {"name": "called", "id": str(len(self.callbacks))}, expected)
+        for _ in range(tokens):
+            self.callbacks.append(self.event("on_chain_start", f"called {path}", parents, expected, metadata=inner))
 
-tokens = st.integers(0, 3)
+
+@dataclass(frozen=True)
+class Called:
+    """A task that a node calls."""
+
+    tokens: int
+
+
+tokens = st.integers(0, 3) | st.builds(Called, st.integers(1, 3))
 subgraphs = st.tuples(st.lists(tokens, min_size=1, max_size=3), st.booleans())
 nested = st.tuples(st.lists(tokens | subgraphs, min_size=1, max_size=3), st.booleans())
 plans = st.lists(tokens | subgraphs | nested, min_size=1, max_size=4)

@@ -27,7 +27,7 @@ from memory.context.summarization import (
     summarize_messages,
 )
 from tests.fakes import RecordingModel
-from tests.threads import broken_pairs, newest_user, word_counter, words
+from tests.threads import broken_pairs, newest_user, own_ids, word_counter, words
 
 
 def human(name: str, size: int = 20) -> HumanMessage:
@@ -297,17 +297,30 @@ def test_trap_5_the_existing_summary_counts_before_the_next_cut() -> None:
     assert word_counter()(result.messages) <= 200
 
 
-@pytest.mark.parametrize("lost", ["a3", "h1"])
-def test_trap_6_a_summarized_message_that_is_gone_or_edited_breaks_nothing(lost: str) -> None:
+@pytest.mark.parametrize("lost", [1, 3], ids=["the last summarized one", "three of them"])
+def test_trap_6_a_summarized_message_that_is_gone_breaks_nothing_and_none_comes_back(lost: int) -> None:
     first = summarize(talk(5)).running_summary
     assert first is not None
-    remaining = [m for m in talk(9) if m.id != lost]
+    gone = [m.id for m in talk(5) if m.id in first.summarized_message_ids][-lost:]
+    assert first.last_summarized_message_id in gone
     calls: list[str] = []
-    result = summarize(
-        remaining, running_summary=first, memory_flush_hook=lambda gone: calls.extend(str(m.id) for m in gone)
-    )
+    for turns, max_tokens in ((6, 200), (9, 200), (9, 1000)):
+        result = summarize(
+            [m for m in talk(turns) if m.id not in gone],
+            running_summary=first,
+            max_tokens=max_tokens,
+            memory_flush_hook=lambda leaving: calls.extend(str(m.id) for m in leaving),
+        )
+        assert not own_ids(result.messages) & first.summarized_message_ids
+        assert newest_user(result.messages) == f"h{turns}"
+    assert calls
     assert not set(calls) & first.summarized_message_ids
-    assert newest_user(result.messages) == "h9"
+
+
+def test_trap_6_an_edited_message_breaks_nothing() -> None:
+    first = summarize(talk(5)).running_summary
+    edited = [HumanMessage("edited", id="h1"), *talk(6)[1:]]
+    assert summarize(edited, running_summary=first).running_summary is first
 
 
 def test_trap_7_a_message_without_an_id_is_refused() -> None:

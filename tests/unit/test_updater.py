@@ -3,7 +3,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.config import MemoryConfig
 from memory.core.store import FactStore
@@ -11,8 +11,11 @@ from memory.erase import erase_user
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import PAGE, run
+from memory.updates import outbox
+from memory.updates.conversation import ConversationContext
 from memory.updates.dead_letters import dead_letters, discard_dead, retry_dead
-from memory.updates.records import read_receipts, read_seen
+from memory.updates.records import MAX_RECEIPTS, read_receipts, read_seen
+from memory.updates.update_queue import MemoryUpdateQueue
 from tests.fakes import Responder, learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore, Killed, fail_at
@@ -459,22 +462,71 @@ def test_the_cap_holds_after_a_drain() -> None:
     assert len(bench.facts()) == 3
 
 
+def test_a_marker_is_right_whatever_another_worker_does_between_the_look_and_the_writing() -> None:
+    for entries_before, entries_after in [(1, 0), (0, 1)]:
+        bench = MemoryBench()
+        if entries_before:
+            bench.say("I like figs")
+        settling = outbox.settle(ADA)
+        operations = settling.send(bench.store.batch(next(settling)))  # it has looked, and is about to write
+        if entries_after:
+            bench.say("I like figs")
+        else:
+            bench.another_process(99).drain(ADA)
+        with suppress(StopIteration):
+            while True:
+                operations = settling.send(bench.store.batch(operations))
+        assert len(bench.markers()) == len(bench.entries()) == entries_after
+
+
 def test_receipts_are_bounded() -> None:
     bench = MemoryBench()
-    for number in range(1, 104):
-        bench.say(f"I like figs{number}", begin=number, thread=f"T{number}")
-        bench.clock.advance(1)
+    for number in range(MAX_RECEIPTS):
+        bench.store.put(ADA.namespace("receipts"), f"{number}", {"time": f"2000-01-01T00:{number:04}"})
+    bench.say("I like figs")
     bench.drain()
-    assert len(bench.store.items(ADA.namespace("receipts"))) == 100
+    kept = bench.store.values(ADA.namespace("receipts"))
+    assert len(kept) == MAX_RECEIPTS
+    assert "2000-01-01T00:0000" not in [receipt["time"] for receipt in kept]
+    assert kept[-1]["created"]
 
 
 def test_a_garbled_entry_is_left_alone_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     bench = MemoryBench()
-    bench.store.put(ADA.namespace("outbox"), "garbled", {"kind": "turn", "messages": "I like secrets"})
     bench.say("I like figs")
+    (value,) = bench.store.values(ADA.namespace("outbox"))
+    bench.store.put(ADA.namespace("outbox"), "moved", value)
+    bench.store.put(ADA.namespace("outbox"), "garbled", {"kind": "turn", "messages": "I like secrets"})
     bench.drain()
     assert bench.facts() == ["Likes figs"]
+    assert bench.markers() == []
+    assert len(bench.store.items(ADA.namespace("outbox"))) == 2
     assert "secrets" not in caplog.text
+
+
+@pytest.mark.parametrize("garbage", ["x", ["x"], {}, {"entries": "x", "portions": 1}, {"entries": [], "portions": "x"}])
+def test_a_garbled_journal_of_an_extraction_asks_the_model_again(garbage: object) -> None:
+    bench = MemoryBench()
+    key = bench.say("I like figs").key
+    (value,) = bench.store.values(ADA.namespace("outbox"))
+    bench.store.put(ADA.namespace("outbox"), key, {**value, "extracted": garbage})
+    bench.drain()
+    assert bench.facts() == ["Likes figs"]
+
+
+def test_what_an_erase_cancels_in_the_middle_of_a_drain_reaches_no_model() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs", thread="A")
+    bench.say("I like plums", thread="B")
+
+    def respond(messages: list[BaseMessage]) -> str:
+        erase_user(bench.store, "ada")
+        return learns(messages)
+
+    bench.model.respond = respond
+    bench.drain()
+    assert len(bench.model.prompts) == 1
+    assert bench.entries() == []
 
 
 def test_a_hung_model_call_is_given_up_after_its_deadline() -> None:
@@ -524,3 +576,26 @@ def test_however_much_was_said_no_fact_is_too_many() -> None:
         bench.say(f"I like figs{number}", begin=number)
     bench.drain()
     assert len(bench.facts()) == 60
+
+
+def test_a_program_of_ones_own_gives_the_updater_to_the_queue() -> None:
+    bench = MemoryBench()
+    queue = MemoryUpdateQueue(
+        bench.updater.process,
+        memory_config=bench.config,
+        clock=bench.clock,
+        start_thread=lambda name, target: target() if name == "palimpsest-update" else None,
+    )
+    queue.add(ConversationContext("T", "ada", messages=[HumanMessage("I like figs", id="1")], kind="cut"))
+    queue.add(ConversationContext("T", "ada", messages=[HumanMessage("I like plums", id="2"), AIMessage("ok", id="3")]))
+    bench.clock.advance(bench.config.debounce_seconds)
+    queue.tick()
+    assert bench.facts() == ["Likes figs", "Likes plums"]
+    assert bench.entries() == []
+    assert len(bench.store.values(ADA.namespace("journal"))) == 1
+
+
+def test_a_failing_update_in_a_program_of_ones_own_is_tried_again_by_the_queue() -> None:
+    bench = MemoryBench()
+    bench.model.replies.append(TooMany())
+    assert bench.updater.process(ConversationContext("T", "ada", messages=bench.messages("I like figs"))) == 5

@@ -1,0 +1,188 @@
+"""What a failing model, a full disk and a read-only disk do to messages, summary, pending updates and facts."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+import aiosqlite
+import pytest
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+
+from graphs.chat import build_graph
+from graphs.context import Context
+from graphs.model_errors import ModelUnavailable
+from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, open_checkpointer, open_store
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.state import InputState
+from memory.config import MemoryConfig
+from memory.context.running_summary import RunningSummary
+from memory.core.store import FactStore
+from memory.namespaces import Owner
+from memory.storage import arun
+from memory.updates.outbox import read_entries
+from tests.fakes import RecordingModel, learns
+
+LOCAL = Owner.of("local")
+CONTEXT = Context(max_tokens=900, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
+DISKS = {"full": "PRAGMA max_page_count = 1", "read-only": "PRAGMA query_only = ON"}
+HEALED = ("PRAGMA max_page_count = 1000000", "PRAGMA query_only = OFF")
+
+both_disks = pytest.mark.parametrize("disk", list(DISKS))
+
+
+class Deployment:
+    """The chat graph on SQLite files, whose models and disk can fail."""
+
+    def __init__(self, store: DurableSqliteStore, saver: DurableSqliteSaver) -> None:
+        self.store, self.saver = store, saver
+        self.chat = RecordingModel()
+        self.memory = RecordingModel(respond=self._answer)
+        settings = Settings(single_user=True, trigger="run", memory=MemoryConfig(retry_base_seconds=0))
+        # A server that is not there: nothing but what the tests call triggers an update.
+        self.service = MemoryService(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
+        self.graph = build_graph(service=self.service).compile(checkpointer=saver, store=store)
+        self.config: RunnableConfig = {"configurable": {"thread_id": "T"}}
+
+    def _answer(self, messages: list[BaseMessage]) -> str:
+        return learns(messages) if "Messages:" in messages[-1].text else "They talked."
+
+    async def say(self, text: str) -> str:
+        asked = InputState(messages=[HumanMessage(text)])
+        state = await self.graph.ainvoke(asked, self.config, context=CONTEXT)
+        return str(state["messages"][-1].text)
+
+    async def said(self) -> list[str]:
+        """The texts of the user's messages in the thread's newest checkpoint."""
+        state = await self.graph.aget_state(self.config)
+        return [one.text for one in state.values["messages"] if isinstance(one, HumanMessage)]
+
+    async def summary(self) -> RunningSummary | None:
+        state = await self.graph.aget_state(self.config)
+        found = state.values.get("context", {}).get("running_summary")
+        assert found is None or isinstance(found, RunningSummary)
+        return found
+
+    async def talk(self, turns: int = 12) -> None:
+        for number in range(turns):
+            await self.say(f"{number}: I like thing{number}. " + "word " * 60)
+
+    async def drain(self) -> None:
+        await self.service.adrain(self.store, LOCAL)
+
+    async def facts(self) -> list[str]:
+        return sorted(fact.content for fact in await FactStore.of_owner(self.store, LOCAL).alist())
+
+    async def pending(self) -> list[str]:
+        entries = await arun(self.store, read_entries(LOCAL))
+        return [message.text for entry in entries for message in entry.messages if message.role == "user"]
+
+
+@pytest.fixture
+async def deployment(tmp_path: Path) -> AsyncIterator[Deployment]:
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(tmp_path / "store.sqlite"))
+        saver = await stack.enter_async_context(open_checkpointer(tmp_path / "checkpoints.sqlite"))
+        yield Deployment(store, saver)
+
+
+async def execute(connection: aiosqlite.Connection, *pragmas: str) -> None:
+    for pragma in pragmas:
+        await (await connection.execute(pragma)).close()
+
+
+async def test_a_failing_chat_model_keeps_the_message_and_the_next_turn_remembers_it(deployment: Deployment) -> None:
+    deployment.chat.replies.append(ConnectionError("down"))
+    with pytest.raises(ModelUnavailable):
+        await deployment.say("I like figs.")
+    assert await deployment.said() == ["I like figs."]
+    await deployment.say("Are you there?")
+    assert await deployment.said() == ["I like figs.", "Are you there?"]
+    assert await deployment.pending() == ["I like figs.", "Are you there?"]
+    await deployment.drain()
+    assert await deployment.facts() == ["Likes figs"]
+
+
+async def test_a_failing_memory_model_changes_no_summary_and_keeps_updates(deployment: Deployment) -> None:
+    deployment.memory.respond = lambda _: ConnectionError("down")
+    await deployment.talk()
+    await deployment.drain()
+    assert await deployment.summary() is None
+    assert len(await deployment.said()) == 12
+    assert len(await deployment.pending()) == 12
+    assert await deployment.facts() == []
+
+
+async def test_a_failing_memory_model_that_comes_back_summarizes_and_learns_all(deployment: Deployment) -> None:
+    deployment.memory.respond = lambda _: ConnectionError("down")
+    await deployment.talk()
+    deployment.memory.respond = deployment._answer
+    await deployment.say("And now?")
+    assert await deployment.summary() is not None
+    await deployment.drain()
+    assert len(await deployment.facts()) == 12
+
+
+@both_disks
+async def test_a_store_that_cannot_be_written_fails_no_turn_and_the_log_says_so(
+    deployment: Deployment, disk: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await deployment.say("I like figs.")
+    await deployment.drain()
+    await execute(deployment.store.conn, DISKS[disk])
+    assert await deployment.say("I like plums." + "x" * 5000) != ""
+    assert "not written down" in caplog.text
+    assert "plums" not in caplog.text
+    assert len(await deployment.said()) == 2
+    assert await deployment.facts() == ["Likes figs"]
+    await execute(deployment.store.conn, *HEALED)
+    await deployment.say("I like kiwis.")
+    await deployment.drain()
+    assert await deployment.facts() == ["Likes figs", "Likes kiwis"]
+
+
+@both_disks
+async def test_a_store_that_cannot_be_written_keeps_what_a_summary_would_take(
+    deployment: Deployment, disk: str
+) -> None:
+    await deployment.say("I like figs.")
+    await execute(deployment.store.conn, DISKS[disk])
+    await deployment.talk()
+    assert await deployment.summary() is None
+    assert len(await deployment.said()) == 13
+    await execute(deployment.store.conn, *HEALED)
+    await deployment.say("And now?")
+    assert await deployment.summary() is not None
+    await deployment.drain()
+    # what could not be written down turn by turn is written down when it is cut
+    assert "Likes thing0" in await deployment.facts()
+
+
+@both_disks
+async def test_an_update_on_a_disk_that_cannot_be_written_is_made_later(deployment: Deployment, disk: str) -> None:
+    await deployment.say("I like figs.")
+    await execute(deployment.store.conn, DISKS[disk])
+    # a full file may still have room in its free pages
+    with suppress(sqlite3.OperationalError):
+        await deployment.drain()
+    await execute(deployment.store.conn, *HEALED)
+    await deployment.drain()
+    assert await deployment.facts() == ["Likes figs"]
+
+
+@both_disks
+async def test_checkpoints_that_cannot_be_written_fail_the_turn_and_keep_what_was(
+    deployment: Deployment, disk: str
+) -> None:
+    await deployment.talk()
+    before, summary = await deployment.said(), await deployment.summary()
+    await execute(deployment.saver.conn, DISKS[disk])
+    with pytest.raises(Exception, match=r"full|readonly"):
+        await deployment.say("x" * 50_000)
+    assert await deployment.said() == before
+    assert await deployment.summary() == summary
+    await execute(deployment.saver.conn, *HEALED)
+    await deployment.say("And now?")
+    assert (await deployment.said())[:-1] == before

@@ -1,0 +1,108 @@
+"""What fits and where to cut, on messages whose counts are given."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from memory.context.budget import Budget, Keep, choose_cut, drop_oldest, level, pinned, shortened_size, units
+
+
+def conversation(script: str) -> list[BaseMessage]:
+    """Messages by letters: `h` a user, `a` an answer, `1` to `3` a model's calls, `x` to `z` their results.
+
+    `2` calls x and y, `3` calls x, y and z, `1` calls x.
+    """
+    said = list[BaseMessage]()
+    for letter in script:
+        if letter in "123":
+            calls = [{"name": "look", "args": {}, "id": name} for name in "xyz"[: int(letter)]]
+            said.append(AIMessage("", tool_calls=calls))
+        elif letter in "xyz":
+            said.append(ToolMessage("found", tool_call_id=letter))
+        else:
+            said.append(HumanMessage("hi") if letter == "h" else AIMessage("yes"))
+    return said
+
+
+@pytest.mark.parametrize(
+    ("script", "parts"),
+    [
+        ("", []),
+        ("hah", ["h", "a", "h"]),
+        ("h1xa", ["h", "1x", "a"]),
+        ("h2xya", ["h", "2xy", "a"]),
+        ("h2yxa", ["h", "2yx", "a"]),
+        ("h2xay", ["h", "2xay"]),
+        ("h3xyzah", ["h", "3xyz", "a", "h"]),
+        ("h1x1x", ["h", "1x", "1x"]),
+        ("xh", ["x", "h"]),
+        ("h1", ["h", "1"]),
+    ],
+)
+def test_a_model_message_and_the_results_of_its_calls_are_one_unit(script: str, parts: list[str]) -> None:
+    assert [script[group.start : group.stop] for group in units(conversation(script))] == parts
+
+
+@pytest.mark.parametrize(
+    ("script", "stays"), [("hah", "h"), ("hah1x1x", "h1x"), ("hah1x2xy", "h2xy"), ("aa", "a"), ("ha", "ha")]
+)
+def test_the_newest_question_and_the_newest_results_are_pinned(script: str, stays: str) -> None:
+    messages = conversation(script)
+    groups = units(messages)
+    kept = [script[groups[at].start : groups[at].stop] for at in sorted(pinned(messages, groups))]
+    assert "".join(kept) == stays
+
+
+def cut(script: str, keep: Keep, each: int = 10) -> str:
+    return "".join(script[index] for index in choose_cut(conversation(script), [each] * len(script), keep))
+
+
+@pytest.mark.parametrize(
+    ("script", "keep", "leaving"),
+    [
+        ("hahahah", Keep(30, None, 30), "haha"),
+        ("hahahah", Keep(1000, 2, 0), "hahah"),
+        ("hah1x1x1x", Keep(40, None, 20), "ha1x1x"),
+        ("ha2xyh", Keep(20, None, 20), "ha2xy"),
+        ("ha2xyh", Keep(30, None, 20), "ha2xy"),
+        ("ha2xyh", Keep(40, None, 20), "ha"),
+        ("h", Keep(1, None, 1), ""),
+        ("hah", Keep(5, None, 30), ""),
+        ("hahahh", Keep(5, None, 30), "hahah"),
+    ],
+)
+def test_a_cut_leaves_a_run_of_the_newest_units_and_the_pinned_ones(script: str, keep: Keep, leaving: str) -> None:
+    assert cut(script, keep) == leaving
+
+
+def test_oldest_units_are_dropped_whole_until_the_rest_fits() -> None:
+    script = "h2xyah1x"
+    kept = drop_oldest(conversation(script), [10] * len(script), 45)
+    assert "".join(script[index] for index in kept) == "ah1x"
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=30), st.integers(0, 3000))
+def test_the_longest_are_shortened_to_one_level_and_only_as_far_as_needed(counts: list[int], room: int) -> None:
+    floors = [min(count, 10) for count in counts]
+    limit = level(counts, floors, room)
+
+    def total(at: int) -> int:
+        return sum(shortened_size(count, floor, at) for count, floor in zip(counts, floors, strict=True))
+
+    assert total(limit) <= room or limit == 0
+    assert limit == max(counts) or total(limit + 1) > room
+
+
+@pytest.mark.parametrize(
+    ("options", "keep"),
+    [
+        ({}, Keep(350, None, 350)),
+        ({"keep_tokens": 100}, Keep(100, None, 100)),
+        ({"keep_tokens": 5000}, Keep(700, None, 350)),
+        ({"keep_messages": 4}, Keep(700, 4, 350)),
+        ({"max_tokens_before_summary": 400}, Keep(200, None, 200)),
+    ],
+)
+def test_a_cut_goes_down_to_half_of_what_the_summary_leaves_unless_chosen(options: dict[str, int], keep: Keep) -> None:
+    assert Budget(max_tokens=1000, max_summary_tokens=200, **options).keep(system=100) == keep

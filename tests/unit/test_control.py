@@ -1,0 +1,75 @@
+import pytest
+
+from memory.control import (
+    INITIAL_EPOCH,
+    MAX_FORGOTTEN_THREADS,
+    Fences,
+    belongs,
+    forget_thread,
+    read_epoch,
+    read_fences,
+    write_epoch,
+    write_time_zone,
+)
+from memory.namespaces import Owner
+from memory.storage import run
+from tests.stores import FaultyStore
+
+ADA = Owner.of("ada")
+
+
+def test_a_new_user_has_the_initial_epoch_and_no_fences() -> None:
+    assert run(FaultyStore(), read_fences(ADA)) == Fences(INITIAL_EPOCH, {})
+
+
+def test_an_epoch_fences_all_agents_of_a_user_and_nobody_else() -> None:
+    store = FaultyStore()
+    run(store, write_epoch(ADA, "e1"))
+    assert run(store, read_epoch(Owner.of("ada", "tutor"))) == "e1"
+    assert run(store, read_epoch(Owner.of("bob"))) == INITIAL_EPOCH
+
+
+def test_a_forgotten_thread_cancels_what_was_written_up_to_then_only() -> None:
+    store = FaultyStore()
+    run(store, forget_thread(ADA, "T", 100.0))
+    fences = run(store, read_fences(ADA))
+    assert fences.cancels(INITIAL_EPOCH, "T", 100.0)
+    assert not fences.cancels(INITIAL_EPOCH, "T", 100.1)
+    assert not fences.cancels(INITIAL_EPOCH, "U", 100.0)
+    assert fences.cancels("another", "U", 200.0)
+
+
+def test_only_the_newest_forgotten_threads_are_kept() -> None:
+    store = FaultyStore()
+    for number in range(MAX_FORGOTTEN_THREADS):
+        store.put(ADA.control, f"thread.{number}", {"forgotten": 10.0 + number})
+    run(store, forget_thread(ADA, "T", 9999.0))
+    fences = run(store, read_fences(ADA))
+    assert len(fences.threads) == MAX_FORGOTTEN_THREADS
+    assert "thread.0" not in fences.threads
+    assert fences.cancels(INITIAL_EPOCH, "T", 9999.0)
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_an_erase_in_the_middle_of_another_controls_writing_is_not_undone(batches: int) -> None:
+    store = FaultyStore()
+    forgetting = forget_thread(ADA, "T", 5.0)
+    operations = next(forgetting)
+    for _ in range(batches):
+        operations = forgetting.send(store.batch(operations))
+    run(store, write_epoch(ADA, "e1"))
+    run(store, write_time_zone(ADA, "Asia/Tokyo"))
+    store.batch(operations)
+    assert run(store, read_epoch(ADA)) == "e1"
+
+
+@pytest.mark.parametrize(("value", "counts"), [({}, True), ({"epoch": "e1"}, True), ({"epoch": "old"}, False)])
+def test_a_row_belongs_to_its_epoch_and_one_without_to_the_current(value: dict[str, object], counts: bool) -> None:
+    assert belongs(value, "e1") is counts
+
+
+@pytest.mark.parametrize("garbage", [3, "", None, ["x"]])
+def test_a_garbled_control_item_is_read_as_initial(garbage: object) -> None:
+    store = FaultyStore()
+    store.put(ADA.control, "control", {"epoch": garbage})
+    assert run(store, read_epoch(ADA)) == INITIAL_EPOCH
