@@ -14,7 +14,7 @@ from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.core.facts import Fact, timestamp
 from memory.core.profile import drop_sections_about
-from memory.core.rules import Shelf, candidates, find, limit, retire, same_content
+from memory.core.rules import Shelf, candidates, find, retire, same_content
 from memory.core.shelf import read_history, read_shelf, settle, stands, write_difference
 from memory.core.tombstones import forget, marks, moment, unmarks
 from memory.namespaces import Owner
@@ -41,7 +41,7 @@ def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> Steps[Undo
     epoch = yield from read_epoch(owner)
     before = yield from read_shelf(owner, epoch)
     history = yield from read_history(owner, epoch)
-    taken_back = undo(before, history, now=timestamp(seconds), config=config)
+    taken_back = undo(before, history, now=timestamp(seconds))
     if taken_back is None:
         return None
     after, done = taken_back
@@ -84,7 +84,7 @@ def _write(owner: Owner, epoch: str, before: Shelf, after: Shelf, done: Undone, 
     return (yield from stands(owner, epoch))
 
 
-def undo(shelf: Shelf, history: Sequence[Fact], *, now: str, config: MemoryConfig) -> tuple[Shelf, Undone] | None:
+def undo(shelf: Shelf, history: Sequence[Fact], *, now: str) -> tuple[Shelf, Undone] | None:
     """Return the shelf as it was before its last change, and what that changes; `None` if nothing ever changed."""
     earlier = {(fact.id, fact.revision): fact for fact in history}
     changed = [fact for fact in shelf.active().values() if _is_known_change(fact, earlier)]
@@ -99,8 +99,7 @@ def undo(shelf: Shelf, history: Sequence[Fact], *, now: str, config: MemoryConfi
     for fact in gone:
         if _time(fact) == newest:
             taking_back.restore(fact)
-    grown = taking_back.shelf
-    return limit(grown, config, frozenset(grown.rows) - frozenset(shelf.rows)), taking_back.done()
+    return taking_back.shelf, taking_back.done()
 
 
 def _is_known_change(fact: Fact, earlier: Mapping[tuple[str, int], Fact]) -> bool:

@@ -348,6 +348,7 @@ async def test_erasing_a_fact_takes_its_words_from_everywhere_but_the_conversati
     erased = (await ada.post("/erase/fact", json={"fact_id": fact_id})).json()
     assert erased["still_in_threads"] == [thread_id]
     assert "still holds the words" in erased["note"]
+    assert app.logs_emptied == 1
     left = await everything_stored(app)
     assert "zebra" not in left
     assert "Good day" in left
@@ -379,7 +380,7 @@ async def test_erasing_a_thread_takes_all_that_came_from_it(app: MemoryApp, ada:
             app, Change(action="new", content=f"fact of {each}", category="goal", sources=("m1",)), thread_id=each
         )
     erased = (await ada.post("/erase/thread", json={"thread_id": thread_id})).json()
-    assert erased["threads"] == 1
+    assert (erased["threads"], app.logs_emptied) == (1, 1)
     assert app.threads.deleted == [thread_id]
     left = await everything_stored(app)
     assert thread_id not in left
@@ -411,7 +412,7 @@ async def test_erasing_everything_leaves_no_text_and_touches_nobody_else(
     await pending(app, mine, "zebras everywhere")
     assert (await ada.post("/erase/everything", json={})).status_code == 422
     erased = (await ada.post("/erase/everything", json={"erase": "everything"})).json()
-    assert erased["threads"] == 1
+    assert (erased["threads"], app.logs_emptied) == (1, 1)
     assert app.threads.deleted == [mine]
     assert bobs in app.threads.rows
     assert (await everything_stored(app)).lower().count("zebra") == 1

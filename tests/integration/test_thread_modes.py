@@ -18,7 +18,7 @@ from memory.config import MemoryConfig
 from memory.control import write_learning
 from memory.core.store import FactStore
 from memory.namespaces import Owner
-from memory.storage import arun
+from memory.storage import arun, run
 from tests.fakes import RecordingModel
 from tests.stores import FaultyStore
 
@@ -123,6 +123,29 @@ async def test_paused_learning_reads_and_writes_nothing_down(house: House) -> No
     await arun(house.store, write_learning(LOCAL, True))
     await house.say("I like figs.")
     assert await house.written_down() == ["I like figs."]
+
+
+async def test_learning_that_is_paused_while_the_model_answers_learns_nothing(house: House) -> None:
+    def answer(messages: list[BaseMessage]) -> str:
+        run(house.store, write_learning(LOCAL, False))
+        return "Noted."
+
+    house.chat.respond = answer
+    await house.say("I like plums.")
+    assert await house.written_down() == []
+
+
+async def test_learning_that_is_paused_while_a_summary_is_made_journals_nothing(house: House) -> None:
+    def pause(messages: list[BaseMessage]) -> str:
+        run(house.store, write_learning(LOCAL, False))
+        return summarize(messages)
+
+    house.memory.respond = pause
+    for number in range(12):
+        await house.say(f"open {number} " + "word " * 60, **SMALL)
+    assert "They talked of something." in house.prompt()
+    items = await house.store.asearch(LOCAL.namespace("outbox"), limit=1000)
+    assert {item.value["kind"] for item in items} == {"turn"}
 
 
 async def test_a_store_that_cannot_tell_makes_the_turn_incognito(caplog: pytest.LogCaptureFixture) -> None:

@@ -18,6 +18,7 @@ MAY_KNOW = {
     "daily": {"daily"},
     "updates": {"updates", "core", "daily"},
     "erase": {"erase", "core", "daily", "updates", "context"},
+    "archive": {"archive", "core", "daily"},
 }
 
 
