@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -40,7 +41,7 @@ from memory.core.basis import Injected, Turn, inject
 from memory.core.known import Known
 from memory.core.store import FactStore
 from memory.message import iso_time
-from memory.storage import arun
+from memory.storage import arun, arun_patiently
 from memory.updates.records import read_receipts
 
 logger = logging.getLogger(__name__)
@@ -187,7 +188,7 @@ class ChatNodes:
         if run.owner is None or run.store is None:
             return run.context.memory_mode
         mode = await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
-        learning = await arun(run.store, read_learning(run.owner))
+        learning = await arun_patiently(run.store, partial(read_learning, run.owner))
         return mode if learning else effective_mode(mode, "read_only")
 
     async def _known(self, run: Run, mode: MemoryMode) -> Known | None:

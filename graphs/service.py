@@ -22,7 +22,7 @@ from graphs.settings import Settings
 from memory.erase import aerase_thread
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
-from memory.storage import Steps, arun, run
+from memory.storage import Steps, arun, arun_patiently, run
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
 from memory.updates.entry import Entry, EntryKind
@@ -162,7 +162,7 @@ class MemoryService:
             model=model,
         )
         self.bind(store)
-        recorded = await arun(store, outbox.record(draft))
+        recorded = await arun_patiently(store, functools.partial(outbox.record, draft))
         await self.atrigger(store, owner, thread_id, recorded)
         in_process = self.settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))

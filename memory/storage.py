@@ -12,10 +12,13 @@ drivers, so that sync and async entry points share every decision.
         return True
 """
 
-from collections.abc import Generator, Sequence
+import logging
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Steps = Generator[Sequence[Op], list[Any], T]
@@ -55,6 +58,24 @@ async def arun(store: BaseStore, steps: Steps[T]) -> T:
                 operations = steps.send(results)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
+
+
+async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries: int = 3) -> T:
+    """Carry out steps that may be repeated like `arun`, again if the store fails: a hiccup must not cost a turn.
+
+    Args:
+        store: Where they are carried out.
+        steps: Makes the steps anew for each try.
+        tries: After so many failures the last one is raised.
+    """
+    for left in reversed(range(tries)):
+        try:
+            return await arun(store, steps())
+        except Exception as error:  # each store has exceptions of its own
+            if not left:
+                raise
+            logger.info("a store call is tried again: %s", type(error).__name__)
+    raise ValueError(f"tries must be at least 1, not {tries}")
 
 
 def put(namespace: Sequence[str], key: str, value: dict[str, Any]) -> PutOp:

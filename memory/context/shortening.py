@@ -31,7 +31,7 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
         drop: Whether the oldest units are left out before anything is shortened.
     """
     view = list(messages)
-    counts = [counter.message(message) for message in view]
+    counts = counter.each(view)
     if sum(counts) <= room:
         return view
     if drop:
@@ -46,7 +46,7 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
 def _shortened(view: list[BaseMessage], room: int, counter: TokenCounter) -> list[BaseMessage]:
     """Shorten the longest until all fit; what cannot be shortened enough goes, the newest user message never."""
     while view:
-        counts = [counter.message(message) for message in view]
+        counts = counter.each(view)
         floors = [
             _floor(message, count, room // len(view), counter) for message, count in zip(view, counts, strict=True)
         ]

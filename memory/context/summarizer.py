@@ -90,7 +90,7 @@ class Summarizer:
         """
         running = rehydrate(running_summary)
         conversation = divide(messages, running)
-        counts = list(map(self.counter.message, conversation.live))
+        counts = self.counter.each(conversation.live)
         _check_ids(conversation.live)
         system = self.counter(conversation.system)
         before = sum(counts) + system + self._summary_tokens(running)

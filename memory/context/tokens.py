@@ -64,7 +64,7 @@ class TokenCounter:
 
     def __call__(self, messages: Iterable[BaseMessage]) -> int:
         """Return the tokens of all messages."""
-        return sum(map(self.message, messages))
+        return sum(self.each(messages))
 
     def text(self, text: str) -> int:
         """Return the tokens of a text."""
@@ -72,16 +72,21 @@ class TokenCounter:
 
     def message(self, message: BaseMessage) -> int:
         """Return the tokens of one message: text, tool calls with their arguments, media, and what frames it."""
-        fields = message.__dict__  # three times as quick as attributes of a pydantic model
-        content = fields["content"]
-        if isinstance(content, str) and not fields.get("tool_calls") and "tool_call_id" not in fields:
-            key: object = (fields["type"], hash(content))
+        (tokens,) = self.each((message,))
+        return tokens
+
+    def each(self, messages: Iterable[BaseMessage]) -> list[int]:
+        """Return the tokens of each message."""
+        counts: list[int] = []
+        for message in messages:
+            fields = message.__dict__  # three times as quick as attributes of a pydantic model
+            text, media = fields["content"], 0
+            if not isinstance(text, str) or fields.get("tool_calls") or "tool_call_id" in fields:
+                text, media = _rendered(message)
+            key = (fields["type"], hash(text), media)
             known = self._young.get(key)
-            return self._remembered(key, message, content, 0) if known is None else known
-        text, media = _rendered(message)
-        key = (message.type, hash(text), media)
-        known = self._young.get(key)
-        return self._remembered(key, message, text, media) if known is None else known
+            counts.append(self._remembered(key, message, text, media) if known is None else known)
+        return counts
 
     def _remembered(self, key: object, message: BaseMessage, text: str, media: int) -> int:
         tokens = self._old.get(key)

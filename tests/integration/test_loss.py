@@ -9,6 +9,9 @@ import aiosqlite
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import BaseStore
 
 from graphs.chat import build_graph
 from graphs.context import Context
@@ -23,9 +26,16 @@ from memory.core.store import FactStore
 from memory.namespaces import Owner
 from memory.storage import arun
 from memory.updates.outbox import read_entries
-from tests.fakes import RecordingModel, learns
+from tests.fakes import RecordingModel, Reply, learns
+from tests.stores import FaultyStore, fail_at
 
 LOCAL = Owner.of("local")
+
+
+class RateLimited(Exception):
+    status_code = 429
+
+
 CONTEXT = Context(max_tokens=900, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
 DISKS = {"full": "PRAGMA max_page_count = 1", "read-only": "PRAGMA query_only = ON"}
 HEALED = ("PRAGMA max_page_count = 1000000", "PRAGMA query_only = OFF")
@@ -34,10 +44,10 @@ both_disks = pytest.mark.parametrize("disk", list(DISKS))
 
 
 class Deployment:
-    """The chat graph on SQLite files, whose models and disk can fail."""
+    """The chat graph, whose models, store and disk can fail."""
 
-    def __init__(self, store: DurableSqliteStore, saver: DurableSqliteSaver) -> None:
-        self.store, self.saver = store, saver
+    def __init__(self, store: BaseStore, saver: BaseCheckpointSaver[str]) -> None:
+        self.store = store
         self.chat = RecordingModel()
         self.memory = RecordingModel(respond=self._answer)
         settings = Settings(single_user=True, trigger="run", memory=MemoryConfig(retry_base_seconds=0))
@@ -80,12 +90,20 @@ class Deployment:
         return [message.text for entry in entries for message in entry.messages if message.role == "user"]
 
 
+class OnDisk(Deployment):
+    """A deployment on SQLite files."""
+
+    def __init__(self, store: DurableSqliteStore, saver: DurableSqliteSaver) -> None:
+        super().__init__(store, saver)
+        self.facts_file, self.checkpoints_file = store.conn, saver.conn
+
+
 @pytest.fixture
-async def deployment(tmp_path: Path) -> AsyncIterator[Deployment]:
+async def deployment(tmp_path: Path) -> AsyncIterator[OnDisk]:
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(tmp_path / "store.sqlite"))
         saver = await stack.enter_async_context(open_checkpointer(tmp_path / "checkpoints.sqlite"))
-        yield Deployment(store, saver)
+        yield OnDisk(store, saver)
 
 
 async def execute(connection: aiosqlite.Connection, *pragmas: str) -> None:
@@ -93,7 +111,7 @@ async def execute(connection: aiosqlite.Connection, *pragmas: str) -> None:
         await (await connection.execute(pragma)).close()
 
 
-async def test_a_failing_chat_model_keeps_the_message_and_the_next_turn_remembers_it(deployment: Deployment) -> None:
+async def test_a_failing_chat_model_keeps_the_message_and_the_next_turn_remembers_it(deployment: OnDisk) -> None:
     deployment.chat.replies.append(ConnectionError("down"))
     with pytest.raises(ModelUnavailable):
         await deployment.say("I like figs.")
@@ -105,7 +123,7 @@ async def test_a_failing_chat_model_keeps_the_message_and_the_next_turn_remember
     assert await deployment.facts() == ["Likes figs"]
 
 
-async def test_a_failing_memory_model_changes_no_summary_and_keeps_updates(deployment: Deployment) -> None:
+async def test_a_failing_memory_model_changes_no_summary_and_keeps_updates(deployment: OnDisk) -> None:
     deployment.memory.respond = lambda _: ConnectionError("down")
     await deployment.talk()
     await deployment.drain()
@@ -115,7 +133,7 @@ async def test_a_failing_memory_model_changes_no_summary_and_keeps_updates(deplo
     assert await deployment.facts() == []
 
 
-async def test_a_failing_memory_model_that_comes_back_summarizes_and_learns_all(deployment: Deployment) -> None:
+async def test_a_failing_memory_model_that_comes_back_summarizes_and_learns_all(deployment: OnDisk) -> None:
     deployment.memory.respond = lambda _: ConnectionError("down")
     await deployment.talk()
     deployment.memory.respond = deployment._answer
@@ -127,32 +145,30 @@ async def test_a_failing_memory_model_that_comes_back_summarizes_and_learns_all(
 
 @both_disks
 async def test_a_store_that_cannot_be_written_fails_no_turn_and_the_log_says_so(
-    deployment: Deployment, disk: str, caplog: pytest.LogCaptureFixture
+    deployment: OnDisk, disk: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await deployment.say("I like figs.")
     await deployment.drain()
-    await execute(deployment.store.conn, DISKS[disk])
+    await execute(deployment.facts_file, DISKS[disk])
     assert await deployment.say("I like plums." + "x" * 5000) != ""
     assert "not written down" in caplog.text
     assert "plums" not in caplog.text
     assert len(await deployment.said()) == 2
     assert await deployment.facts() == ["Likes figs"]
-    await execute(deployment.store.conn, *HEALED)
+    await execute(deployment.facts_file, *HEALED)
     await deployment.say("I like kiwis.")
     await deployment.drain()
     assert await deployment.facts() == ["Likes figs", "Likes kiwis"]
 
 
 @both_disks
-async def test_a_store_that_cannot_be_written_keeps_what_a_summary_would_take(
-    deployment: Deployment, disk: str
-) -> None:
+async def test_a_store_that_cannot_be_written_keeps_what_a_summary_would_take(deployment: OnDisk, disk: str) -> None:
     await deployment.say("I like figs.")
-    await execute(deployment.store.conn, DISKS[disk])
+    await execute(deployment.facts_file, DISKS[disk])
     await deployment.talk()
     assert await deployment.summary() is None
     assert len(await deployment.said()) == 13
-    await execute(deployment.store.conn, *HEALED)
+    await execute(deployment.facts_file, *HEALED)
     await deployment.say("And now?")
     assert await deployment.summary() is not None
     await deployment.drain()
@@ -161,28 +177,67 @@ async def test_a_store_that_cannot_be_written_keeps_what_a_summary_would_take(
 
 
 @both_disks
-async def test_an_update_on_a_disk_that_cannot_be_written_is_made_later(deployment: Deployment, disk: str) -> None:
+async def test_an_update_on_a_disk_that_cannot_be_written_is_made_later(deployment: OnDisk, disk: str) -> None:
     await deployment.say("I like figs.")
-    await execute(deployment.store.conn, DISKS[disk])
+    await execute(deployment.facts_file, DISKS[disk])
     # a full file may still have room in its free pages
     with suppress(sqlite3.OperationalError):
         await deployment.drain()
-    await execute(deployment.store.conn, *HEALED)
+    await execute(deployment.facts_file, *HEALED)
     await deployment.drain()
     assert await deployment.facts() == ["Likes figs"]
 
 
 @both_disks
 async def test_checkpoints_that_cannot_be_written_fail_the_turn_and_keep_what_was(
-    deployment: Deployment, disk: str
+    deployment: OnDisk, disk: str
 ) -> None:
     await deployment.talk()
     before, summary = await deployment.said(), await deployment.summary()
-    await execute(deployment.saver.conn, DISKS[disk])
+    await execute(deployment.checkpoints_file, DISKS[disk])
     with pytest.raises(Exception, match=r"full|readonly"):
         await deployment.say("x" * 50_000)
     assert await deployment.said() == before
     assert await deployment.summary() == summary
-    await execute(deployment.saver.conn, *HEALED)
+    await execute(deployment.checkpoints_file, *HEALED)
     await deployment.say("And now?")
     assert (await deployment.said())[:-1] == before
+
+
+async def conversation(deployment: Deployment) -> None:
+    """Three turns, with updates in between and after them; what fails on the way is tried again later."""
+    for text in ("I like figs.", "I like plums.", "I like kiwis."):
+        assert await deployment.say(text)
+        with suppress(OSError):
+            await deployment.drain()
+
+
+async def test_the_nth_store_call_may_fail_and_every_turn_answers_and_is_remembered() -> None:
+    n, calls = 0, 1
+    while n < calls:
+        n += 1
+        store = FaultyStore()
+        store.fault = fail_at(n)
+        deployment = Deployment(store, InMemorySaver())
+        await conversation(deployment)
+        store.fault = lambda _: None
+        calls = store.calls
+        await deployment.drain()
+        assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"], n
+        assert await deployment.pending() == [], n
+    assert n > 50
+
+
+async def test_the_nth_call_of_the_memory_model_may_fail_and_every_turn_is_remembered() -> None:
+    for n in range(3):
+        deployment = Deployment(FaultyStore(), InMemorySaver())
+        answers: list[Reply] = [RateLimited() if number == n else "" for number in range(3)]
+
+        def respond(messages: list[BaseMessage], answers: list[Reply] = answers) -> Reply:
+            return (answers.pop(0) if answers else "") or learns(messages)
+
+        deployment.memory.respond = respond
+        await conversation(deployment)
+        await deployment.drain()
+        assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
+        assert await deployment.pending() == []

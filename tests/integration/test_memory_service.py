@@ -137,9 +137,18 @@ async def test_C5_exactly_what_is_cut_is_written_down(store: BaseStore) -> None:
 
 async def test_C5_what_cannot_be_written_down_raises_so_that_it_is_kept() -> None:
     store = FaultyStore()
-    store.fault = fail_at(1)
+    store.fault = lambda _: OSError("disk full")
     with pytest.raises(OSError, match="disk full"):
         await Process().service.aremember_cut(store, ADA, thread_id="T", messages=turn("I like figs"))
+
+
+async def test_a_hiccup_of_the_store_costs_no_turn() -> None:
+    for n in range(1, 4):
+        store = FaultyStore()
+        store.fault = fail_at(n)
+        process = Process(trigger="run")
+        assert await process.say(store, "I like figs") is not None
+        assert len(await arun(store, read_entries(ADA))) == 1
 
 
 async def test_B8_a_disabled_memory_writes_nothing_and_asks_nothing(store: BaseStore) -> None:

@@ -7,7 +7,8 @@ from langgraph.store.memory import InMemoryStore
 from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.storage import Steps, arun, delete, put, read, read_many, run, scan
+from memory.storage import Steps, arun, arun_patiently, delete, put, read, read_many, run, scan
+from tests.stores import FaultyStore, fail_at
 
 OWNER = Owner.of("ada")
 FACTS = OWNER.namespace("facts")
@@ -99,3 +100,17 @@ def test_a_stored_message_survives_json() -> None:
 def test_what_is_no_message_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"message|role"):
         StoredMessage.from_json(value)
+
+
+@pytest.mark.parametrize(("failures", "survives"), [(0, True), (2, True), (3, False)])
+async def test_steps_that_may_be_repeated_are_tried_again(failures: int, survives: bool) -> None:
+    store = FaultyStore()
+    store.put(FACTS, "x", {"n": 1})
+    store.fault = fail_at(*range(2, 2 + failures))
+    if survives:
+        item = await arun_patiently(store, lambda: read(FACTS, "x"))
+        assert item is not None
+    else:
+        with pytest.raises(OSError, match="disk full"):
+            await arun_patiently(store, lambda: read(FACTS, "x"))
+    assert store.calls == 1 + min(failures + 1, 3)
