@@ -30,6 +30,8 @@ from memory.text import normalize, sanitize
 
 logger = logging.getLogger(__name__)
 
+Json = Mapping[str, Any]
+
 SCHEMA: Final = "palimpsest.memory"
 VERSION: Final = 1
 MAX_FACTS: Final = 2_000
@@ -59,7 +61,7 @@ class Imported:
     journal: int = 0
 
 
-def export_steps(owner: Owner, seconds: float) -> Steps[dict[str, Any]]:
+def export_steps(owner: Owner, seconds: float) -> Steps[Json]:
     """Return the document: facts and their history, the profile, the journal. Pending updates are no part of it."""
     epoch = yield from read_epoch(owner)
     shelf = yield from read_shelf(owner, epoch)
@@ -78,11 +80,11 @@ def export_steps(owner: Owner, seconds: float) -> Steps[dict[str, Any]]:
     }
 
 
-def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(item: Json) -> Json:
     return {name: value for name, value in item.items() if name not in _INNER}
 
 
-def import_steps(owner: Owner, document: Mapping[str, Any], config: MemoryConfig, seconds: float) -> Steps[Imported]:
+def import_steps(owner: Owner, document: Json, config: MemoryConfig, seconds: float) -> Steps[Imported]:
     """Take a document in; taking it in twice is the same as once, and what is there already is never overwritten.
 
     Facts pass the same checks as what a model extracted: secrets are refused, what reads as an order is
@@ -122,8 +124,8 @@ def _fill_profile(owner: Owner, profile: Mapping[str, str], *, epoch: str, now: 
 
 
 def checked_document(
-    document: Mapping[str, Any],
-) -> tuple[Sequence[Mapping[str, Any]], Mapping[str, str], Sequence[JournalEntry]]:
+    document: Json,
+) -> tuple[Sequence[Json], Mapping[str, str], Sequence[JournalEntry]]:
     """Return facts, profile sections and journal entries of a document; `ValueError` naming the field if it is none."""
     if document.get("schema") != SCHEMA:
         raise ValueError(f"schema must be {SCHEMA!r}")
@@ -134,7 +136,7 @@ def checked_document(
     return facts, _sections(document.get("profile", {})), journal
 
 
-def _objects(document: Mapping[str, Any], name: str, most: int) -> list[Mapping[str, Any]]:
+def _objects(document: Json, name: str, most: int) -> list[Json]:
     found = document.get(name, [])
     if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
         raise ValueError(f"{name} must be a list of objects")
@@ -152,7 +154,7 @@ def _sections(profile: object) -> dict[str, str]:
     return dict(profile)
 
 
-def _entry(index: int, value: Mapping[str, Any]) -> JournalEntry:
+def _entry(index: int, value: Json) -> JournalEntry:
     try:
         entry = JournalEntry.from_json({**value, "epoch": ""})
     except ValueError as error:
@@ -177,7 +179,7 @@ class Intake:
         self._known = 0
         self._said = {(fact.status, normalize(fact.content)) for fact in shelf.rows.values()}
 
-    def take(self, index: int, raw: Mapping[str, Any]) -> None:
+    def take(self, index: int, raw: Json) -> None:
         """Take one fact, or note why not."""
         try:
             draft = self._draft(raw)
@@ -210,7 +212,7 @@ class Intake:
             quarantined=tuple(fact.id for fact in created if fact.status == "quarantined"),
         )
 
-    def _draft(self, raw: Mapping[str, Any]) -> Fact:
+    def _draft(self, raw: Json) -> Fact:
         content = checked_content(raw.get("content"))
         suspect = raw.get("status") == "quarantined" or is_instruction_like(content)
         return Fact(

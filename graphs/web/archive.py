@@ -9,6 +9,8 @@ from graphs.web.endpoint import LARGE_BODY, Call, Endpoint, Form, Query
 from graphs.web.problems import from_value_error
 from memory.archive import VERSION, export_steps, import_steps
 
+Json = dict[str, Any]
+
 
 class Document(Form):
     """A memory, as exporting wrote it; `memory.archive` says what its parts are."""
@@ -17,10 +19,10 @@ class Document(Form):
     version: int = Field(ge=1, description=f"The newest is {VERSION}.")
     exported_at: str = ""
     agent: str = ""
-    facts: list[dict[str, Any]] = Field(default_factory=list)
-    history: list[dict[str, Any]] = Field(default_factory=list, description="Earlier revisions; not taken in.")
+    facts: list[Json] = Field(default_factory=list)
+    history: list[Json] = Field(default_factory=list, description="Earlier revisions; not taken in.")
     profile: dict[str, str] = Field(default_factory=dict)
-    journal: list[dict[str, Any]] = Field(default_factory=list)
+    journal: list[Json] = Field(default_factory=list)
 
 
 class Exported(BaseModel):
@@ -30,10 +32,10 @@ class Exported(BaseModel):
     version: int
     exported_at: str
     agent: str
-    facts: list[dict[str, Any]]
-    history: list[dict[str, Any]]
+    facts: list[Json]
+    history: list[Json]
     profile: dict[str, str]
-    journal: list[dict[str, Any]]
+    journal: list[Json]
 
 
 class RefusedFact(BaseModel):

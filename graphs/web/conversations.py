@@ -11,6 +11,8 @@ from graphs.web.endpoint import Call, Endpoint, Form, Query
 from graphs.web.facts import shelf_of
 from graphs.web.problems import Refused
 
+Json = Mapping[str, Any]
+
 
 class ThreadMode(BaseModel):
     """The mode of a thread; an assistant's own may be stricter."""
@@ -78,7 +80,7 @@ async def get_turn(call: Call, asked: TurnFilter) -> Turn:
     )
 
 
-def _shown(memory: Mapping[str, Any]) -> list[str]:
+def _shown(memory: Json) -> list[str]:
     """Return the ids of the facts in the memory block, then of those recalled, each once."""
     recalled = (reference for delta in memory.get("deltas") or [] for reference in delta.get("facts") or [])
     return list(dict.fromkeys(_ids((*(memory.get("basis") or []), *recalled))))
@@ -88,12 +90,12 @@ def _ids(references: Iterable[Any]) -> Iterable[str]:
     return (str(reference[0]) for reference in references if isinstance(reference, list | tuple) and reference)
 
 
-def _tokens(receipt: Mapping[str, Any]) -> dict[str, int]:
+def _tokens(receipt: Json) -> dict[str, int]:
     tokens = receipt.get("tokens")
     return {str(part): count for part, count in tokens.items() if isinstance(count, int)} if tokens else {}
 
 
-async def _thread(call: Call) -> tuple[str, Mapping[str, Any]]:
+async def _thread(call: Call) -> tuple[str, Json]:
     """Return id and metadata of the path's thread; 404 unless it is a thread of this user."""
     try:
         thread_id = str(UUID(call.path["thread_id"]))

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document of the memory API, made from the endpoints themselves."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
@@ -10,6 +10,8 @@ from pydantic.json_schema import models_json_schema
 from graphs.web.endpoint import PREFIX, AnyEndpoint, Query
 from graphs.web.problems import Problem
 
+Json = dict[str, Any]
+
 _REFS = "#/components/schemas/{model}"
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _ALWAYS = {401: "No identity.", 403: "Another web site sent it.", 422: "A field is wrong.", 429: "Too many requests."}
@@ -17,10 +19,10 @@ _WITH_BODY = {413: "The body is too long.", 415: "The body is no JSON."}
 _SOMETIMES = {404: "It is not there, or not yours.", 409: "It conflicts with what is there."}
 
 
-def document(endpoints: Iterable[AnyEndpoint], version: str) -> dict[str, Any]:
+def document(endpoints: Iterable[AnyEndpoint], version: str) -> Json:
     """Return the document."""
     listed = tuple(endpoints)
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, Json] = {}
     for endpoint in listed:
         paths.setdefault(PREFIX + endpoint.path, {})[endpoint.method.lower()] = operation(endpoint)
     return {
@@ -39,10 +41,10 @@ def document(endpoints: Iterable[AnyEndpoint], version: str) -> dict[str, Any]:
     }
 
 
-def operation(endpoint: AnyEndpoint) -> dict[str, Any]:
+def operation(endpoint: AnyEndpoint) -> Json:
     """Return what the document says of one endpoint."""
     query = Query if endpoint.has_body else endpoint.takes
-    found: dict[str, Any] = {
+    found: Json = {
         "operationId": endpoint.handler.__name__,
         "tags": ["memory"],
         "summary": endpoint.summary,
@@ -55,34 +57,34 @@ def operation(endpoint: AnyEndpoint) -> dict[str, Any]:
     return found
 
 
-def _responses(endpoint: AnyEndpoint) -> dict[str, Any]:
+def _responses(endpoint: AnyEndpoint) -> Json:
     refusals = {**_ALWAYS, **{status: _SOMETIMES[status] for status in endpoint.refusals}}
     if endpoint.has_body:
         refusals |= _WITH_BODY
-    done: dict[str, Any] = {"description": "Done."}
+    done: Json = {"description": "Done."}
     if endpoint.answers is not None:
         done["content"] = _json(endpoint.answers)
     refused = {str(status): {"description": text, "content": _json(Problem)} for status, text in refusals.items()}
     return {str(endpoint.status): done, **dict(sorted(refused.items()))}
 
 
-def _json(model: type[BaseModel]) -> dict[str, Any]:
+def _json(model: type[BaseModel]) -> Json:
     return {"application/json": {"schema": {"$ref": _REFS.format(model=model.__name__)}}}
 
 
-def _path_parameters(path: str) -> list[dict[str, Any]]:
+def _path_parameters(path: str) -> list[Json]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PARAMETER.findall(path)
     ]
 
 
-def _query_parameters(form: type[BaseModel]) -> list[dict[str, Any]]:
+def _query_parameters(form: type[BaseModel]) -> list[Json]:
     schema = form.model_json_schema()
     return [_query_parameter(name, each) for name, each in schema.get("properties", {}).items()]
 
 
-def _query_parameter(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _query_parameter(name: str, schema: Json) -> Json:
     """Return one query parameter; `null` cannot be said in a query, so it is no choice."""
     choices = [each for each in schema.get("anyOf", []) if each.get("type") != "null"]
     inner = {**(choices[0] if len(choices) == 1 else schema)}
@@ -93,7 +95,7 @@ def _query_parameter(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, **said, "schema": plain}
 
 
-def _schemas(endpoints: Iterable[AnyEndpoint]) -> dict[str, Any]:
+def _schemas(endpoints: Iterable[AnyEndpoint]) -> Json:
     forms = {endpoint.takes for endpoint in endpoints if endpoint.has_body}
     answers = {endpoint.answers for endpoint in endpoints if endpoint.answers is not None}
     wanted = [*((form, "validation") for form in forms), *((answer, "serialization") for answer in (*answers, Problem))]
@@ -101,5 +103,5 @@ def _schemas(endpoints: Iterable[AnyEndpoint]) -> dict[str, Any]:
         sorted(wanted, key=lambda pair: pair[0].__name__),  # type: ignore[arg-type]
         ref_template=_REFS,
     )
-    found: dict[str, Any] = definitions["$defs"]
+    found: Json = definitions["$defs"]
     return found

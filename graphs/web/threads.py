@@ -16,6 +16,8 @@ from graphs.identity import as_server
 from graphs.modes import MODE_KEY, MemoryMode
 from graphs.permissions import CLOSED_GRAPHS
 
+Json = Mapping[str, Any]
+
 _PAGE = 100
 _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
 
@@ -23,13 +25,13 @@ _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
 class Threads(Protocol):
     """What the memory API needs of a server's threads; an unknown thread and one of another user look the same."""
 
-    async def metadata(self, user_id: str, thread_id: str) -> Mapping[str, Any] | None:
+    async def metadata(self, user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a user's thread, or `None`."""
 
     async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
         """Write the mode into the metadata of a thread."""
 
-    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Mapping[str, Any]:
+    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
         """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
 
     async def delete(self, thread_id: str) -> None:
@@ -49,7 +51,7 @@ class ServerThreads:
 
     single_user: bool
 
-    async def metadata(self, user_id: str, thread_id: str) -> Mapping[str, Any] | None:
+    async def metadata(self, user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a user's thread, or `None`."""
         found = await as_server(get_client().threads.search(ids=[thread_id], select=_SELECTED, limit=1))
         return (found[0].get("metadata") or {}) if found and self._belongs(found[0], user_id) else None
@@ -58,7 +60,7 @@ class ServerThreads:
         """Write the mode into the metadata of a thread."""
         await as_server(get_client().threads.update(thread_id, metadata={MODE_KEY: mode}))
 
-    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Mapping[str, Any]:
+    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
         """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
         try:
             state = await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))

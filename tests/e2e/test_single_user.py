@@ -51,7 +51,7 @@ def test_memory_and_threads_are_the_local_users(client: SyncLangGraphClient, mem
     assert memory.post("/erase/everything", json={"erase": "everything"}).json()["threads"] == 1
 
     assert contents(memory) == []
-    assert client.threads.search(limit=100) == []
+    assert client.threads.search(metadata={"graph_id": "chat"}, limit=100) == []
     bobs = client.store.search_items(Owner.of("bob").namespace("facts"))["items"]
     assert [item["value"] for item in bobs] == [BOBS]
 

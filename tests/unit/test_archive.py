@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -40,11 +41,13 @@ def document(*facts: dict[str, Any], **parts: Any) -> dict[str, Any]:
     return {"schema": "palimpsest.memory", "version": 1, "facts": list(facts), **parts}
 
 
-def take_in(store: InMemoryStore, taken: dict[str, Any], config: MemoryConfig = CONFIG, now: float = NOW) -> Imported:
+def take_in(
+    store: InMemoryStore, taken: Mapping[str, Any], config: MemoryConfig = CONFIG, now: float = NOW
+) -> Imported:
     return run(store, import_steps(OWNER, taken, config, now))
 
 
-def export(store: InMemoryStore) -> dict[str, Any]:
+def export(store: InMemoryStore) -> Mapping[str, Any]:
     return run(store, export_steps(OWNER, NOW))
 
 
