@@ -1,9 +1,9 @@
 """What a summary does to a thread is no message to its user."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -26,7 +26,7 @@ async def test_C8_S_neither_the_summary_nor_a_removal_is_in_the_messages_stream(
     graph = build_graph(service=service).compile(checkpointer=InMemorySaver())
     context = Context(max_tokens=600, max_summary_tokens=60, transcript=transcript)
     config: RunnableConfig = {"configurable": {"thread_id": "t"}}
-    streamed = list[BaseMessage]()
+    streamed: list[Any] = []
     for turn in range(20):
         question = InputState(messages=[HumanMessage(f"question {turn} {words(30)}")])
         async for message, _ in graph.astream(question, config, context=context, stream_mode="messages"):
