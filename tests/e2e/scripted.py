@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from memory import prompts
 from tests.stub_model import ChatRequest, Reply, Respond, always
 
-_SUMMARY_PROMPTS = (
-    prompts.INITIAL_SUMMARY,
-    prompts.UPDATE_SUMMARY.partition("{existing_summary}")[2].strip(),
-    prompts.SHORTER_SUMMARY.partition("{summary}")[0].strip(),
+# The last words of each: what stands before them is filled in.
+_SUMMARY_PROMPTS = tuple(
+    prompt.rpartition("\n")[2] for prompt in (prompts.INITIAL_SUMMARY, prompts.UPDATE_SUMMARY, prompts.SHORTER_SUMMARY)
 )
 _NEW_MESSAGE = re.compile(r"^\[(\d+)\] user, [^:]*: (.*)$", re.M)
 

@@ -115,7 +115,8 @@ def test_F1_a_fact_told_before_kill_9_is_in_the_prompt_of_a_new_thread(
     model.clear()
     speak(server, "Will it rain?", None, {"user_id": user})
 
-    assert "- [knowledge | 0.90] User lives in Bergen." in prompts(model)[-1].text
+    (prompt,) = (one for one in prompts(model) if "Will it rain?" in one.last)  # a killed run may be repeated beside it
+    assert "- [knowledge | 0.90] User lives in Bergen." in prompt.text
 
 
 @both_sdks

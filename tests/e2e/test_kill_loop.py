@@ -34,6 +34,9 @@ from tests.e2e.support.talker import TURNS_A_THREAD, Orders
 LOCAL = Owner.of("local")
 PATIENCE = 60.0
 
+SLACK_SECONDS = 20
+"""Beyond its grace period, for a busy machine to end a process; what hangs, hangs for an hour."""
+
 
 class Talker:
     """A talking process, and what it said so far."""
@@ -191,7 +194,7 @@ def test_a_process_that_is_told_to_stop_drains_first(tmp_path: Path, number: sig
         talker.wait_for("talked")
         began = time.monotonic()
         talker.end(number)
-        assert time.monotonic() - began < 5 + 2
+        assert time.monotonic() - began < 5 + SLACK_SECONDS
         assert talker.lines[-1] == "stopped"
     assert sorted(facts(tmp_path)) == things(turns)
     assert said(tmp_path, threads=1) == (turns, 1)
@@ -209,6 +212,6 @@ def test_a_hung_model_delays_no_exit_and_loses_nothing(tmp_path: Path, number: s
         talker.wait_for("talked")
         began = time.monotonic()
         talker.end(number)
-        assert time.monotonic() - began < 1 + 4
+        assert time.monotonic() - began < 1 + SLACK_SECONDS
     drain(tmp_path)
     assert sorted(facts(tmp_path)) == things([0, 1])

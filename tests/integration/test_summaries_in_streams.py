@@ -30,7 +30,6 @@ async def test_C8_S_neither_the_summary_nor_a_removal_is_in_the_messages_stream(
     for turn in range(20):
         question = InputState(messages=[HumanMessage(f"question {turn} {words(30)}")])
         async for message, _ in graph.astream(question, config, context=context, stream_mode="messages"):
-            assert isinstance(message, BaseMessage)
             streamed.append(message)
     values = (await graph.aget_state(config)).values
     assert values["context"]["running_summary"].summary == "They talked."
