@@ -40,14 +40,16 @@ $(JS)/node_modules/installed: $(JS)/package-lock.json
 	@cd $(JS) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
+# Server tests mostly wait for their servers, so more workers than cores pay; a file's tests share its server.
+WORKERS ?= 3
 test: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests: unit, integration, and a real server (small counts)
 	@echo "Running the tests ..."
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 KILLS ?= 10
 e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=10)
 	@echo "Running the server tests with $(KILLS) crashes ..."
-	@$(BIN)/python -m pytest tests/e2e --kills=$(KILLS) --durations=10
+	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10
 
 check: $(VENV)/dev ## Check style, types, doors, locks, the server's configuration, and the wheel without its sources
 	@echo "Style ..." && $(BIN)/ruff check . && $(BIN)/ruff format --check .
