@@ -90,7 +90,8 @@ class ChatNodes:
             updates=await self._updates_since(run, known, previous),
         )
         memory = {**(injected.to_state() if injected else {}), "receipt": receipt}
-        return {"memory": memory, "messages": mark_turn(state["messages"], mode)}
+        newly_marked = mark_turn(state["messages"], mode)
+        return {"memory": memory, "messages": newly_marked} if newly_marked else {"memory": memory}
 
     async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget."""
