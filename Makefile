@@ -70,9 +70,10 @@ check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see
 
 DATA ?= $(firstword $(wildcard ../shared/data/locomo/*.json) examples/conversation.json)
 TURNS ?= 30
-demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=30)
+URL ?= http://127.0.0.1:2024
+demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=30 URL=…)
 	@test -x $(BIN)/palimpsest || { echo "Start the server first: make dev"; exit 1; }
-	@$(BIN)/palimpsest demo --conversation "$(DATA)" --turns $(TURNS)
+	@$(BIN)/palimpsest demo --url $(URL) --conversation "$(DATA)" --turns $(TURNS)
 
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@for set in "server --extra server --extra tokens" "local --extra server --extra tokens --extra local" \

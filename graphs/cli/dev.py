@@ -24,6 +24,7 @@ _QUIET = {
     "LOG_LEVEL": "WARNING",  # INFO is 30 lines at start and several for each run
 }
 _LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
+DEFAULT_PORT = 2024
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.5
 _CLOSING_SECONDS = 10.0  # for connections, after pending updates were drained
@@ -32,9 +33,9 @@ _STOPPED_AS_ASKED = frozenset({-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIG
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; elsewhere is not safe.")
-@click.option("--port", default=2024, show_default=True, type=click.IntRange(1, 65535))
+@click.option("--port", type=click.IntRange(1, 65535), help="Default: 2024, or the next one that is free.")
 @click.argument("langgraph_options", nargs=-1, type=click.UNPROCESSED)
-def dev(host: str, port: int, langgraph_options: tuple[str, ...]) -> None:
+def dev(host: str, port: int | None, langgraph_options: tuple[str, ...]) -> None:
     """Run the graph under `langgraph dev`; options it does not know itself are passed on.
 
     Without a model provider in the environment or in .env, a local model is fetched once and served on loopback.
@@ -43,6 +44,8 @@ def dev(host: str, port: int, langgraph_options: tuple[str, ...]) -> None:
     environ = environment(env_file)
     settings = _settings(environ)
     check_folder(Path.cwd(), langgraph_options)
+    if port is None:
+        port = free_port(host)
     check_port(host, port)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of stopping raise KeyboardInterrupt
     local = None
@@ -79,17 +82,33 @@ def check_folder(folder: Path, langgraph_options: Sequence[str]) -> None:
         raise click.ClickException("There is no langgraph.json here: run this in the project's folder.")
 
 
-def check_port(host: str, port: int) -> None:
-    """Raise `click.ClickException` when the port is taken: `langgraph dev` would silently take another."""
+def free_port(host: str, first: int = DEFAULT_PORT) -> int:
+    """Return the first port from `first` on that is free, of ten, and say so if it is another; else `first`."""
+    for port in range(first, first + 10):
+        if _port_error(host, port) is None:
+            if port != first:
+                click.echo(f"Port {first} is taken: using {port}. For the demo: make demo URL=http://{host}:{port}")
+            return port
+    return first
+
+
+def _port_error(host: str, port: int) -> OSError | None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise click.ClickException(
-                f"Port {port} of {host} cannot be used ({error.strerror}): another server may run there already; "
-                f"stop it, or choose another port with --port."
-            ) from error
+            return error
+    return None
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise `click.ClickException` when the port is taken: `langgraph dev` would silently take another."""
+    if error := _port_error(host, port):
+        raise click.ClickException(
+            f"Port {port} of {host} cannot be used ({error.strerror}): another server may run there already; "
+            f"stop it, or choose another port with --port."
+        ) from error
 
 
 def check_not_hidden(env_file: Mapping[str, str]) -> None:

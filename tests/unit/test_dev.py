@@ -13,6 +13,7 @@ from graphs.cli.dev import (
     check_not_hidden,
     check_port,
     describe,
+    free_port,
     langgraph_command,
     server_environment,
     wants_local,
@@ -84,6 +85,18 @@ def test_a_taken_port_is_one_sentence_instead_of_another_port() -> None:
         with pytest.raises(click.ClickException, match=f"Port {port} .* --port"):
             check_port("127.0.0.1", port)
     check_port("127.0.0.1", port)
+
+
+def test_without_a_wish_the_next_free_port_is_taken_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        busy = taken.getsockname()[1]
+        port = free_port("127.0.0.1", busy)
+        assert busy < port < busy + 10
+        assert f"Port {busy} is taken: using {port}" in capsys.readouterr().out
+    assert free_port("127.0.0.1", port) == port
+    assert capsys.readouterr().out == ""
 
 
 def test_an_address_that_is_not_ours_is_refused() -> None:
