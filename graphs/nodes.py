@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
@@ -72,15 +73,16 @@ class ChatNodes:
         self._settings = service.settings
         self._tools = tuple(tools)
         self._counter = TokenCounter.of(counter)
+        self._writing: set[asyncio.Task[Any]] = set()
 
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
         run = self._run(runtime)
         await self._counter.tokenizer.awarm_up()
-        mode = await self._guarded("the turn goes on incognito", self._mode(run)) or "incognito"
-        logger.info("memory mode of the turn: %s", mode)
+        mode = await self._guarded("the turn goes on without memory", self._mode(run))
+        logger.info("memory mode of the turn: %s", mode or "unknown")
         previous = Injected.from_state(state.get("memory"))
-        known = await self._known(run, mode)
+        known = await self._known(run, mode) if mode else None
         injected = self._chosen(run, state, previous, known)
         prompt = self._prompt(run, state, spoken(state), injected, known)
         receipt = Receipt(
@@ -89,20 +91,21 @@ class ChatNodes:
             messages_budget=prompt.shares().messages,
             updates=await self._updates_since(run, known, previous),
         )
-        memory = {**(injected.to_state() if injected else {}), "receipt": receipt}
-        newly_marked = mark_turn(state["messages"], mode)
+        memory = {**(injected.to_state() if injected else {}), **_fence(state, known), "receipt": receipt}
+        # A mode that could not be read marks nothing: flushing reads it again, and a mark would be for good.
+        newly_marked = mark_turn(state["messages"], mode) if mode else []
         return {"memory": memory, "messages": newly_marked} if newly_marked else {"memory": memory}
 
     async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget."""
         run = self._run(runtime)
-        context, budget = run.context, state["memory"]["receipt"]["messages_budget"]
+        context, budget = run.context, self._messages_budget(run, state)
 
         async def write_down(leaving: list[BaseMessage]) -> None:
-            await self._remember_cut(run, leaving)
+            await self._unhurried(self._remember_cut(run, leaving, _epoch(state)))
 
         node = SummarizationNode(
-            model=await self._load(self._settings.memory_model or context.model, "memory"),
+            model=RunnableLambda(self._summary_model(run)),
             max_tokens=budget,
             max_summary_tokens=min(context.max_summary_tokens, budget // 2),
             token_counter=self._counter,
@@ -126,18 +129,18 @@ class ChatNodes:
         known = await self._known(run, mode)
         prompt = self._prompt(run, state, visible(state, run.context), injected, known)
         if isinstance(state["messages"][-1], HumanMessage):
-            event = MemoryInjected(facts=tuple(state["memory"]["receipt"]["facts"]), tokens=prompt.tokens())
+            event = MemoryInjected(facts=tuple(_receipt(state).get("facts", ())), tokens=prompt.tokens())
             await aemit(MemoryInjected.name, event)
         return {"messages": [marked(await self._ask(run, prompt), mode)]}
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
         run = self._run(runtime)
-        queued = await self._guarded("the turn was not written down", self._remember(run, state["messages"]))
+        queued = await self._written(run, state)
         if queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
-        receipt = Receipt(**{**state["memory"]["receipt"], "queued": queued.entry if queued else None})
-        return {"memory": {**state["memory"], "receipt": receipt}}
+        receipt = Receipt(**{**_receipt(state), "queued": queued.entry if queued else None})
+        return {"memory": {**(state.get("memory") or {}), "receipt": receipt}}
 
     def _run(self, runtime: Runtime[Context]) -> Run:
         return Run.of(get_config(), runtime, self._settings)
@@ -206,23 +209,59 @@ class ChatNodes:
         steps = read_receipts(run.owner, known.epoch, iso_time(previous.at))
         return await self._guarded("receipts were not read", arun(run.store, steps)) or []
 
-    async def _remember(self, run: Run, messages: Sequence[BaseMessage]) -> Queued | None:
+    async def _remember(self, run: Run, messages: Sequence[BaseMessage], epoch: str) -> Queued | None:
         if run.owner is None or run.store is None:
             return None
-        if not may_learn(said_mode(messages)) or not may_learn(await self._mode(run)):
+        if not may_learn(effective_mode(said_mode(messages), await self._mode(run))):
             return None
         return await self._service.aremember(
-            run.store, run.owner, thread_id=run.thread_id, messages=learnable(messages), model=run.context.model
+            run.store,
+            run.owner,
+            thread_id=run.thread_id,
+            messages=learnable(messages),
+            model=run.context.model,
+            epoch=epoch,
         )
 
-    async def _remember_cut(self, run: Run, leaving: Sequence[BaseMessage]) -> None:
+    async def _remember_cut(self, run: Run, leaving: Sequence[BaseMessage], epoch: str) -> None:
         """Write down what a summary is about to replace; if that fails, the messages stay."""
         if run.owner is None or run.store is None or not may_learn(await self._mode(run)):
             return
         if said := learnable(leaving):
             await self._service.aremember_cut(
-                run.store, run.owner, thread_id=run.thread_id, messages=said, model=run.context.model
+                run.store, run.owner, thread_id=run.thread_id, messages=said, model=run.context.model, epoch=epoch
             )
+
+    async def _written(self, run: Run, state: State) -> Queued | None:
+        """Write the turn down; what goes wrong is logged and never fails the turn."""
+        try:
+            return await self._unhurried(self._remember(run, _learnable_since(state), _epoch(state)))
+        except Exception as error:  # a store may fail in any way
+            logger.warning("the turn was not written down: %s", type(error).__name__)
+            return None
+
+    async def _unhurried(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for a write, which a deadline must not take back half done: past it, the write goes on by itself."""
+        task = asyncio.create_task(work)
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        async with asyncio.timeout(self._settings.memory.write_timeout_seconds):
+            return await asyncio.shield(task)
+
+    def _messages_budget(self, run: Run, state: State) -> int:
+        """Return the tokens that messages and summary may have; a state that a client edited may not say it."""
+        known = _receipt(state).get("messages_budget")
+        return known or self._prompt(run, state, spoken(state), None, None).shares().messages
+
+    def _summary_model(self, run: Run) -> Callable[[LanguageModelInput, RunnableConfig], Awaitable[AIMessage]]:
+        """Return the call of a model that is loaded when a summary is due, so that its lack fails only the summary."""
+
+        async def ask(prompt: LanguageModelInput, config: RunnableConfig) -> AIMessage:
+            async with asyncio.timeout(self._settings.memory.model_timeout_seconds):
+                model = await self._load(self._settings.memory_model or run.context.model, "memory")
+                return await model.ainvoke(prompt, config)
+
+        return ask
 
     async def _guarded(self, consequence: str, work: Awaitable[T]) -> T | None:
         """Wait for memory under the turn's deadline; what goes wrong is logged and never fails the turn."""
@@ -232,3 +271,30 @@ class ChatNodes:
         except Exception as error:  # a store may fail in any way
             logger.warning("%s: %s", consequence, type(error).__name__)
             return None
+
+
+def _receipt(state: State) -> Receipt:
+    return (state.get("memory") or {}).get("receipt") or Receipt()
+
+
+def _epoch(state: State) -> str:
+    """Return the epoch under which the turn began: what an erase meets half-way is cancelled by it."""
+    return (state.get("memory") or {}).get("epoch", "")
+
+
+def _fence(state: State, known: Known | None) -> dict[str, str]:
+    """Return the turn's epoch, and from which message on the thread may be learned if it changed since the last."""
+    before = state.get("memory") or {}
+    if known is None:
+        return {}
+    asked = [message.id for message in state["messages"] if isinstance(message, HumanMessage)]
+    has_changed = before.get("epoch", known.epoch) != known.epoch
+    since = str(asked[-1]) if has_changed and asked else before.get("learn_from", "")
+    return {"epoch": known.epoch, "learn_from": since}
+
+
+def _learnable_since(state: State) -> Sequence[BaseMessage]:
+    """Return the messages that no erase came after."""
+    messages, since = state["messages"], (state.get("memory") or {}).get("learn_from")
+    start = next((at for at, message in enumerate(messages) if since and message.id == since), 0)
+    return messages[start:]

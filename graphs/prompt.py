@@ -24,6 +24,7 @@ class Prompt:
 
     Attributes:
         context: The run's choices.
+        system_prompt: The assistant's instructions, and those that a client put at the beginning of the thread.
         block: The memory block, fenced.
         deltas: What was recalled for single messages.
         running: The thread's running summary.
@@ -33,6 +34,7 @@ class Prompt:
     """
 
     context: Context
+    system_prompt: str
     block: str
     deltas: tuple[Delta, ...]
     running: RunningSummary | None
@@ -50,7 +52,7 @@ class Prompt:
         return shares(
             max_tokens=self.context.max_tokens,
             reply_tokens=self.context.reply_tokens,
-            system_prompt=self.context.system_prompt,
+            system_prompt=self.system_prompt,
             memory_block=self.block,
             deltas=self.deltas,
             tools=self.tools,
@@ -60,7 +62,7 @@ class Prompt:
     def view(self, max_tokens: int) -> list[BaseMessage]:
         """Return what the model is sent, in at most so many tokens without tool schemas and reply."""
         return view(
-            system_prompt=self.context.system_prompt,
+            system_prompt=self.system_prompt,
             memory_block=self.block,
             summary=self.summary,
             messages=self.messages,
@@ -107,7 +109,12 @@ def visible(state: State, context: Context) -> tuple[BaseMessage, ...]:
     if context.transcript == "compact":
         return spoken(state)
     left = state.get("summarized_messages") or spoken(state)  # empty where a run resumes after `summarize`
-    return tuple(message for message in left if message.id != SUMMARY_ID)
+    apart = {SUMMARY_ID, *(message.id for message in _instructions(state))}
+    return tuple(message for message in left if message.id not in apart)
+
+
+def _instructions(state: State) -> tuple[BaseMessage, ...]:
+    return divide(state["messages"], _running(state)).system
 
 
 def prompt_of(
@@ -120,8 +127,10 @@ def prompt_of(
     counter: TokenCounter,
 ) -> Prompt:
     """Return the prompt that these messages of a thread come to, with the texts of what is known now."""
+    given = [message.text for message in _instructions(state)]
     return Prompt(
         context=context,
+        system_prompt="\n\n".join(filter(None, [context.system_prompt, *given])),
         block=render_block(injected, known, memory_budget(context), counter.text),
         deltas=tuple(Delta(*each) for each in render_deltas(injected, known).items()),
         running=_running(state),

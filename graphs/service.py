@@ -106,6 +106,7 @@ class MemoryService:
         thread_id: str,
         messages: Sequence[BaseMessage],
         model: str = "",
+        epoch: str = "",
     ) -> Queued | None:
         """Write the newest turn down, then trigger its update.
 
@@ -115,6 +116,8 @@ class MemoryService:
             thread_id: The thread.
             messages: All messages of the thread; the newest turn is found by itself.
             model: The assistant's choice as `provider:model`.
+            epoch: The user's epoch when the turn began, so that an erase since then cancels it; the current one
+                by default.
 
         Returns:
             What became of it, or `None` if memory is off or nothing was said.
@@ -122,7 +125,7 @@ class MemoryService:
         Raises:
             Exception: Whatever the store raises; then nothing was written down.
         """
-        return await self._aremember(store, owner, "turn", thread_id, to_turn(messages, self._now()), model)
+        return await self._aremember(store, owner, "turn", thread_id, to_turn(messages, self._now()), model, epoch)
 
     async def aremember_cut(
         self,
@@ -132,12 +135,13 @@ class MemoryService:
         thread_id: str,
         messages: Sequence[BaseMessage],
         model: str = "",
+        epoch: str = "",
     ) -> Queued | None:
         """Write down exactly the messages that a summary is about to replace, then trigger their update.
 
         Args, result and errors are those of `aremember`.
         """
-        return await self._aremember(store, owner, "cut", thread_id, to_stored(messages, self._now()), model)
+        return await self._aremember(store, owner, "cut", thread_id, to_stored(messages, self._now()), model, epoch)
 
     async def _aremember(
         self,
@@ -147,6 +151,7 @@ class MemoryService:
         thread_id: str,
         messages: tuple[StoredMessage, ...],
         model: str,
+        epoch: str,
     ) -> Queued | None:
         if not self._config.enabled or all(message.seen for message in messages):
             return None
@@ -155,7 +160,7 @@ class MemoryService:
             kind=kind,
             owner=owner,
             thread_id=thread_id,
-            epoch="",
+            epoch=epoch,
             created=now,
             due=now + self._config.max_wait_seconds,
             messages=messages,

@@ -50,6 +50,10 @@ class MemoryState(TypedDict, total=False):
     """When the basis was chosen, seconds since the epoch."""
     at: float
     """When the prompt was last built, seconds since the epoch."""
+    epoch: str
+    """The user's epoch when the turn began."""
+    learn_from: str
+    """The first message of the thread that no erase came after; empty if there was none."""
     receipt: Receipt
     """What memory did in the latest turn."""
 

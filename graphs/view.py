@@ -1,18 +1,21 @@
 """What the model is sent: system prompt, memory block, summary, and messages with what was recalled for them. Pure."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from memory import prompts, text
 from memory.context.running_summary import SUMMARY_ID
-from memory.context.shortening import fit
+from memory.context.shortening import fit, shorten_text
 from memory.context.tokens import TokenCounter
+
+logger = logging.getLogger(__name__)
 
 LEAST_MESSAGE_TOKENS = 64
 """The messages' share where everything else takes the whole budget: a short question still fits."""
@@ -21,6 +24,8 @@ _JOINT_TOKENS = 8
 """Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
 
 _SMALLER = 0.7
+
+_NOT_CARRIED_OUT = "This call was not carried out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,8 @@ def view(
         max_tokens: Tokens of the whole, without tool schemas and reply. The oldest messages are left out to keep it.
         counter: Counts messages.
     """
-    system = SystemMessage(system_text(system_prompt, memory_block, summary))
-    spoken = [message for message in messages if message.id != SUMMARY_ID]
+    system = SystemMessage(_fitting_system(system_prompt, memory_block, summary, max_tokens, counter))
+    spoken = _answered([message for message in messages if message.id != SUMMARY_ID])
     recalled = {delta.message_id: delta.text for delta in deltas}
     room = max_tokens - counter.message(system) - sum(map(counter.text, recalled.values()))
     fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
@@ -110,6 +115,36 @@ def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
     """Return the text of the system message: what changes least comes first, for the provider's prompt cache."""
     record = f"{prompts.SUMMARY_NOTE}\n{text.fenced('summary', summary)}" if summary else ""
     return "\n\n".join(part for part in (system_prompt, memory_block, record) if part)
+
+
+def _fitting_system(system_prompt: str, memory_block: str, summary: str, max_tokens: int, counter: TokenCounter) -> str:
+    """Return the system message's text within the budget: the summary gives way first, then memory, then the prompt."""
+    limit = max_tokens - LEAST_MESSAGE_TOKENS
+    full = system_text(system_prompt, memory_block, summary)
+    if counter.message(SystemMessage(full)) <= limit:
+        return full
+    logger.warning("system prompt, memory and summary take more than %d tokens: they are shortened", limit)
+    frame = counter.message(SystemMessage(system_text(system_prompt, memory_block, " ")))
+    if summary and limit - frame >= LEAST_MESSAGE_TOKENS:
+        return system_text(system_prompt, memory_block, shorten_text(summary, limit - frame, counter))
+    bare = system_text(system_prompt, memory_block, "")
+    fits = counter.message(SystemMessage(bare)) <= limit
+    return bare if fits else shorten_text(system_prompt, limit, counter)
+
+
+def _answered(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages with a result for every tool call: a user may go on instead of resuming an interrupted tool.
+
+    Providers refuse a call without its result.
+    """
+    results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    complete: list[BaseMessage] = []
+    for message in messages:
+        complete.append(message)
+        if isinstance(message, AIMessage):
+            missing = [call for call in message.tool_calls if call["id"] not in results]
+            complete += [ToolMessage(_NOT_CARRIED_OUT, tool_call_id=str(call["id"])) for call in missing]
+    return complete
 
 
 def count_tools(tools: Sequence[BaseTool | Mapping[str, Any]], counter: TokenCounter) -> int:

@@ -28,6 +28,7 @@ class MemoryConfig:
         sweep_seconds: How often a server looks for updates that nobody's turn will trigger.
         drain_seconds: The longest that shutting down waits for pending updates.
         read_timeout_seconds: A turn waits this long for the store before it goes on without memory.
+        write_timeout_seconds: A turn waits this long for a write; more than SQLite's own 30 s for a lock.
         seen_limit: How many message hashes are remembered for one user and thread.
         journal_days: Days of the daily journal that are kept.
     """
@@ -48,6 +49,7 @@ class MemoryConfig:
     sweep_seconds: float = 60.0
     drain_seconds: float = 10.0
     read_timeout_seconds: float = 2.0
+    write_timeout_seconds: float = 35.0
     seen_limit: int = 2000
     journal_days: int = 90
 

@@ -39,7 +39,7 @@ def record(draft: Entry) -> Steps[Recorded]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
     Args:
-        draft: The entry; it gets the user's current epoch.
+        draft: The entry; without an epoch it gets the user's current one.
     """
     owner, (threads, thread) = draft.owner, thread_place(draft.thread_id)
     control, stored, note, marker = yield [
@@ -48,7 +48,7 @@ def record(draft: Entry) -> Steps[Recorded]:
         GetOp(threads, thread, refresh_ttl=False),
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
-    fresh = replace(draft, epoch=epoch_in(control))
+    fresh = replace(draft, epoch=draft.epoch or epoch_in(control))
     entry = _same(stored, fresh)
     owners = list(note.value.get("owners", [])) if note else []
     writes = [] if owner.due_key in owners else [put(threads, thread, {"owners": sorted([*owners, owner.due_key])})]

@@ -72,11 +72,14 @@ def to_turn(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, 
 
 
 def merge(lists: Iterable[Sequence[StoredMessage]]) -> tuple[StoredMessage, ...]:
-    """Return the messages of several lists as one, each id once, at its first place and with its earliest time."""
+    """Return the messages of several lists, the oldest list first, as one, each id once.
+
+    A message stands at its first place and with its earliest time, but in its newest words: a user may have edited it.
+    """
     merged: dict[str, StoredMessage] = {}
     for message in (one for messages in lists for one in messages):
         known = merged.get(message.id, message)
-        merged[message.id] = replace(known, time=min(known.time, message.time), seen=known.seen and message.seen)
+        merged[message.id] = replace(message, time=min(known.time, message.time), seen=known.seen and message.seen)
     return tuple(merged.values())
 
 

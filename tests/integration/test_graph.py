@@ -1,24 +1,30 @@
 """The chat graph in process: its picture, a long thread, and what one thread tells the next."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
+from langgraph.types import interrupt
 
 from graphs.chat import build_graph, graph
 from graphs.context import Context
+from graphs.model_errors import ModelUnavailable
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from memory import RunningSummary
+from memory import FactStore, RunningSummary
 from memory.config import MemoryConfig
 from memory.context.summarization import SUMMARY_ID
+from memory.context.tokens import count_message
+from memory.erase import aerase_user, erase_user
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel
 
@@ -182,3 +188,105 @@ async def test_an_overflow_is_asked_again_with_a_smaller_view(house: House) -> N
     house.chat.replies = [Refused("maximum context length is 100 tokens"), "short enough"]
     state = await house.say("last " + "word " * 50)
     assert state["messages"][-1].text == "short enough"
+
+
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+async def test_a_clients_system_message_joins_the_one_at_the_beginning(
+    house: House, transcript: Literal["keep", "compact"]
+) -> None:
+    sent: Any = {"messages": [SystemMessage("Speak like a pirate."), HumanMessage("Hello")]}
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    await house.graph.ainvoke(sent, config, context=Context(transcript=transcript))
+    (prompt,) = house.chat.prompts
+    assert [message.type for message in prompt] == ["system", "human"]
+    assert "Speak like a pirate." in prompt[0].text
+
+
+async def test_C1_a_system_prompt_larger_than_the_budget_is_shortened(house: House) -> None:
+    context = Context(max_tokens=256, system_prompt="Be kind to everyone, always. " * 100)
+    await house.say("What is the question?", context=context)
+    (prompt,) = house.chat.prompts
+    assert sum(map(count_message, prompt)) <= 256
+    assert prompt[-1].text == "What is the question?"
+
+
+async def test_a_call_that_was_never_carried_out_is_sent_with_a_result() -> None:
+    @tool
+    def ask(question: str) -> str:
+        """Ask a person."""
+        return str(interrupt(question))
+
+    house = House(tools=[ask])
+    call = {"name": "ask", "args": {"question": "Really?"}, "id": "1", "type": "tool_call"}
+    house.chat.replies = [AIMessage("", tool_calls=[call])]
+    await house.say("Book it.")
+    await house.say("Never mind.")
+    assert [message.type for message in house.chat.prompts[-1]] == ["system", "human", "ai", "tool", "human"]
+
+
+async def test_a_memory_model_that_cannot_be_loaded_fails_no_turn(house: House) -> None:
+    def load(_: str, purpose: str) -> RecordingModel:
+        if purpose == "memory":
+            raise ModelUnavailable("no key")
+        return house.chat
+
+    service = MemoryService(Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600)), load)
+    graph = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=house.store)
+    context = Context(max_tokens=600, max_summary_tokens=64)
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    for number in range(8):
+        said: Any = {"messages": [HumanMessage(f"{number}: " + "word " * 60)]}
+        state = await graph.ainvoke(said, config, context=context)
+    assert state["messages"][-1].text.startswith("reply to 7")
+    assert "context" not in state
+
+
+async def test_erase_wins_over_a_turn_that_is_being_answered(house: House) -> None:
+    house.facts = [FACT]
+
+    def erase_meanwhile(messages: list[BaseMessage]) -> str:
+        erase_user(house.store, "local")
+        return "Noted."
+
+    house.chat.respond = erase_meanwhile
+    await house.say("I am allergic to peanuts.")
+    await house.settle()
+    assert FactStore(house.store, "local").list() == []
+
+
+async def test_erase_wins_over_a_question_that_was_never_answered(house: House) -> None:
+    house.chat.replies = [ConnectionError("down")]
+    with pytest.raises(RuntimeError, match="No server answers"):
+        await house.say("I am allergic to peanuts.")
+    await aerase_user(house.store, "local")
+    await house.say("Hello again.")
+    written = house.store.search(Owner.of("local").namespace("outbox"))
+    assert "peanuts" not in json.dumps([item.value for item in written])
+
+
+async def test_an_edited_message_is_learned_in_its_newest_words(house: House) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    house.chat.respond = lambda _: "Noted."
+    for city in ("Oslo", "Bergen"):
+        edited: Any = {"messages": [HumanMessage(f"I live in {city}.", id="h1")]}
+        await house.graph.ainvoke(edited, config)
+    await house.settle()
+    assert "Bergen" in house.memory.prompts[-1][-1].text
+    assert "I live in Oslo." not in house.memory.prompts[-1][-1].text
+
+
+class SlowToWrite(InMemoryStore):
+    """A store whose writes to the outbox outlast the deadline for reads, as behind another process's lock."""
+
+    async def abatch(self, ops: Any) -> Any:
+        listed = list(ops)
+        if any(isinstance(op, PutOp) and op.namespace[-1] == "outbox" for op in listed):
+            await asyncio.sleep(0.2)
+        return await super().abatch(listed)
+
+
+async def test_a_slow_write_is_waited_for_and_never_taken_back_half_done() -> None:
+    house = House(store=SlowToWrite(), memory=MemoryConfig(debounce_seconds=3600, read_timeout_seconds=0.05))
+    state = await house.say("I am allergic to peanuts.")
+    (entry,) = house.store.search(Owner.of("local").namespace("outbox"))
+    assert state["memory"]["receipt"]["queued"] == entry.key
