@@ -104,18 +104,19 @@ def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Steps[list[Item 
 def scan(namespace: Sequence[str], page: int = PAGE) -> Steps[list[Item]]:
     """Read every item of exactly this namespace, sorted by key.
 
-    A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes; a
-    writer between two pages can show an item twice, so keys are made unique.
+    A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes: by the
+    time of the last write, so that with pages an item could hide between two of them, when it is written again
+    meanwhile or was written in one batch with others. One search that is large enough sees all at one moment.
+
+    Args:
+        namespace: What is read.
+        page: How many items the first search asks for; while there are more, the next asks for four times as many.
     """
     wanted = tuple(namespace)
-    found: dict[str, Item] = {}
-    offset = 0
-    while True:
-        items = yield from _search(SearchOp(wanted, None, page, offset, refresh_ttl=False))
-        found.update({item.key: item for item in items if tuple(item.namespace) == wanted})
-        if len(items) < page:
-            return [found[key] for key in sorted(found)]
-        offset += page
+    limit = page
+    while len(items := (yield from _search(SearchOp(wanted, None, limit, refresh_ttl=False)))) >= limit:
+        limit *= 4
+    return sorted((item for item in items if tuple(item.namespace) == wanted), key=lambda item: item.key)
 
 
 def _search(operation: SearchOp) -> Steps[list[Item]]:

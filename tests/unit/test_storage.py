@@ -1,7 +1,8 @@
+from random import Random
 from typing import Any
 
 import pytest
-from langgraph.store.base import Item
+from langgraph.store.base import Item, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
@@ -18,8 +19,22 @@ def _write(count: int) -> Steps[None]:
     yield [put(FACTS, f"{at:04}", {"at": at}) for at in range(count)]
 
 
-def test_scan_reads_every_page_once_and_sorts() -> None:
-    store = InMemoryStore()
+class _Shuffled(InMemoryStore):
+    """A store that orders anew with every search, as a database does with rows of one transaction."""
+
+    def batch(self, ops: Any) -> Any:
+        operations = list(ops)
+        if not isinstance(operations[0], SearchOp):
+            return super().batch(operations)
+        (search,) = operations
+        (found,) = super().batch([search._replace(limit=10**6, offset=0)])
+        Random(search.limit + search.offset).shuffle(found)
+        return [found[search.offset : search.offset + search.limit]]
+
+
+@pytest.mark.parametrize("kind", [InMemoryStore, _Shuffled])
+def test_scan_reads_every_item_once_and_sorts_however_a_store_orders(kind: type[InMemoryStore]) -> None:
+    store = kind()
     run(store, _write(57))
     items = run(store, scan(FACTS, page=10))
     assert [item.value["at"] for item in items] == list(range(57))
