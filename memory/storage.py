@@ -21,14 +21,17 @@ from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Y = TypeVar("Y")
 Steps = Generator[Sequence[Op], list[Any], T]
 
 PAGE = 1000
 _TRIES = 20
+_TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 
 
 def run(store: BaseStore, steps: Steps[T]) -> T:
     """Carry the steps out on a store's synchronous interface and return their value."""
+    steps = persistently(steps)
     try:
         operations = next(steps)
         while True:
@@ -47,6 +50,7 @@ def _advance(steps: Steps[T], batch: Any, operations: Sequence[Op]) -> Sequence[
 
 async def arun(store: BaseStore, steps: Steps[T]) -> T:
     """Carry the steps out on a store's asynchronous interface and return their value."""
+    steps = persistently(steps)
     try:
         operations = next(steps)
         while True:
@@ -58,6 +62,36 @@ async def arun(store: BaseStore, steps: Steps[T]) -> T:
                 operations = steps.send(results)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
+
+
+def persistently(steps: Generator[Y, Any, T]) -> Generator[Y, Any, T]:
+    """Return the same steps, which ask again for a batch that a database took back whole in favour of another writer.
+
+    Two writers of the same rows in another order deadlock, and Postgres ends one of them (SQLSTATE 40P01). Nothing
+    of its batch was written; to repeat it is what Postgres asks for.
+    """
+    try:
+        wanted = next(steps)
+        while True:
+            try:
+                results = yield from _asked(wanted)
+            except Exception as error:  # handed into the generator: it decides whether a failed batch matters
+                wanted = steps.throw(error)
+            else:
+                wanted = steps.send(results)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def _asked(wanted: Y) -> Generator[Y, Any, Any]:
+    for _ in range(_TRIES):
+        try:
+            return (yield wanted)
+        except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
+            if getattr(error, "sqlstate", None) not in _TAKEN_BACK:
+                raise
+            logger.info("a batch is asked for again: %s", type(error).__name__)
+    return (yield wanted)
 
 
 async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries: int = 3) -> T:
