@@ -21,14 +21,17 @@ from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Y = TypeVar("Y")
 Steps = Generator[Sequence[Op], list[Any], T]
 
 PAGE = 1000
 _TRIES = 20
+_TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 
 
 def run(store: BaseStore, steps: Steps[T]) -> T:
     """Carry the steps out on a store's synchronous interface and return their value."""
+    steps = persistently(steps)
     try:
         operations = next(steps)
         while True:
@@ -47,6 +50,7 @@ def _advance(steps: Steps[T], batch: Any, operations: Sequence[Op]) -> Sequence[
 
 async def arun(store: BaseStore, steps: Steps[T]) -> T:
     """Carry the steps out on a store's asynchronous interface and return their value."""
+    steps = persistently(steps)
     try:
         operations = next(steps)
         while True:
@@ -58,6 +62,36 @@ async def arun(store: BaseStore, steps: Steps[T]) -> T:
                 operations = steps.send(results)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
+
+
+def persistently(steps: Generator[Y, Any, T]) -> Generator[Y, Any, T]:
+    """Return the same steps, which ask again for a batch that a database took back whole in favour of another writer.
+
+    Two writers of the same rows in another order deadlock, and Postgres ends one of them (SQLSTATE 40P01). Nothing
+    of its batch was written; to repeat it is what Postgres asks for.
+    """
+    try:
+        wanted = next(steps)
+        while True:
+            try:
+                results = yield from _asked(wanted)
+            except Exception as error:  # handed into the generator: it decides whether a failed batch matters
+                wanted = steps.throw(error)
+            else:
+                wanted = steps.send(results)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def _asked(wanted: Y) -> Generator[Y, Any, Any]:
+    for _ in range(_TRIES):
+        try:
+            return (yield wanted)
+        except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
+            if getattr(error, "sqlstate", None) not in _TAKEN_BACK:
+                raise
+            logger.info("a batch is asked for again: %s", type(error).__name__)
+    return (yield wanted)
 
 
 async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries: int = 3) -> T:
@@ -104,18 +138,19 @@ def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Steps[list[Item 
 def scan(namespace: Sequence[str], page: int = PAGE) -> Steps[list[Item]]:
     """Read every item of exactly this namespace, sorted by key.
 
-    A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes; a
-    writer between two pages can show an item twice, so keys are made unique.
+    A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes: by the
+    time of the last write, so that with pages an item could hide between two of them, when it is written again
+    meanwhile or was written in one batch with others. One search that is large enough sees all at one moment.
+
+    Args:
+        namespace: What is read.
+        page: How many items the first search asks for; while there are more, the next asks for four times as many.
     """
     wanted = tuple(namespace)
-    found: dict[str, Item] = {}
-    offset = 0
-    while True:
-        items = yield from _search(SearchOp(wanted, None, page, offset, refresh_ttl=False))
-        found.update({item.key: item for item in items if tuple(item.namespace) == wanted})
-        if len(items) < page:
-            return [found[key] for key in sorted(found)]
-        offset += page
+    limit = page
+    while len(items := (yield from _search(SearchOp(wanted, None, limit, refresh_ttl=False)))) >= limit:
+        limit *= 4
+    return sorted((item for item in items if tuple(item.namespace) == wanted), key=lambda item: item.key)
 
 
 def _search(operation: SearchOp) -> Steps[list[Item]]:

@@ -24,7 +24,7 @@ class FaultyStore(BaseStore):
         inner: Where the items are.
     """
 
-    def __init__(self, inner: InMemoryStore | None = None) -> None:
+    def __init__(self, inner: BaseStore | None = None) -> None:
         self.inner = inner or InMemoryStore()
         self.calls = 0
         self.fault: Fault = lambda _: None

@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore
 from memory.config import MemoryConfig
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
-from memory.storage import run
+from memory.storage import persistently, run
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext, Message
 from memory.updates.entry import Entry, EntryKind
@@ -124,6 +124,7 @@ class MemoryUpdater:
         return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)
 
     def _carry_out(self, job: Job[T]) -> T:
+        job = persistently(job)
         try:
             step = next(job)
             while True:
@@ -139,6 +140,7 @@ class MemoryUpdater:
             return stop.value  # type: ignore[no-any-return]
 
     async def _acarry_out(self, job: Job[T]) -> T:
+        job = persistently(job)
         try:
             step = next(job)
             while True:

@@ -1,7 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +22,47 @@ from memory.core.store import FactStore
 from memory.namespaces import Owner
 from memory.storage import run
 from tests.fakes import Clock
+from tests.postgres import INDEX, Postgres, open_async
 
 SAID = "2025-10-09T08:00:00+00:00"  # before the clock's start
 NOW = "2025-10-09T09:00:00+00:00"
 
 
-@pytest.fixture(params=["memory", "sqlite", "index"])
+@pytest.fixture(params=["memory", "index", "sqlite", "postgres", "postgres index", "async postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseStore]:
-    if request.param == "memory":
-        yield InMemoryStore()
-    elif request.param == "index":
-        yield InMemoryStore(index={"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]})
+    with ExitStack() as stack:
+        yield stack.enter_context(store_named(request.param, request, tmp_path))
+
+
+def store_named(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> AbstractContextManager[BaseStore]:
+    if name == "memory":
+        return nullcontext(InMemoryStore())
+    if name == "index":
+        return nullcontext(InMemoryStore(index=INDEX))
+    if name == "sqlite":
+        return sqlite_store(tmp_path / "store.sqlite")
+    postgres: Postgres = request.getfixturevalue("postgres")
+    if name == "async postgres":
+        return postgres.store_of_a_loop(INDEX)
+    return postgres.store(INDEX if name == "postgres index" else None)
+
+
+@contextmanager
+def sqlite_store(path: Path) -> Iterator[BaseStore]:
+    with SqliteStore.from_conn_string(str(path)) as store:
+        store.setup()
+        yield store
+
+
+@pytest.fixture(params=["sqlite", "postgres", "postgres index"])
+async def durable(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseStore]:
+    if request.param == "sqlite":
+        async with open_store(tmp_path / "store.sqlite") as opened:
+            yield opened
     else:
-        with SqliteStore.from_conn_string(str(tmp_path / "store.sqlite")) as sqlite:
-            sqlite.setup()
-            yield sqlite
-
-
-@pytest.fixture
-async def durable(tmp_path: Path) -> AsyncIterator[BaseStore]:
-    async with open_store(tmp_path / "store.sqlite") as opened:
-        yield opened
+        database = request.getfixturevalue("postgres").database()
+        async with open_async(database, INDEX if request.param == "postgres index" else None) as opened:
+            yield opened
 
 
 def facts_of(store: BaseStore, user: str = "ada", **config: Any) -> FactStore:

@@ -1,4 +1,4 @@
-"""The service of one process on SQLite: turns written down, triggers, sweeps, and an end in time."""
+"""The service of one process on SQLite and on Postgres: turns written down, triggers, sweeps, and an end in time."""
 
 import asyncio
 import logging
@@ -26,6 +26,7 @@ from memory.storage import arun
 from memory.updates.outbox import due_owners, read_entries
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
+from tests.postgres import open_async
 from tests.stores import FaultyStore, fail_at
 from tests.unit.test_rollup import entry
 
@@ -108,10 +109,14 @@ class Process:
         return await asyncio.to_thread(self.service.close, PATIENCE)
 
 
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[BaseStore]:
-    async with open_store(tmp_path / "store.sqlite") as opened:
-        yield opened
+@pytest.fixture(params=["sqlite", "postgres"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseStore]:
+    if request.param == "sqlite":
+        async with open_store(tmp_path / "store.sqlite") as opened:
+            yield opened
+    else:
+        async with open_async(request.getfixturevalue("postgres").database()) as opened:
+            yield opened
 
 
 async def learnt(store: BaseStore, owner: Owner = ADA) -> list[str]:
@@ -253,6 +258,8 @@ async def test_a_trigger_that_fails_fails_no_turn(store: BaseStore, caplog: pyte
     assert "figs" not in caplog.text
 
 
+# The thread that is given up outlives the test, and with it the loop that a Postgres store would answer on.
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 async def test_closing_gives_up_on_a_hung_model_in_time(store: BaseStore) -> None:
     hung = threading.Event()
 

@@ -1,7 +1,9 @@
+from contextlib import nullcontext
+from random import Random
 from typing import Any
 
 import pytest
-from langgraph.store.base import Item
+from langgraph.store.base import Item, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
@@ -18,8 +20,27 @@ def _write(count: int) -> Steps[None]:
     yield [put(FACTS, f"{at:04}", {"at": at}) for at in range(count)]
 
 
-def test_scan_reads_every_page_once_and_sorts() -> None:
-    store = InMemoryStore()
+class _Shuffled(InMemoryStore):
+    """A store that orders anew with every search, as a database does with rows of one transaction."""
+
+    def batch(self, ops: Any) -> Any:
+        operations = list(ops)
+        results: list[Any] = super().batch(
+            [op._replace(limit=10**6, offset=0) if isinstance(op, SearchOp) else op for op in operations]
+        )
+        return [
+            self._page(op, found) if isinstance(op, SearchOp) else found
+            for op, found in zip(operations, results, strict=True)
+        ]
+
+    def _page(self, search: SearchOp, found: list[Item]) -> list[Item]:
+        Random(search.limit + search.offset).shuffle(found)
+        return found[search.offset : search.offset + search.limit]
+
+
+@pytest.mark.parametrize("kind", [InMemoryStore, _Shuffled])
+def test_scan_reads_every_item_once_and_sorts_however_a_store_orders(kind: type[InMemoryStore]) -> None:
+    store = kind()
     run(store, _write(57))
     items = run(store, scan(FACTS, page=10))
     assert [item.value["at"] for item in items] == list(range(57))
@@ -72,6 +93,31 @@ async def test_a_failed_batch_reaches_the_steps() -> None:
     assert await arun(_Broken(), steps()) == "went on"
     with pytest.raises(OSError, match="disk full"):
         run(_Broken(), read(FACTS, "x"))
+
+
+class _TakenBack(Exception):
+    """What a database raises when it ends one of two writers that wait for each other."""
+
+    sqlstate = "40P01"
+
+
+@pytest.mark.parametrize(("error", "arrives"), [(_TakenBack, True), (OSError, False)])
+async def test_a_batch_that_a_deadlock_took_back_is_asked_for_again(error: type[Exception], arrives: bool) -> None:
+    for drive in (run, arun):
+        store = FaultyStore()
+        store.fault = fail_at(1, 2, error=error)
+        with nullcontext() if arrives else pytest.raises(error):
+            done = drive(store, _write(3))
+            await done if done else None
+        assert len(store.items(FACTS)) == (3 if arrives else 0)
+
+
+def test_a_batch_that_is_taken_back_forever_fails_in_the_end() -> None:
+    store = FaultyStore()
+    store.fault = lambda _: _TakenBack()
+    with pytest.raises(_TakenBack):
+        run(store, _write(1))
+    assert store.calls < 100
 
 
 def test_epoch_is_initial_until_it_is_written_and_leaves_the_other_switches_alone() -> None:
