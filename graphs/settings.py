@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dotenv import dotenv_values
@@ -87,9 +87,11 @@ class Settings:
         has_openai_key = bool(reader.text("OPENAI_API_KEY", ""))
         local_base_url = reader.text("PALIMPSEST_LOCAL_BASE_URL", "")
         default = "openai:gpt-4.1-mini" if has_openai_key or openai_base_url else "local" if local_base_url else ""
+        model = reader.text("PALIMPSEST_MODEL", default)
+        memory_model = reader.text("PALIMPSEST_MEMORY_MODEL", "")
         return cls(
-            model=reader.text("PALIMPSEST_MODEL", default),
-            memory_model=reader.text("PALIMPSEST_MEMORY_MODEL", ""),
+            model=model,
+            memory_model=memory_model,
             openai_base_url=openai_base_url,
             has_openai_key=has_openai_key,
             local_base_url=local_base_url,
@@ -100,8 +102,15 @@ class Settings:
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
             auth=reader.auth(),
-            memory=reader.memory(),
+            memory=_at_the_pace_of(memory_model or model, reader.memory()),
         )
+
+
+def _at_the_pace_of(model: str, memory: MemoryConfig) -> MemoryConfig:
+    """Return the limits that a model can keep: the local one reads about 50 tokens a second."""
+    if model != "local":
+        return memory
+    return replace(memory, portion_messages=6, model_timeout_seconds=600.0, lease_seconds=720.0)
 
 
 def environment(env_file: Path, process: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -21,6 +21,7 @@ class MemoryConfig:
         max_wait_seconds: The longest an update waits under steady traffic.
         update_spacing_seconds: The least time between the starts of two updates in one process.
         model_timeout_seconds: One extraction call may take this long.
+        portion_messages: One extraction reads no more messages than this; a backlog is read in several.
         lease_seconds: How long one worker's claim on a pending update keeps others from asking the model too.
         max_attempts: After so many failed tries a pending update becomes a dead letter.
         retry_base_seconds: Delay after the first failure; it doubles with each further one.
@@ -42,6 +43,7 @@ class MemoryConfig:
     max_wait_seconds: float = 120.0
     update_spacing_seconds: float = 0.5
     model_timeout_seconds: float = 120.0
+    portion_messages: int = 20
     lease_seconds: float = 180.0
     max_attempts: int = 8
     retry_base_seconds: float = 5.0
@@ -58,7 +60,9 @@ class MemoryConfig:
             _check(field.name, getattr(self, field.name))
 
 
-_POSITIVE_INTEGERS = frozenset({"max_facts", "max_fact_chars", "max_attempts", "seen_limit", "journal_days"})
+_POSITIVE_INTEGERS = frozenset(
+    {"max_facts", "max_fact_chars", "max_attempts", "portion_messages", "seen_limit", "journal_days"}
+)
 
 
 def _check(name: str, value: object) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from memory.config import MemoryConfig
 from memory.message import StoredMessage
 from memory.text import flush_hash
 from memory.updates.entry import Entry
@@ -11,7 +12,7 @@ from memory.updates.transcript import exchanges, merge, strip_scheduled, unseen
 # One model call reads no more than this, so that a backlog makes neither a prompt that no model takes nor an answer
 # with more facts than are believed at once.
 PORTION_CHARS = 24_000
-PORTION_MESSAGES = 20
+PORTION_MESSAGES = MemoryConfig().portion_messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,12 @@ def remembered(flushed: Mapping[str, str], messages: Iterable[StoredMessage], li
     return dict(list(known.items())[-limit:])
 
 
-def together(entries: Iterable[Entry]) -> list[tuple[Entry, ...]]:
+def together(entries: Iterable[Entry], limit: int = PORTION_MESSAGES) -> list[tuple[Entry, ...]]:
     """Group entries that are updated together: of one thread, meant for one model, and not too much to read at once."""
     groups: dict[tuple[str, str], list[list[Entry]]] = {}
     for entry in sorted(entries, key=in_thread):
         parts = groups.setdefault((entry.thread_id, entry.model), [[]])
-        if parts[-1] and _is_too_much([*parts[-1], entry]):
+        if parts[-1] and _is_too_much([*parts[-1], entry], limit):
             parts.append([])
         parts[-1].append(entry)
     return [tuple(part) for parts in groups.values() for part in parts]
@@ -85,22 +86,22 @@ def in_thread(entry: Entry) -> tuple[str, float, str]:
     return entry.kind, entry.created, entry.key
 
 
-def portions(talk: Iterable[StoredMessage]) -> list[tuple[StoredMessage, ...]]:
+def portions(talk: Iterable[StoredMessage], limit: int = PORTION_MESSAGES) -> list[tuple[StoredMessage, ...]]:
     """Cut what has to be read between exchanges, into portions for one model call each, each with something new."""
     cut: list[list[StoredMessage]] = [[]]
     for exchange in exchanges(talk):
-        if cut[-1] and _is_much([*cut[-1], *exchange]):
+        if cut[-1] and _is_much([*cut[-1], *exchange], limit):
             cut.append([])
         cut[-1].extend(exchange)
     return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
 
 
-def _is_too_much(entries: Iterable[Entry]) -> bool:
-    return _is_much({message.id: message for entry in entries for message in entry.messages}.values())
+def _is_too_much(entries: Iterable[Entry], limit: int) -> bool:
+    return _is_much({message.id: message for entry in entries for message in entry.messages}.values(), limit)
 
 
-def _is_much(messages: Collection[StoredMessage]) -> bool:
-    return len(messages) > PORTION_MESSAGES or sum(len(message.text) for message in messages) > PORTION_CHARS
+def _is_much(messages: Collection[StoredMessage], limit: int) -> bool:
+    return len(messages) > limit or sum(len(message.text) for message in messages) > PORTION_CHARS
 
 
 def covered(carrier: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:

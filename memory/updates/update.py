@@ -68,7 +68,7 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
     receipts: list[Mapping[str, Any]] = []
     failed = 0
     ready = [entry for entry in entries if entry not in cancelled and _is_ready(entry, terms)]
-    for batch in _batches(ready):
+    for batch in _batches(ready, terms.config.portion_messages):
         if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):
             continue
         try:
@@ -91,11 +91,11 @@ def _is_ready(entry: Entry, terms: Terms) -> bool:
     return entry.state != "dead" and (entry.attempts == 0 or entry.due <= terms.clock())
 
 
-def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
+def _batches(entries: Sequence[Entry], limit: int) -> list[tuple[Entry, ...]]:
     """Group what is updated together; what was extracted before and not applied comes first, as it was extracted."""
     started = [covered(entry, entries) for entry in entries if entry.extracted]
     rest = [entry for entry in entries if not any(entry in batch for batch in started)]
-    return started + together(rest)
+    return started + together(rest, limit)
 
 
 def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
@@ -198,23 +198,24 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
     `None` if the entries were taken away while the model was asked.
     """
     carrier = claimed[-1]
-    found, done = _journaled(carrier)
-    for number, portion in enumerate(portions(reading.talk)[done:], done + 1):
+    size = terms.config.portion_messages
+    found, done = _journaled(carrier, size)
+    for number, portion in enumerate(portions(reading.talk, size)[done:], done + 1):
         part = yield from _ask(carrier, portion, terms)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):
             return None
         found = _joined(found, part)
         keys = [entry.key for entry in claimed]
-        journal = {"entries": keys, "portions": number, "result": found.to_json()}
+        journal = {"entries": keys, "portions": number, "size": size, "result": found.to_json()}
         yield from outbox.write([replace(carrier, lease=_lease(terms), extracted=journal)])
     return found
 
 
-def _journaled(carrier: Entry) -> tuple[Extraction, int]:
+def _journaled(carrier: Entry, size: int) -> tuple[Extraction, int]:
     """Return what an earlier worker found, and in how many portions of the messages."""
-    if not carrier.extracted:
-        return Extraction(), 0
+    if not carrier.extracted or carrier.extracted.get("size", size) != size:
+        return Extraction(), 0  # nothing yet, or cut into other portions than today's
     return Extraction.from_json(carrier.extracted["result"]), int(carrier.extracted["portions"])
 
 

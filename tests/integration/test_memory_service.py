@@ -132,6 +132,14 @@ async def test_a_turn_is_written_down_and_its_update_runs_on_a_thread_of_this_pr
     assert await learnt(store) == ["Likes figs"]
 
 
+async def test_a_turn_whose_ids_and_text_no_database_takes_is_learnt_too(store: BaseStore) -> None:
+    process = Process(memory=AT_ONCE)
+    messages = [HumanMessage("I like \x00figs\ud800", id="u\x001"), AIMessage("Noted.", id="a\ud800")]
+    await process.service.aremember(store, ADA, thread_id="T", messages=messages)
+    assert await process.close()
+    assert await learnt(store) == ["Likes figs"]
+
+
 async def test_C5_exactly_what_is_cut_is_written_down(store: BaseStore) -> None:
     process = Process()
     await process.service.aremember_cut(store, ADA, thread_id="T", messages=turn("I like figs"))

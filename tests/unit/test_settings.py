@@ -71,3 +71,10 @@ def test_a_value_that_cannot_be_meant_is_refused_with_the_variables_name(name: s
 
 def test_empty_variables_count_as_unset() -> None:
     assert Settings.from_environment(dict.fromkeys(DOCUMENTED, " ")) == Settings()
+
+
+def test_the_local_model_is_given_little_at_a_time_and_long() -> None:
+    local = Settings.from_environment({"PALIMPSEST_MODEL": "local"}).memory
+    assert local.portion_messages < Settings().memory.portion_messages
+    assert local.model_timeout_seconds < local.lease_seconds
+    assert Settings.from_environment({"PALIMPSEST_MODEL": "openai:x"}).memory == Settings().memory
