@@ -253,13 +253,14 @@ class ChatNodes:
         known = _receipt(state).get("messages_budget")
         return known or self._prompt(run, state, spoken(state), None, None).shares().messages
 
-    def _summary_model(self, run: Run) -> Callable[[LanguageModelInput, RunnableConfig], Awaitable[AIMessage]]:
+    def _summary_model(self, run: Run) -> Callable[[LanguageModelInput, RunnableConfig], Awaitable[str]]:
         """Return the call of a model that is loaded when a summary is due, so that its lack fails only the summary."""
 
-        async def ask(prompt: LanguageModelInput, config: RunnableConfig) -> AIMessage:
+        async def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
             async with asyncio.timeout(self._settings.memory.model_timeout_seconds):
                 model = await self._load(self._settings.memory_model or run.context.model, "memory")
-                return await model.ainvoke(prompt, config)
+                # Its text alone: a message that a runnable returns inside a node is streamed to the user.
+                return (await model.ainvoke(prompt, config)).text
 
         return ask
 

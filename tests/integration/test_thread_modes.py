@@ -148,14 +148,17 @@ async def test_learning_that_is_paused_while_a_summary_is_made_journals_nothing(
     assert {item.value["kind"] for item in items} == {"turn"}
 
 
-async def test_a_store_that_cannot_tell_makes_the_turn_incognito(caplog: pytest.LogCaptureFixture) -> None:
+async def test_while_the_store_cannot_tell_nothing_is_used_and_nothing_is_marked_for_good(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     store = FaultyStore()
     store.fault = lambda _: OSError("disk full")
     house = House(store)
     state = await house.say("I like plums.")
     assert state["messages"][-1].text.startswith("reply to")
-    assert state["messages"][0].additional_kwargs["memory_mode"] == "incognito"
-    assert "incognito" in caplog.text
+    assert "memory_mode" not in state["messages"][0].additional_kwargs
+    assert state["memory"]["receipt"]["facts"] == []
+    assert "without memory" in caplog.text
     assert "plums" not in caplog.text
 
 
