@@ -27,6 +27,7 @@ class ModelProfile:
     Attributes:
         max_tokens: The longest prompt worth sending.
         max_summary_tokens: The longest summary.
+        summary_portion_tokens: Tokens of messages that one summary call reads.
         memory_tokens: The largest memory block.
         reply_tokens: The longest reply.
         cache_ttl_seconds: How long its server keeps a prompt's prefix.
@@ -34,6 +35,7 @@ class ModelProfile:
 
     max_tokens: int
     max_summary_tokens: int
+    summary_portion_tokens: int
     memory_tokens: int
     reply_tokens: int
     cache_ttl_seconds: float
@@ -49,10 +51,20 @@ class _LocalCall:
 
 
 # On two cores it reads about 50 tokens a second and writes about 20: 3,072 tokens that are not cached take a minute,
-# a reply of 384 tokens 20 s. Its server drops a prefix when another thread talks, never because it is old.
+# a reply of 384 tokens 20 s. Its server drops a prefix when another thread talks, never because it is old. Of a whole
+# conversation it summarizes the beginning, and it copies an existing summary; six messages at a time it does well.
 _LOCAL_PROFILE = ModelProfile(
-    max_tokens=3072, max_summary_tokens=256, memory_tokens=512, reply_tokens=384, cache_ttl_seconds=3600.0
+    max_tokens=3072,
+    max_summary_tokens=256,
+    summary_portion_tokens=160,
+    memory_tokens=512,
+    reply_tokens=384,
+    cache_ttl_seconds=3600.0,
 )
+
+# Small models fall into loops. This makes llama.cpp's sampler avoid what would repeat over eight tokens of the last
+# 2,048 (DRY, llama.cpp's tools/server/README.md); shorter repetitions, as in JSON, it leaves alone.
+_NO_LOOPS = {"dry_multiplier": 0.5, "dry_allowed_length": 8, "dry_penalty_last_n": 2048}
 
 # Each purpose has a slot of the server for itself: a summary or an extraction between two turns would otherwise evict
 # the chat's cached prefix, and the next turn would read all of it again.
@@ -80,6 +92,9 @@ def fit_to_profile(context: Context, limits: ModelProfile | None) -> Context:
         context,
         max_tokens=min(context.max_tokens, limits.max_tokens),
         max_summary_tokens=min(context.max_summary_tokens, limits.max_summary_tokens),
+        summary_portion_tokens=min(
+            context.summary_portion_tokens or limits.summary_portion_tokens, limits.summary_portion_tokens
+        ),
         memory_tokens=min(context.memory_tokens, limits.memory_tokens),
         reply_tokens=min(context.reply_tokens, limits.reply_tokens),
         cache_ttl_seconds=max(context.cache_ttl_seconds, limits.cache_ttl_seconds),
@@ -129,7 +144,7 @@ def _local(settings: Settings, call: _LocalCall) -> BaseChatModel:
         max_retries=0,  # a second request would only queue behind the first
         stream_usage=True,
         use_responses_api=False,
-        extra_body={"id_slot": call.slot, "cache_prompt": True},
+        extra_body={"id_slot": call.slot, "cache_prompt": True, **_NO_LOOPS},
     )
 
 

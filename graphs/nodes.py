@@ -114,6 +114,7 @@ class ChatNodes:
             output_messages_key="messages" if context.transcript == "compact" else "summarized_messages",
             keep_tokens=context.keep_tokens,
             keep_messages=context.keep_messages,
+            portion_tokens=context.summary_portion_tokens,
             memory_flush_hook=write_down,
         )
         result = await node.aresult(state)

@@ -3,8 +3,9 @@
 SYSTEM = "You are a helpful assistant. Answer briefly and plainly."
 
 INITIAL_SUMMARY = """Summarize the conversation above in the third person, for an assistant that will continue it
-without having read it. Keep what matters for continuing: names, dates, numbers, goals, decisions, plans, what was
-tried, and open questions. Write plain sentences, no headings, at most {max_words} words.
+without having read it: what the user did, has, likes, wants, decided and plans, and when; what the assistant did, has,
+told and advised; what was tried; what was asked and not answered. Call them "the user" and "the assistant", and keep
+names, places, dates and numbers. Write plain sentences, no headings, at most {max_words} words.
 Do not continue the conversation; do not invent anything. Begin at once with the summary."""
 
 ROLL_UP = """You keep a short account of what a user and an assistant talked about, for the assistant to read later.
@@ -21,9 +22,11 @@ UPDATE_SUMMARY = """Before the conversation above, this was said, in summary:
 {existing_summary}
 
 Write one summary of both in the third person, for an assistant that will continue without having read either: first
-what still matters of the earlier summary, then what the conversation above adds or corrects. Keep names, dates,
-numbers, goals, decisions, plans, what was tried, and open questions. Write plain sentences, no headings, at most
-{max_words} words. Do not continue the conversation; do not invent anything. Begin at once with the summary."""
+what still matters of the earlier summary, then what the conversation above adds or corrects: what the user did, has,
+likes, wants, decided and plans, and when; what the assistant did, has, told and advised; what was tried; what was asked
+and not answered. Call them "the user" and "the assistant", and keep names, places, dates and numbers. Write plain
+sentences, no headings, at most {max_words} words. Do not continue the conversation; do not invent anything.
+Begin at once with the summary."""
 
 SHORTER_SUMMARY = """This summary is too long:
 

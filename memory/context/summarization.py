@@ -45,6 +45,7 @@ def summarize_messages(
     final_prompt: ChatPromptTemplate | None = None,
     keep_tokens: int | None = None,
     keep_messages: int | None = None,
+    portion_tokens: int | None = None,
     memory_flush_hook: FlushHook | None = None,
 ) -> SummarizationResult:
     """Summarize the oldest messages of a conversation when it exceeds its budget.
@@ -68,6 +69,9 @@ def summarize_messages(
         final_prompt: A template for the result with `system_message`, `summary` and `messages`.
         keep_tokens: Tokens of messages that a cut leaves; half of what the summary leaves by default.
         keep_messages: Messages that a cut leaves, instead.
+        portion_tokens: Summarize so many tokens of messages in one call, without showing the existing summary, and
+            join what comes of it to that; when it gets too long, the whole is asked for again, shorter. For models of
+            a few billion parameters, which copy an existing summary instead of extending it.
         memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists.
 
     Returns:
@@ -87,6 +91,7 @@ def summarize_messages(
         token_counter,
         SummaryPrompts(initial_summary_prompt, existing_summary_prompt),
         final_prompt,
+        portion_tokens,
     )
     return run(summarizer.steps(messages, running_summary), model, memory_flush_hook)
 
@@ -105,6 +110,7 @@ async def asummarize_messages(
     final_prompt: ChatPromptTemplate | None = None,
     keep_tokens: int | None = None,
     keep_messages: int | None = None,
+    portion_tokens: int | None = None,
     memory_flush_hook: FlushHook | None = None,
 ) -> SummarizationResult:
     """Do what `summarize_messages` does without blocking the event loop; a synchronous hook runs in a thread."""
@@ -119,6 +125,7 @@ async def asummarize_messages(
         token_counter,
         SummaryPrompts(initial_summary_prompt, existing_summary_prompt),
         final_prompt,
+        portion_tokens,
     )
     await summarizer.counter.tokenizer.awarm_up()
     return await arun(summarizer.steps(messages, running_summary), model, memory_flush_hook)
@@ -159,6 +166,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         name: str = "summarization",
         keep_tokens: int | None = None,
         keep_messages: int | None = None,
+        portion_tokens: int | None = None,
         memory_flush_hook: FlushHook | None = None,
     ) -> None:
         self.name = name
@@ -177,6 +185,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             token_counter,
             SummaryPrompts(initial_summary_prompt, existing_summary_prompt),
             final_prompt,
+            portion_tokens,
         )
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - inherited
@@ -224,9 +233,15 @@ def _summarizer(
     token_counter: MessagesCounter | TokenCounter | None,
     words: SummaryPrompts,
     final_prompt: ChatPromptTemplate | None,
+    portion_tokens: int | None,
 ) -> Summarizer:
-    counter = TokenCounter.of(token_counter)
-    return Summarizer(budget=budget, counter=counter, prompts=words, final_prompt=final_prompt)
+    return Summarizer(
+        budget=budget,
+        counter=TokenCounter.of(token_counter),
+        prompts=words,
+        final_prompt=final_prompt,
+        portion_tokens=portion_tokens,
+    )
 
 
 def _read(state: object, key: str) -> Any:

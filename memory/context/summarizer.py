@@ -2,9 +2,8 @@
 
 import logging
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
@@ -14,7 +13,7 @@ from memory import text
 from memory.context.budget import Budget, choose_cut
 from memory.context.running_summary import SUMMARY_ID, Conversation, RunningSummary, divide, rehydrate, summary_text
 from memory.context.shortening import fit, shorten, shorten_text
-from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter
+from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, words_for
 from memory.context.tokens import TokenCounter, shared_counter
 
 logger = logging.getLogger(__name__)
@@ -75,12 +74,22 @@ class Summarizer:
         prompts: The words of a summary call.
         final_prompt: A template for the resulting messages, with the placeholders `system_message`, `summary` and
             `messages` as langmem takes it; `None` puts the summary into a system message.
+        portion_tokens: Summarize so many tokens of messages in one call, each portion for itself, and join what comes
+            of it to the existing summary; `None` has the existing summary rewritten.
+
+    Raises:
+        ValueError: If `portion_tokens` cannot be meant.
     """
 
     budget: Budget
     counter: TokenCounter = field(default_factory=shared_counter)
     prompts: SummaryPrompts = field(default_factory=SummaryPrompts)
     final_prompt: ChatPromptTemplate | None = None
+    portion_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.portion_tokens is not None and self.portion_tokens < 1:
+            raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
 
     def steps(self, messages: Sequence[BaseMessage], running_summary: object) -> Steps:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
@@ -90,8 +99,7 @@ class Summarizer:
         """
         running = rehydrate(running_summary)
         conversation = divide(messages, running)
-        counts = self.counter.each(conversation.live)
-        _check_ids(conversation.live)
+        counts = self.counter.each(_identified(conversation.live))
         system = self.counter(conversation.system)
         before = sum(counts) + system + self._summary_tokens(running)
         if not self.budget.is_exceeded(messages=sum(counts), beside=before - sum(counts)):
@@ -130,24 +138,41 @@ class Summarizer:
 
     def _written(self, messages: Sequence[BaseMessage], existing: str) -> Generator[Ask | Flush, str, str]:
         """Return the summary that the model writes, portion by portion, within its share of the budget."""
-        share = self.budget.max_summary_tokens
-        limit = self.budget.room(share)
-        max_words = max(1, int(share * WORDS_PER_TOKEN))
-        for portion in portions(messages, limit, self.counter):
-            reply = yield Ask(self.prompts.messages(portion, existing, max_words))
-            existing = _summary_in(reply)
-            if not existing:
-                raise ValueError("the model returned an empty summary")
-            if self._text_tokens(existing) > share:
-                existing = yield from self._shorter(existing, max_words)
+        room = self.budget.room(self.budget.max_summary_tokens)
+        if self.portion_tokens is None:
+            for portion in portions(messages, room, self.counter):
+                existing = yield from self._asked(portion, existing)
+                if self._is_too_long(existing):
+                    existing = yield from self._shorter(existing, self._max_words)
+        else:
+            for portion in portions(messages, min(room, self.portion_tokens), self.counter):
+                part = yield from self._asked(portion, "")
+                existing = f"{existing}\n{part}" if existing else part
+                if self._is_too_long(existing):  # down to half, so that not every portion asks for it
+                    existing = yield from self._shorter(existing, self._max_words // 2)
         return existing
+
+    def _asked(self, portion: Sequence[BaseMessage], existing: str) -> Generator[Ask | Flush, str, str]:
+        max_words = min(self._max_words, words_for(portion, existing))
+        reply = yield Ask(self.prompts.messages(portion, existing, max_words))
+        summary = _summary_in(reply)
+        if not summary:
+            raise ValueError("the model returned an empty summary")
+        return summary
+
+    @property
+    def _max_words(self) -> int:
+        return max(1, int(self.budget.max_summary_tokens * WORDS_PER_TOKEN))
+
+    def _is_too_long(self, summary: str) -> bool:
+        return self._text_tokens(summary) > self.budget.max_summary_tokens
 
     def _shorter(self, summary: str, max_words: int) -> Generator[Ask | Flush, str, str]:
         reply = yield Ask(shorter(summary, max_words))
-        share = self.budget.max_summary_tokens
         again = _summary_in(reply) or summary
-        if self._text_tokens(again) <= share:
+        if not self._is_too_long(again):
             return again
+        share = self.budget.max_summary_tokens
         logger.info("a summary was longer than its %d tokens even when asked again: it is cut", share)
         frame = self._text_tokens("")
         return shorten_text(min(again, summary, key=len), max(1, share - frame), self.counter)
@@ -187,9 +212,12 @@ def _named(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"id": SUMMARY_ID})
 
 
-def _check_ids(messages: Sequence[BaseMessage]) -> None:
-    if None in map(attrgetter("id"), messages):
-        raise ValueError("messages must have ids: give each an `id`, or let the add_messages reducer do it")
+def _identified(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
+    """Yield the messages, each known to have an id; on the way to the counter, as a walk of its own costs as much."""
+    for message in messages:
+        if message.id is None:
+            raise ValueError("messages must have ids: give each an `id`, or let the add_messages reducer do it")
+        yield message
 
 
 def _summary_in(reply: str) -> str:

@@ -17,6 +17,9 @@ Prompt = str | ChatPromptTemplate
 WORDS_PER_TOKEN = 0.7
 """English needs about four tokens for three words; a little less leaves room for names and numbers."""
 
+_LEAST_WORDS = 30
+_CHARS_PER_WORD = 6
+
 _SPEAKERS = {"human": "User", "ai": "Assistant", "system": "System"}
 
 
@@ -46,6 +49,15 @@ class SummaryPrompts:
         transcript = text.fenced("conversation", "\n".join(map(_line, portion)))
         words = prompt.replace("{max_words}", str(max_words)).replace("{existing_summary}", existing)
         return [HumanMessage(f"{transcript}\n\n{words}")]
+
+
+def words_for(portion: Sequence[BaseMessage], existing: str) -> int:
+    """Return how many words are worth asking for: half of what was said, and the existing summary.
+
+    A small model that may write more than there is to say fills the rest with what nobody said.
+    """
+    chars = sum(len(message.text) for message in portion) // 2 + len(existing)
+    return max(_LEAST_WORDS, chars // _CHARS_PER_WORD)
 
 
 def shorter(summary: str, max_words: int) -> list[BaseMessage]:

@@ -38,9 +38,17 @@ def live(thread: Thread, seed: int, turns: int, failing: bool = False) -> None:
     keep=st.none() | st.integers(1, 2500),
     number=st.none() | st.integers(1, 30),
     early=st.none() | st.integers(50, 3000),
+    portion=st.none() | st.integers(40, 400),
 )
 def test_C1_C2_C5_the_laws_hold_in_every_state(
-    seed: int, max_tokens: int, share: int, compact: bool, keep: int | None, number: int | None, early: int | None
+    seed: int,
+    max_tokens: int,
+    share: int,
+    compact: bool,
+    keep: int | None,
+    number: int | None,
+    early: int | None,
+    portion: int | None,
 ) -> None:
     thread = start(
         max_tokens,
@@ -49,6 +57,7 @@ def test_C1_C2_C5_the_laws_hold_in_every_state(
         keep_tokens=keep,
         keep_messages=number,
         max_tokens_before_summary=early,
+        portion_tokens=portion,
     )
     live(thread, seed, 40)
 
