@@ -11,8 +11,9 @@ from memory import prompts
 SUMMARY_ID = "palimpsest-summary"
 """The id of every summary message, so that in a thread's messages a new summary takes the place of the old one."""
 
-REMEMBERED_IDS = 16
-"""How many summarized ids are kept beyond those that the state itself tells; the journal knows the rest."""
+REMEMBERED_IDS = 10
+"""How many summarized ids are kept beyond those that the state itself tells; the journal knows the rest. With
+a summary of 256 tokens the whole state stays below 2 KB."""
 
 
 @dataclass
@@ -21,7 +22,7 @@ class RunningSummary:
 
     Attributes:
         summary: The text.
-        summarized_message_ids: The newest 16 ids of messages that went into the summary. Which messages of a state
+        summarized_message_ids: The newest 10 ids of messages that went into the summary. Which messages of a state
             are summarized, however many, is told by `summarized_ids`.
         last_summarized_message_id: The newest of them. In a thread that keeps its messages, all up to this one are
             summarized, but for the kept ones.

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.messages import (
@@ -15,6 +16,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.prompts import ChatPromptTemplate
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
 from memory.context.running_summary import REMEMBERED_IDS, rehydrate, summarized_ids
@@ -520,3 +522,12 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     await node.ainvoke({"messages": talk(5)})
     assert where
     assert where[0] != threading.get_ident()
+
+
+def test_a_running_summary_stays_below_2_kilobytes_however_long_the_thread() -> None:
+    running = RunningSummary("", set(), None)
+    for cut in range(60):
+        ids = [str(UUID(int=cut * 100 + number)) for number in range(34)]
+        running = running.extended(words(235, "plans"), ids, last=ids[-1], kept=ids[:1])
+    assert 1500 < len(JsonPlusSerializer().dumps_typed(running)[1]) <= 2048
+    assert running.summarized_message_ids == set(ids[-REMEMBERED_IDS:])
