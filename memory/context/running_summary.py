@@ -11,9 +11,15 @@ from memory import prompts
 SUMMARY_ID = "palimpsest-summary"
 """The id of every summary message, so that in a thread's messages a new summary takes the place of the old one."""
 
-REMEMBERED_IDS = 10
-"""How many summarized ids are kept beyond those that the state itself tells; the journal knows the rest. With
-a summary of 256 tokens the whole state stays below 2 KB."""
+STATE_BYTES = 2048
+"""What a running summary takes in a checkpoint: its text, and as many of the newest summarized ids as fit beside it.
+The state's own messages tell the others, and the journal knows all."""
+
+LEAST_IDS = 8
+"""So many ids are kept even beside a text that is larger than that."""
+
+_FRAME_BYTES = 160  # names of class and fields, and what msgpack puts around values
+_ID_BYTES = 4  # what msgpack puts around an id, and the id's place in `order`
 
 
 @dataclass
@@ -22,8 +28,8 @@ class RunningSummary:
 
     Attributes:
         summary: The text.
-        summarized_message_ids: The newest 10 ids of messages that went into the summary. Which messages of a state
-            are summarized, however many, is told by `summarized_ids`.
+        summarized_message_ids: The newest ids of messages that went into the summary, as many as fit into 2 KB beside
+            it. Which messages of a state are summarized, however many, is told by `summarized_ids`.
         last_summarized_message_id: The newest of them. In a thread that keeps its messages, all up to this one are
             summarized, but for the kept ones.
         kept_message_ids: Messages before the last summarized one that still stand for themselves: the question of a
@@ -40,7 +46,8 @@ class RunningSummary:
     def extended(self, summary: str, ids: Sequence[str], *, last: str | None, kept: Sequence[str]) -> "RunningSummary":
         """Return the state after a further summary into which the messages with these ids went, oldest first."""
         fresh = set(ids)
-        newest = [*(known for known in self._oldest_first() if known not in fresh), *ids][-REMEMBERED_IDS:]
+        known = [*(known for known in self._oldest_first() if known not in fresh), *ids]
+        newest = _newest(known, STATE_BYTES - _FRAME_BYTES - sum(map(_size, (summary, last or "", *kept))))
         places = {known: place for place, known in enumerate(sorted(newest))}
         return RunningSummary(summary, set(newest), last, list(kept), [places[known] for known in newest])
 
@@ -48,6 +55,21 @@ class RunningSummary:
         known = sorted(self.summarized_message_ids)
         is_order = sorted(self.order) == list(range(len(known)))
         return [known[place] for place in self.order] if is_order else known
+
+
+def _newest(ids: Sequence[str], room: int) -> Sequence[str]:
+    """Return the newest ids that fit into so many bytes."""
+    number = 0
+    for identity in reversed(ids):
+        room -= _size(identity)
+        if room < 0 and number >= LEAST_IDS:
+            break
+        number += 1
+    return ids[len(ids) - number :]
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="surrogatepass")) + _ID_BYTES
 
 
 def rehydrate(value: object) -> RunningSummary | None:

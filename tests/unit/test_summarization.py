@@ -19,7 +19,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
-from memory.context.running_summary import REMEMBERED_IDS, rehydrate, summarized_ids
+from memory.context.running_summary import LEAST_IDS, STATE_BYTES, rehydrate, summarized_ids
 from memory.context.summarization import (
     SUMMARY_ID,
     RunningSummary,
@@ -168,7 +168,7 @@ def test_C4_ids_are_exact_for_the_state_and_for_the_newest_that_left_it_and_do_n
             left = {m.id for m in result.messages}
             gone += [str(m.id) for m in messages if m.id not in left and m.id not in gone]
             assert running is not None
-            assert running.summarized_message_ids == set(gone[-REMEMBERED_IDS:])
+            assert running.summarized_message_ids == set(gone[-len(running.summarized_message_ids) :])
     assert summarized_ids(messages, running) == set(gone)
     assert len(gone) > 300
 
@@ -524,10 +524,18 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     assert where[0] != threading.get_ident()
 
 
-def test_a_running_summary_stays_below_2_kilobytes_however_long_the_thread() -> None:
+@pytest.mark.parametrize("size", [10, 120, 220])
+def test_a_running_summary_stays_below_2_kilobytes_however_long_the_thread(size: int) -> None:
     running = RunningSummary("", set(), None)
     for cut in range(60):
         ids = [str(UUID(int=cut * 100 + number)) for number in range(34)]
-        running = running.extended(words(235, "plans"), ids, last=ids[-1], kept=ids[:1])
-    assert 1500 < len(JsonPlusSerializer().dumps_typed(running)[1]) <= 2048
-    assert running.summarized_message_ids == set(ids[-REMEMBERED_IDS:])
+        running = running.extended(words(size, "plans"), ids, last=ids[-1], kept=ids[:1])
+    assert STATE_BYTES - 100 < len(JsonPlusSerializer().dumps_typed(running)[1]) <= STATE_BYTES
+    newest = [str(UUID(int=cut * 100 + number)) for cut in (58, 59) for number in range(34)]
+    assert running.summarized_message_ids == set(newest[-len(running.summarized_message_ids) :])
+
+
+def test_a_long_summary_leaves_room_for_some_ids() -> None:
+    ids = [str(number) for number in range(100)]
+    running = RunningSummary("", set(), None).extended(words(2000), ids, last="99", kept=[])
+    assert running.summarized_message_ids == set(ids[-LEAST_IDS:])
