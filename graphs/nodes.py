@@ -217,8 +217,9 @@ class ChatNodes:
         return await self._service.aremember(
             run.store,
             run.owner,
+            "turn",
+            learnable(messages),
             thread_id=run.thread_id,
-            messages=learnable(messages),
             model=run.context.model,
             epoch=epoch,
         )
@@ -227,10 +228,10 @@ class ChatNodes:
         """Write down what a summary is about to replace; if that fails, the messages stay."""
         if run.owner is None or run.store is None or not may_learn(await self._mode(run)):
             return
-        if said := learnable(leaving):
-            await self._service.aremember_cut(
-                run.store, run.owner, thread_id=run.thread_id, messages=said, model=run.context.model, epoch=epoch
-            )
+        said, model = learnable(leaving), run.context.model
+        await self._service.aremember(
+            run.store, run.owner, "cut", said, thread_id=run.thread_id, model=model, epoch=epoch
+        )
 
     async def _written(self, run: Run, state: State) -> Queued | None:
         """Write the turn down; what goes wrong is logged and never fails the turn."""

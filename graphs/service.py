@@ -20,7 +20,7 @@ from graphs.identity import as_server
 from graphs.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from memory.erase import aerase_thread
-from memory.message import StoredMessage, iso_time
+from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, arun_patiently, run
 from memory.updates import outbox
@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
+
+_STORED_AS = {"turn": to_turn, "cut": to_stored}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +104,22 @@ class MemoryService:
         self,
         store: BaseStore,
         owner: Owner,
+        kind: EntryKind,
+        messages: Sequence[BaseMessage],
         *,
         thread_id: str,
-        messages: Sequence[BaseMessage],
         model: str = "",
         epoch: str = "",
     ) -> Queued | None:
-        """Write the newest turn down, then trigger its update.
+        """Write down what was said, then trigger its update.
 
         Args:
             store: Where memory is kept.
             owner: Whose memory it is.
+            kind: `turn`, the newest one of all messages of a thread, or `cut`, exactly these messages, which a
+                summary is about to replace.
+            messages: Messages of the thread, oldest first.
             thread_id: The thread.
-            messages: All messages of the thread; the newest turn is found by itself.
             model: The assistant's choice as `provider:model`.
             epoch: The user's epoch when the turn began, so that an erase since then cancels it; the current one
                 by default.
@@ -125,35 +130,8 @@ class MemoryService:
         Raises:
             Exception: Whatever the store raises; then nothing was written down.
         """
-        return await self._aremember(store, owner, "turn", thread_id, to_turn(messages, self._now()), model, epoch)
-
-    async def aremember_cut(
-        self,
-        store: BaseStore,
-        owner: Owner,
-        *,
-        thread_id: str,
-        messages: Sequence[BaseMessage],
-        model: str = "",
-        epoch: str = "",
-    ) -> Queued | None:
-        """Write down exactly the messages that a summary is about to replace, then trigger their update.
-
-        Args, result and errors are those of `aremember`.
-        """
-        return await self._aremember(store, owner, "cut", thread_id, to_stored(messages, self._now()), model, epoch)
-
-    async def _aremember(
-        self,
-        store: BaseStore,
-        owner: Owner,
-        kind: EntryKind,
-        thread_id: str,
-        messages: tuple[StoredMessage, ...],
-        model: str,
-        epoch: str,
-    ) -> Queued | None:
-        if not self._config.enabled or all(message.seen for message in messages):
+        said = _STORED_AS[kind](messages, iso_time(self.clock()))
+        if not self._config.enabled or all(message.seen for message in said):
             return None
         now = self.clock()
         draft = Entry(
@@ -163,7 +141,7 @@ class MemoryService:
             epoch=epoch,
             created=now,
             due=now + self._config.max_wait_seconds,
-            messages=messages,
+            messages=said,
             model=model,
         )
         self.bind(store)
@@ -278,9 +256,6 @@ class MemoryService:
             calls=self._calls,
             worker=self._worker,
         )
-
-    def _now(self) -> str:
-        return iso_time(self.clock())
 
 
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:

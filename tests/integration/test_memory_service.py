@@ -103,7 +103,7 @@ class Process:
         )
 
     async def say(self, store: BaseStore, text: str, number: int = 1, owner: Owner = ADA, thread: str = "T") -> Any:
-        return await self.service.aremember(store, owner, thread_id=thread, messages=turn(text, number))
+        return await self.service.aremember(store, owner, "turn", turn(text, number), thread_id=thread)
 
     async def close(self) -> bool:
         return await asyncio.to_thread(self.service.close, PATIENCE)
@@ -135,14 +135,14 @@ async def test_a_turn_is_written_down_and_its_update_runs_on_a_thread_of_this_pr
 async def test_a_turn_whose_ids_and_text_no_database_takes_is_learnt_too(store: BaseStore) -> None:
     process = Process(memory=AT_ONCE)
     messages = [HumanMessage("I like \x00figs\ud800", id="u\x001"), AIMessage("Noted.", id="a\ud800")]
-    await process.service.aremember(store, ADA, thread_id="T", messages=messages)
+    await process.service.aremember(store, ADA, "turn", messages, thread_id="T")
     assert await process.close()
     assert await learnt(store) == ["Likes figs"]
 
 
 async def test_C5_exactly_what_is_cut_is_written_down(store: BaseStore) -> None:
     process = Process()
-    await process.service.aremember_cut(store, ADA, thread_id="T", messages=turn("I like figs"))
+    await process.service.aremember(store, ADA, "cut", turn("I like figs"), thread_id="T")
     (pending,) = await arun(store, read_entries(ADA))
     assert (pending.kind, [message.id for message in pending.messages]) == ("cut", ["u1", "a1"])
     await process.close()
@@ -152,7 +152,7 @@ async def test_C5_what_cannot_be_written_down_raises_so_that_it_is_kept() -> Non
     store = FaultyStore()
     store.fault = lambda _: OSError("disk full")
     with pytest.raises(OSError, match="disk full"):
-        await Process().service.aremember_cut(store, ADA, thread_id="T", messages=turn("I like figs"))
+        await Process().service.aremember(store, ADA, "cut", turn("I like figs"), thread_id="T")
 
 
 async def test_a_hiccup_of_the_store_costs_no_turn() -> None:
@@ -174,7 +174,7 @@ async def test_B8_a_disabled_memory_writes_nothing_and_asks_nothing(store: BaseS
 
 
 async def test_a_turn_in_which_nothing_was_said_is_not_written_down(store: BaseStore) -> None:
-    assert await Process().service.aremember(store, ADA, thread_id="T", messages=[]) is None
+    assert await Process().service.aremember(store, ADA, "turn", [], thread_id="T") is None
 
 
 async def test_what_an_earlier_process_left_is_taken_over_with_the_first_turn(store: BaseStore) -> None:
