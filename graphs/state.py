@@ -1,6 +1,7 @@
 """What callers may send, and what the nodes share."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
 
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict
@@ -67,3 +68,15 @@ class State(InputState):
     """The `RunningSummary`, under `running_summary`."""
     memory: MemoryState
     """What memory put before the model."""
+
+
+def memory_of(state: State) -> MemoryState:
+    """Return what memory put before the model; empty in a first turn, or where a client wrote something else."""
+    memory: object = state.get("memory")
+    return cast("MemoryState", memory) if isinstance(memory, Mapping) else MemoryState()
+
+
+def receipt_of(state: State) -> Receipt:
+    """Return what memory did in the latest turn; empty where `memory_of` is."""
+    receipt: object = memory_of(state).get("receipt")
+    return cast("Receipt", receipt) if isinstance(receipt, Mapping) else Receipt()
