@@ -23,6 +23,7 @@ from memory.erase import aerase_thread
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, arun_patiently, run
+from memory.tolerance import tolerated
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
 from memory.updates.entry import Entry, EntryKind
@@ -156,12 +157,10 @@ class MemoryService:
             self._start(store)
             self._queue.add(_context(store, owner, thread_id))
             return
-        try:
-            quiet = self._config.debounce_seconds
-            left = self._config.max_wait_seconds - (self.clock() - recorded.since)
+        quiet = self._config.debounce_seconds
+        left = self._config.max_wait_seconds - (self.clock() - recorded.since)
+        with tolerated(logger, "no run could be scheduled for %s", owner.due_key):  # the sweep takes it
             await as_server(put_off_drain(self._client(), owner, max(0.0, min(quiet, left))))
-        except Exception as error:  # the sweep takes what no run was scheduled for; the turn must not fail
-            logger.warning("no run could be scheduled for %s: %s", owner.due_key, type(error).__name__)
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
@@ -204,13 +203,9 @@ class MemoryService:
             threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
 
     def _take_over(self, store: BaseStore) -> None:
-        try:
-            left = run(store, self._left_behind())
-        except Exception as error:  # a thread's outer loop: what was left behind waits for the next sweep
-            logger.warning("could not look for pending updates: %s", type(error).__name__)
-            return
-        for owner, thread_id in left:
-            self._queue.add_nowait(_context(store, owner, thread_id))
+        with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
+            for owner, thread_id in run(store, self._left_behind()):
+                self._queue.add_nowait(_context(store, owner, thread_id))
 
     def _left_behind(self) -> Steps[list[tuple[Owner, str]]]:
         """Read whose updates, of which threads, were written down before this process began."""
@@ -223,11 +218,9 @@ class MemoryService:
     async def aforget_thread(self, thread_id: str) -> None:
         """Erase what came from a thread that is being deleted, from every store this process has worked on."""
         for store in list(self._stores):
-            try:
+            # The thread must be deletable though memory fails; the log says what is left.
+            with tolerated(logger, "what came from thread %s is not erased", thread_id, level=logging.ERROR):
                 deleted = await aerase_thread(store, thread_id, clock=self.clock)
-            except Exception as error:  # the thread must be deletable though memory fails; the log says what is left
-                logger.error("what came from thread %s is not erased: %s", thread_id, type(error).__name__)
-            else:
                 logger.info("erased what came from thread %s: items %d", thread_id, deleted)
 
     def close(self, timeout: float | None = None) -> bool:
