@@ -111,6 +111,7 @@ class MemoryService:
         thread_id: str,
         model: str = "",
         epoch: str = "",
+        reader: str | None = None,
     ) -> Queued | None:
         """Write down what was said, then trigger its update.
 
@@ -124,6 +125,7 @@ class MemoryService:
             model: The assistant's choice as `provider:model`.
             epoch: The user's epoch when the turn began, so that an erase since then cancels it; the current one
                 by default.
+            reader: The authenticated user, who may join the run that updates memory.
 
         Returns:
             What became of it, or `None` if memory is off or nothing was said.
@@ -147,11 +149,13 @@ class MemoryService:
         )
         self.bind(store)
         recorded = await arun_patiently(store, functools.partial(outbox.record, draft))
-        await self.atrigger(store, owner, thread_id, recorded)
+        await self._trigger(store, owner, thread_id, recorded, reader)
         in_process = self.settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
 
-    async def atrigger(self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded) -> None:
+    async def _trigger(
+        self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded, reader: str | None
+    ) -> None:
         """See to it that an update runs after the quiet period. Losing a trigger loses nothing but time."""
         if self.settings.trigger == "thread":
             self._start(store)
@@ -160,7 +164,7 @@ class MemoryService:
         quiet = self._config.debounce_seconds
         left = self._config.max_wait_seconds - (self.clock() - recorded.since)
         with tolerated(logger, "no run could be scheduled for %s", owner.due_key):  # the sweep takes it
-            await as_server(put_off_drain(self._client(), owner, max(0.0, min(quiet, left))))
+            await as_server(put_off_drain(self._client(), owner, max(0.0, min(quiet, left)), reader))
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""

@@ -83,9 +83,15 @@ class TurnMemory:
     async def _written(self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epoch: str) -> Queued | None:
         if run.owner is None or run.store is None or not may_learn(await self._mode(run)):
             return None
-        said, model = learnable(messages), run.context.model
         return await self._service.aremember(
-            run.store, run.owner, kind, said, thread_id=run.thread_id, model=model, epoch=epoch
+            run.store,
+            run.owner,
+            kind,
+            learnable(messages),
+            thread_id=run.thread_id,
+            model=run.context.model,
+            epoch=epoch,
+            reader=run.user_id,
         )
 
     async def _mode(self, run: Run) -> MemoryMode:

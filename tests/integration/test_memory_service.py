@@ -47,7 +47,8 @@ class Server:
     running: bool = False
     fails: bool = False
     created: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
-    opened: list[str] = field(default_factory=list)
+    opened: list[tuple[str, dict[str, str] | None]] = field(default_factory=list)
+    squatted: dict[str, str] = field(default_factory=dict)
 
     @property
     def threads(self) -> "Threads":
@@ -62,9 +63,10 @@ class Server:
 class Threads:
     server: Server
 
-    async def create(self, *, thread_id: str, if_exists: str) -> None:
+    async def create(self, *, thread_id: str, metadata: dict[str, str] | None, if_exists: str) -> dict[str, Any]:
         assert if_exists == "do_nothing"
-        self.server.opened.append(thread_id)
+        self.server.opened.append((thread_id, metadata))
+        return {"thread_id": thread_id, "metadata": self.server.squatted or metadata}
 
 
 @dataclass
@@ -235,7 +237,7 @@ async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: B
     queued = await process.say(store, "I like figs")
     ((thread_id, graph, options),) = process.server.created
     assert thread_id == queued.thread_id == memory_thread_id(ADA) != "T"
-    assert process.server.opened == [thread_id]
+    assert process.server.opened == [(thread_id, None)]
     assert graph == "memory"
     assert options == {
         "input": {"drain": ADA.due_key},
@@ -243,6 +245,18 @@ async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: B
         "multitask_strategy": "rollback",
         "stream_mode": ["values", "custom"],
     }
+
+
+async def test_the_run_of_an_authenticated_user_may_be_followed_by_them(store: BaseStore) -> None:
+    process = Process(trigger="run")
+    await process.service.aremember(store, ADA, "turn", turn("I like figs"), thread_id="T", reader="ada")
+    assert process.server.opened == [(memory_thread_id(ADA), {"reader": "ada"})]
+
+
+async def test_no_run_goes_to_a_thread_that_a_client_made_under_its_id(store: BaseStore) -> None:
+    process = Process(trigger="run", server=Server(squatted={"owner": "mallory"}))
+    assert await process.say(store, "I like figs") is not None
+    assert process.server.created == []
 
 
 async def test_the_trigger_run_waits_no_longer_than_the_maximum(store: BaseStore) -> None:
