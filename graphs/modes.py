@@ -8,7 +8,7 @@ keeps are read instead of the merged values.
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -106,7 +106,7 @@ async def mode_of_run(config: RunnableConfig, chosen: MemoryMode, *, on_server: 
     return "incognito"
 
 
-async def _declared_on_server(configurable: Mapping[str, Any]) -> Iterable[object]:
+async def _declared_on_server(configurable: Mapping[str, object]) -> Iterable[object]:
     """Read what the assistant's and the thread's rows declare."""
     client = get_client()
     assistant, threads = await asyncio.gather(

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -33,7 +32,7 @@ from memory.core.known import Known
 
 logger = logging.getLogger(__name__)
 
-StateUpdate = dict[str, Any]
+StateUpdate = dict[str, object]
 
 _OVERFLOW_TRIES = 3
 

@@ -1,7 +1,7 @@
 """What callers may send, and what the nodes share."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict
@@ -21,7 +21,7 @@ class Delta(TypedDict):
     """What was recalled for one user message, by reference: the texts are rendered from the store."""
 
     message_id: str
-    facts: list[list[Any]]
+    facts: list[list[str | int]]
     """`[fact id, revision]` each."""
 
 
@@ -34,7 +34,7 @@ class Receipt(TypedDict, total=False):
     """Tokens of each part of the prompt, as in `graphs.events.TokenParts`."""
     messages_budget: int
     """Tokens that messages and their summary may have."""
-    updates: list[dict[str, Any]]
+    updates: list[dict[str, object]]
     """What updates did since the turn before: facts created, confirmed, superseded, refused; source messages."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
@@ -43,7 +43,7 @@ class Receipt(TypedDict, total=False):
 class MemoryState(TypedDict, total=False):
     """What memory put before the model, as ids and counts; never a text, so that an erased fact is gone at once."""
 
-    basis: list[list[Any]]
+    basis: list[list[str | int]]
     """`[fact id, revision]` of each fact in the memory block, in its order."""
     deltas: list[Delta]
     """What was recalled since the basis was chosen."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
@@ -52,7 +52,7 @@ class TurnMemory:
         store = FactStore.of_owner(run.store, run.owner, config=self._config)
         return await self._guarded("the turn goes on without memory", store.aknown())
 
-    async def updates_since(self, run: Run, known: Known | None, previous: Injected | None) -> list[dict[str, Any]]:
+    async def updates_since(self, run: Run, known: Known | None, previous: Injected | None) -> list[dict[str, object]]:
         """Read what updates did since this thread's turn before."""
         if run.owner is None or run.store is None or known is None or previous is None:
             return []

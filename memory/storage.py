@@ -13,7 +13,7 @@ drivers, so that sync and async entry points share every decision.
 """
 
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
@@ -79,9 +79,9 @@ async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries:
     return await arun(store, steps())
 
 
-def put(namespace: Sequence[str], key: str, value: dict[str, Any]) -> PutOp:
+def put(namespace: Sequence[str], key: str, value: Mapping[str, object]) -> PutOp:
     """Return the operation that writes one item. It is never indexed: recall keeps its own index."""
-    return PutOp(tuple(namespace), key, value, index=False)
+    return PutOp(tuple(namespace), key, dict(value), index=False)
 
 
 def delete(namespace: Sequence[str], key: str) -> PutOp:

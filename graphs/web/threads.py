@@ -7,7 +7,7 @@ takes the identity and looks at the thread's owner itself.
 import itertools
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from langgraph_sdk import get_client
 from langgraph_sdk.errors import NotFoundError
@@ -18,7 +18,7 @@ from graphs.identity import as_server
 from graphs.modes import MODE_KEY, MemoryMode
 from graphs.permissions import CLOSED_GRAPHS
 
-Json = Mapping[str, Any]
+Json = Mapping[str, object]
 
 _PAGE = 100
 _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 MAX_SHOWN: Final = 20
 
-SCHEMA: Final[dict[str, Any]] = {
+SCHEMA: Final[dict[str, object]] = {
     "title": "memory_update",
     "description": "What of the messages is worth remembering.",
     "type": "object",
