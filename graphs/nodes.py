@@ -24,7 +24,7 @@ from graphs.run import Run
 from graphs.service import MemoryService
 from graphs.state import Receipt, State, memory_of, receipt_of
 from graphs.turn_memory import TurnMemory
-from graphs.view import smaller
+from graphs.view import LEAST_MESSAGE_TOKENS, smaller
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
 from memory.core.basis import Injected, Turn, inject
@@ -174,8 +174,10 @@ class ChatNodes:
 
     def _messages_budget(self, run: Run, state: State) -> int:
         """Return the tokens that messages and summary may have; a state that a client edited may not say it."""
-        known = receipt_of(state).get("messages_budget")
-        return known or self._prompt(run, state, spoken(state), None, None).shares.messages
+        known: object = receipt_of(state).get("messages_budget")
+        if isinstance(known, int) and known >= LEAST_MESSAGE_TOKENS:
+            return known
+        return self._prompt(run, state, spoken(state), None, None).shares.messages
 
     def _summary_model(self, run: Run) -> Callable[[LanguageModelInput, RunnableConfig], Awaitable[str]]:
         """Return the call of a model that is loaded when a summary is due, so that its lack fails only the summary."""
