@@ -60,7 +60,13 @@ class ChatNodes:
         self._memory = TurnMemory(service)
 
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
-        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
+        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts.
+
+        Raises:
+            ValueError: If the thread has no messages, so that there is nothing to answer.
+        """
+        if not state.get("messages"):
+            raise ValueError("messages must hold at least one message: there is nothing to answer")
         run = await self._run(runtime)
         mode = await self._memory.mode(run)
         logger.info("memory mode of the turn: %s", mode or "unknown")

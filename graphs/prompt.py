@@ -27,7 +27,7 @@ class Prompt:
 
     Attributes:
         context: The run's choices.
-        system_prompt: The assistant's instructions, and those that a client put at the beginning of the thread.
+        system_prompt: The assistant's instructions, and those that a client put into the thread.
         block: The memory block, fenced.
         deltas: What was recalled for single messages.
         running: The thread's running summary.
@@ -137,15 +137,18 @@ def prompt_of(
     tools: Sequence[BaseTool],
     counter: TokenCounter,
 ) -> Prompt:
-    """Return the prompt that these messages of a thread come to, with the texts of what is known now."""
-    given = [message.text for message in _instructions(state)]
+    """Return the prompt that these messages of a thread come to, with the texts of what is known now.
+
+    Instructions that a client gives later in the thread join those at its beginning: some providers refuse them there.
+    """
+    given = [one.text for one in (*_instructions(state), *messages) if isinstance(one, SystemMessage)]
     return Prompt(
         context=context,
         system_prompt="\n\n".join(filter(None, [context.system_prompt, *given])),
         block=render_block(injected, known, memory_budget(context), counter.text),
         deltas=tuple(Delta(*each) for each in render_deltas(injected, known).items()),
         running=_running(state),
-        messages=tuple(messages),
+        messages=tuple(message for message in messages if not isinstance(message, SystemMessage)),
         tools=tuple(tools),
         counter=counter,
     )
