@@ -45,11 +45,13 @@ def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after
     def is_welcome(message: StoredMessage) -> bool:
         return not after_erase or message.id in said_since or _hash(message) in flushed
 
-    cut = [one for one in merge(entry.messages for entry in entries if entry.kind == "cut") if is_welcome(one)]
-    turns = [entry.messages for entry in entries if entry.kind == "turn"]
-    messages = tuple(_with_time(one, flushed) for one in merge([cut, *turns]))
+    def counting(entry: Entry) -> list[StoredMessage]:
+        return [one for one in entry.messages if entry.kind == "turn" or is_welcome(one)]
+
+    written = [(entry.created, counting(entry)) for entry in entries]
+    messages = tuple(_with_time(one, flushed) for one in merge(written))
     talk = strip_scheduled(messages)
-    cut_ids = {one.id for one in cut}
+    cut_ids = {one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "cut" for one in said}
     return Reading(unseen(talk, flushed), tuple(one for one in talk if one.id in cut_ids), messages)
 
 
