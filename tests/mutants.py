@@ -126,8 +126,8 @@ MUTANTS = (
     Mutant(
         "one timer for all keys",
         "memory/updates/schedule.py",
-        "start = max(first.due, last_start + spacing)",
-        "start = max(max(one.due for one in free), last_start + spacing)",
+        "start = max(first.due, earliest)",
+        "start = max(max(one.due for one in free), earliest)",
         (QUEUE,),
     ),
     Mutant(
@@ -140,7 +140,7 @@ MUTANTS = (
     Mutant(
         "no pause between updates",
         "memory/updates/schedule.py",
-        "start = max(first.due, last_start + spacing)",
+        "start = max(first.due, earliest)",
         "start = first.due",
         (QUEUE,),
     ),
