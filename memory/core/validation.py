@@ -8,6 +8,7 @@ from typing import Final
 
 from memory import prompts
 from memory.config import CATEGORIES, Category, MemoryConfig
+from memory.core.answer_schema import MAX_FACTS_PER_ANSWER
 from memory.core.changes import ACTIONS, Action, Change, Extraction, Reason, Refusal, Section
 from memory.core.dates import with_dates
 from memory.core.dialogue import day_of, new_messages
@@ -19,7 +20,6 @@ from memory.core.screening import holds_secret, is_instruction_like
 from memory.message import StoredMessage
 from memory.text import normalize, one_line
 
-MAX_FACTS_PER_ANSWER: Final = 50
 # An answer of so few words ("yes", "the second one") says what the question said.
 _SHORT_REPLY: Final = 4
 # What names no message of the user, or is a section of the profile, has so many of its words from the user at least.

@@ -9,11 +9,11 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from memory import prompts
 from memory.config import MemoryConfig
+from memory.core.answer_schema import MAX_FACTS_PER_ANSWER
 from memory.core.changes import Change, Extraction, Refusal, Section
 from memory.core.extraction import MAX_SHOWN, aextract_facts, extract_facts
 from memory.core.facts import Fact
 from memory.core.parsing import ExtractionError
-from memory.core.validation import MAX_FACTS_PER_ANSWER
 from memory.message import Role, StoredMessage
 from tests.fakes import RecordingModel
 
