@@ -13,7 +13,7 @@ from memory.config import MemoryConfig
 from memory.core.answer_schema import answer_schema
 from memory.core.calls import aask, ask
 from memory.core.changes import Extraction, reasons
-from memory.core.dialogue import new_messages, render_dialogue
+from memory.core.dialogue import in_pieces, new_messages, render_dialogue
 from memory.core.facts import Fact, strongest_first
 from memory.core.parsing import parse_answer
 from memory.core.profile import Profile
@@ -42,7 +42,7 @@ def extract_facts(
 
     Args:
         model: The memory model.
-        messages: What was said, oldest first.
+        messages: What was said, oldest first; a long message of the user is read in pieces.
         existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
         profile: The profile's sections by name (`user.work`).
         config: Threshold, longest fact, deadline.
@@ -94,7 +94,7 @@ class _Task:
         config: MemoryConfig | None,
     ) -> Self:
         active = [fact for fact in existing if fact.status == "active"]
-        return cls(messages, active, _shown(active, messages), profile or {}, config or MemoryConfig())
+        return cls(in_pieces(messages), active, _shown(active, messages), profile or {}, config or MemoryConfig())
 
     def is_due(self) -> bool:
         """Say whether there is anything that facts may come from."""

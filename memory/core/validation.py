@@ -130,7 +130,7 @@ class _Reading:
 
     def _made(self, raw: Mapping[str, object], change: Change) -> Change:
         sources = self._sources(raw)
-        return replace(change, sources=tuple(message.id for message in sources), said_at=sources[-1].time)
+        return replace(change, sources=_ids(sources), said_at=sources[-1].time)
 
     def _refuse(self, reason: Reason, raw: Mapping[str, object]) -> None:
         sources = self._cited(raw) or self._new
@@ -140,7 +140,7 @@ class _Reading:
             content=content[: self._config.max_fact_chars],
             category=_category(raw) or "context",
             confidence=_share(raw.get("confidence")) or 0.0,
-            sources=tuple(message.id for message in sources),
+            sources=_ids(sources),
             said_at=sources[-1].time,
         )
         self.refused.append(refusal)
@@ -233,6 +233,11 @@ class _Reading:
     def _cited(self, raw: Mapping[str, object]) -> list[StoredMessage]:
         number = _number(raw.get("message"))
         return [message for n, message in enumerate(self._new, 1) if n == number]
+
+
+def _ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:
+    """Return the ids of messages, once for all pieces of one."""
+    return tuple(dict.fromkeys(message.id for message in sources))
 
 
 def _words(texts: Iterable[str]) -> frozenset[str]:
