@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Final
 
-from memory.core.dates import with_dates
+from memory.core.dates import leading_stamp, stamped_day, with_dates
 from memory.message import StoredMessage
 from memory.text import one_line
 
@@ -26,8 +26,8 @@ _SPACE = re.compile(r"\s")
 def in_pieces(messages: Iterable[StoredMessage], limit: int = MAX_USER_CHARS) -> list[StoredMessage]:
     """Return the messages with the user's new ones cut into pieces of at most `limit` characters, each with its id.
 
-    A piece ends with a sentence or a word where it can. Of a message of more than `MAX_READ_CHARS` the middle is left
-    out, and the log says so.
+    A piece ends with a sentence or a word where it can, and states the date that its message begins with. Of a message
+    of more than `MAX_READ_CHARS` the middle is left out, and the log says so.
     """
     return [piece for message in messages for piece in _pieces(message, limit)]
 
@@ -40,7 +40,9 @@ def _pieces(message: StoredMessage, limit: int) -> list[StoredMessage]:
     if surplus > 0:
         logger.warning("of message %s %d of %d characters are not read", message.id, surplus, len(message.text))
         parts = [message.text[: MAX_READ_CHARS // 2], message.text[-MAX_READ_CHARS // 2 :]]
-    return [replace(message, text=text) for part in parts for text in _cut(part, limit)]
+    stamp = f"{leading_stamp(message.text)} ".lstrip()
+    texts = [text for part in parts for text in _cut(part, limit - len(stamp))]
+    return [replace(message, text=f"{stamp}{text}" if at else text) for at, text in enumerate(texts)]
 
 
 def _cut(text: str, limit: int) -> Iterator[str]:
@@ -89,11 +91,16 @@ def _line(message: StoredMessage, mark: str) -> str:
 
 
 def day_of(message: StoredMessage) -> date | None:
-    """Return the day a message was written, as its own offset has it; `None` if its time cannot be read."""
+    """Return the day that "yesterday" in a message is relative to; `None` if its time cannot be read.
+
+    It is the day it was written, as its own offset has it, or the earlier one that it states at its beginning.
+    """
+    stated = stamped_day(leading_stamp(message.text))
     try:
-        return datetime.fromisoformat(message.time).date()
+        written = datetime.fromisoformat(message.time).date()
     except ValueError:
-        return None
+        return stated
+    return stated if stated and stated < written else written
 
 
 def shortened(text: str, limit: int) -> str:

@@ -235,6 +235,12 @@ def test_a_relative_date_that_the_model_left_is_stored_with_its_day() -> None:
     ]
 
 
+def test_a_relative_date_is_stored_as_the_message_itself_dates_it() -> None:
+    extraction = extract(found("User moved to Bergen yesterday"), text="(8 May 2023) I moved to Bergen yesterday")
+
+    assert [change.content for change in extraction.changes] == ["User moved to Bergen yesterday (2023-05-07)"]
+
+
 def test_a_message_cannot_forge_another_one() -> None:
     model = RecordingModel(replies=['{"facts": []}'])
 
