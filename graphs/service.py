@@ -29,6 +29,7 @@ from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.model_calls import ModelCalls
 from memory.updates.outbox import Recorded
+from memory.updates.spacing import UpdateGate
 from memory.updates.transcript import to_stored, to_turn
 from memory.updates.update import Drained
 from memory.updates.update_queue import MemoryUpdateQueue
@@ -81,6 +82,7 @@ class MemoryService:
         self._client = client
         self._born = clock()
         self._calls = ModelCalls()
+        self._gate = UpdateGate()
         self._worker = Worker.here()
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
@@ -276,6 +278,7 @@ class MemoryService:
             config=self._config,
             clock=self.clock,
             calls=self._calls,
+            gate=self._gate,
             worker=self._worker,
         )
 

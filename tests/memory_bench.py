@@ -13,6 +13,7 @@ from memory.updates import outbox
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.outbox import Recorded
+from memory.updates.spacing import UpdateGate
 from memory.updates.update import Drained
 from memory.updates.updater import MemoryUpdater
 from tests.fakes import Clock, RecordingModel, learns
@@ -33,6 +34,7 @@ class MemoryBench:
     loaded: list[str] = field(default_factory=list)
     alive: set[int] = field(default_factory=set)
     processes: int = 0
+    gate_clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
         self.restart()
@@ -45,7 +47,7 @@ class MemoryBench:
         self.updater = self.another_process(self.processes)
 
     def another_process(self, pid: int) -> MemoryUpdater:
-        """A process that works beside this one."""
+        """A process that works beside this one; what it waits for its updates' starts passes at once."""
         self.alive.add(pid)
         return MemoryUpdater(
             self.store,
@@ -54,7 +56,11 @@ class MemoryBench:
             clock=self.clock,
             worker=Worker("here", pid, f"process {pid}", ""),
             is_alive=self.alive.__contains__,
+            gate=UpdateGate(clock=self.gate_clock, sleep=self.gate_clock.advance, asleep=self._pass_time),
         )
+
+    async def _pass_time(self, seconds: float) -> None:
+        self.gate_clock.advance(seconds)
 
     def load(self, name: str) -> RecordingModel:
         self.loaded.append(name)

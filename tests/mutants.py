@@ -145,6 +145,13 @@ MUTANTS = (
         (QUEUE,),
     ),
     Mutant(
+        "no pause between the updates of one drain",
+        "memory/updates/spacing.py",
+        "return max(now, last_start + spacing)",
+        "return now",
+        ("tests/unit/test_spacing.py",),
+    ),
+    Mutant(
         "one user's updates side by side",
         "memory/updates/schedule.py",
         "if key.user_id not in busy_users]",

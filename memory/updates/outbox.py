@@ -96,6 +96,11 @@ def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[
     namespace = owner.namespace("outbox")
     items = (yield from scan(namespace)) if keys is None else (yield from read_many(namespace, keys))
     entries = [entry for entry in map(_entry, filter(None, items)) if entry]
+    return oldest_first(entries)
+
+
+def oldest_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries in the order in which they were written down."""
     return sorted(entries, key=lambda entry: (entry.created, entry.key))
 
 

@@ -2,7 +2,8 @@
 
 The queue is a trigger, not the record: what it holds is also written down in the outbox, so that nothing is lost
 with it. One conversation's quiet period never waits for another's, updates of one user run one after the other and
-those of different users side by side.
+those of different users side by side. It spaces their starts itself, as the function it was given may be anybody's;
+`memory.updates.spacing` spaces what one drain makes of several conversations, and what sweeps do beside the queue.
 """
 
 import logging

@@ -37,6 +37,7 @@ class RateLimited(Exception):
 
 
 CONTEXT = Context(max_tokens=900, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
+NO_PAUSES = MemoryConfig(retry_base_seconds=0, update_spacing_seconds=0)
 DISKS = {"full": "PRAGMA max_page_count = 1", "read-only": "PRAGMA query_only = ON"}
 HEALED = ("PRAGMA max_page_count = 1000000", "PRAGMA query_only = OFF")
 
@@ -50,7 +51,7 @@ class Deployment:
         self.store = store
         self.chat = RecordingModel()
         self.memory = RecordingModel(respond=self._answer)
-        settings = Settings(single_user=True, trigger="run", memory=MemoryConfig(retry_base_seconds=0))
+        settings = Settings(single_user=True, trigger="run", memory=NO_PAUSES)
         # A server that is not there: nothing but what the tests call triggers an update.
         self.service = MemoryService(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
         self.graph = build_graph(service=self.service).compile(checkpointer=saver, store=store)
