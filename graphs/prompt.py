@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.tools import BaseTool
@@ -18,7 +19,7 @@ from memory.core.known import Known
 _MEMORY_SHARE = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Prompt:
     """What one model call is made of.
 
@@ -47,8 +48,9 @@ class Prompt:
         """The running summary's text, or nothing."""
         return self.running.summary if self.running else ""
 
+    @cached_property
     def shares(self) -> Shares:
-        """Return how many tokens each part has."""
+        """How many tokens each part has."""
         return shares(
             max_tokens=self.context.max_tokens,
             reply_tokens=self.context.reply_tokens,
@@ -73,21 +75,19 @@ class Prompt:
 
     def room(self) -> int:
         """Return the tokens of a whole view, without tool schemas and reply."""
-        parts = self.shares()
-        return self.context.max_tokens - parts.reply - parts.tools
+        return self.context.max_tokens - self.shares.reply - self.shares.tools
 
     def exceeds(self) -> bool:
         """Return whether messages and summary no longer fit their share, so that a summary is due."""
         summary = self.counter.message(SystemMessage(summary_text(self.summary))) if self.running else 0
-        return self.counter(self.messages) + summary > self.shares().messages
+        return self.counter(self.messages) + summary > self.shares.messages
 
     def tokens(self) -> TokenParts:
         """Return the tokens of each part, for receipts and events."""
-        parts = self.shares()
         return TokenParts(
-            system=parts.system + parts.tools,
-            memory=parts.memory,
-            recalled=parts.recalled,
+            system=self.shares.system + self.shares.tools,
+            memory=self.shares.memory,
+            recalled=self.shares.recalled,
             summary=self.counter.text(self.summary),
             messages=self.counter(self.messages),
             budget=self.context.max_tokens,

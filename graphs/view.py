@@ -4,7 +4,6 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -55,7 +54,7 @@ def shares(
     system_prompt: str,
     memory_block: str,
     deltas: Sequence[Delta],
-    tools: Sequence[BaseTool | Mapping[str, Any]],
+    tools: Sequence[BaseTool | Mapping[str, object]],
     counter: TokenCounter,
 ) -> Shares:
     """Divide the tokens of one model call among its parts.
@@ -147,7 +146,7 @@ def _answered(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return complete
 
 
-def count_tools(tools: Sequence[BaseTool | Mapping[str, Any]], counter: TokenCounter) -> int:
+def count_tools(tools: Sequence[BaseTool | Mapping[str, object]], counter: TokenCounter) -> int:
     """Return the tokens of the tools' schemas, in OpenAI's form, as they are sent with every call."""
     schemas = (convert_to_openai_tool(tool if isinstance(tool, BaseTool) else dict(tool)) for tool in tools)
     return sum(counter.text(json.dumps(schema)) for schema in schemas)

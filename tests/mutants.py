@@ -49,7 +49,7 @@ MUTANTS = (
         "memory/core/facts.py",
         'return digest("fact", normalize(content), str(n))',
         "return digest(__import__('uuid').uuid4().hex)",
-        (UPDATER, "tests/unit/test_fact_store.py"),
+        (UPDATER, "tests/integration/test_fact_updates.py"),
     ),
     Mutant(
         "drop instead of carry over",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from graphs.modes import MODE_KEY, MemoryMode, effective_mode
 from graphs.web.endpoint import Call, Endpoint, Form, Query
@@ -48,7 +48,7 @@ class Turn(BaseModel):
     thread_id: str
     facts: list[Shown]
     tokens: dict[str, int] = Field(description="system, memory, recalled, summary, messages; and the budget of all.")
-    receipt: dict[str, Any] = Field(description="The turn's whole receipt.")
+    receipt: dict[str, JsonValue] = Field(description="The turn's whole receipt.")
 
 
 async def get_mode(call: Call, _: Query) -> ThreadMode:
@@ -86,7 +86,7 @@ def _shown(memory: Json) -> list[str]:
     return list(dict.fromkeys(_ids((*(memory.get("basis") or []), *recalled))))
 
 
-def _ids(references: Iterable[Any]) -> Iterable[str]:
+def _ids(references: Iterable[object]) -> Iterable[str]:
     return (str(reference[0]) for reference in references if isinstance(reference, list | tuple) and reference)
 
 

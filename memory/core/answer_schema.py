@@ -1,7 +1,7 @@
 """The JSON schema of an extraction's answer, bounded by what it may hold. Pure."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from memory.config import CATEGORIES, MemoryConfig
 from memory.core.changes import ACTIONS
@@ -14,7 +14,7 @@ _A_HANDFUL: Final = 5
 _CHARS_PER_FACT: Final = 20
 
 
-def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[str, Any]:
+def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[str, object]:
     """Return the schema of the answer to these new messages of the user.
 
     A small model may repeat itself without end; the bounds end it. Text one character longer than may be stored is
@@ -43,7 +43,7 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
     }
 
 
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+def _object(**properties: dict[str, object]) -> dict[str, object]:
     return {
         "type": "object",
         "additionalProperties": False,

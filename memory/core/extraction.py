@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -109,7 +109,7 @@ class _Task:
         )
         return [SystemMessage(prompts.EXTRACTION), HumanMessage(material)]
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return the JSON schema of the answer."""
         return answer_schema(new_messages(self.messages), self.config)
 

@@ -8,6 +8,7 @@ from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 from memory.namespaces import Owner
+from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import say
@@ -18,10 +19,8 @@ BOBS = {"content": "Likes plums", "category": "preference", "confidence": 0.9}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
-    environment = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.2"}
-    with DevServer(tmp_path_factory.mktemp("single"), environment=environment) as server:
-        yield server
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.2")
 
 
 @pytest.fixture
