@@ -13,6 +13,7 @@ from langgraph.store.base import BaseStore
 from memory.config import MemoryConfig
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
+from memory.steps import adrive, drive
 from memory.storage import persistently, run
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext, Message
@@ -127,32 +128,10 @@ class MemoryUpdater:
         return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)
 
     def _carry_out(self, job: Job[T]) -> T:
-        job = persistently(job)
-        try:
-            step = next(job)
-            while True:
-                try:
-                    done = self._do(step)
-                except Exception as error:  # handed into the job: it decides what a failure means
-                    step = job.throw(error)
-                else:
-                    step = job.send(done)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+        return drive(persistently(job), self._do)
 
     async def _acarry_out(self, job: Job[T]) -> T:
-        job = persistently(job)
-        try:
-            step = next(job)
-            while True:
-                try:
-                    done = await self._ado(step)
-                except Exception as error:  # handed into the job: it decides what a failure means
-                    step = job.throw(error)
-                else:
-                    step = job.send(done)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+        return await adrive(persistently(job), self._ado)
 
     def _do(self, wish: Wish) -> Any:
         if isinstance(wish, ModelCall):
