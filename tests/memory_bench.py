@@ -14,6 +14,7 @@ from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.outbox import Recorded
 from memory.updates.spacing import UpdateGate
+from memory.updates.thread_view import ThreadView
 from memory.updates.update import Drained
 from memory.updates.updater import MemoryUpdater
 from tests.fakes import Clock, RecordingModel, learns
@@ -83,6 +84,7 @@ class MemoryBench:
         kind: EntryKind = "turn",
         thread: str = "T",
         model: str = "",
+        view: ThreadView | None = None,
     ) -> Recorded:
         now = self.clock()
         entry = Entry(
@@ -95,7 +97,7 @@ class MemoryBench:
             messages=tuple(messages),
             model=model,
         )
-        return run(self.store, outbox.record(entry))
+        return run(self.store, outbox.record(entry, view))
 
     def say(self, *texts: str, owner: Owner = ADA, begin: int = 1, thread: str = "T") -> Recorded:
         return self.record(self.messages(*texts, begin=begin), owner=owner, thread=thread)

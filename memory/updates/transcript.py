@@ -26,13 +26,14 @@ def to_stored(messages: Iterable[BaseMessage], time: str) -> tuple[StoredMessage
         role, text = _role(message), sanitize(message.text).strip()
         if role and text:
             repeats = sum(1 for one in stored if (one.role, one.text) == (role, text)) if not message.id else 0
-            stored.append(StoredMessage(_storable(message.id) or _content_id(role, text, repeats), role, text, time))
+            stored.append(StoredMessage(stored_id(message.id) or _content_id(role, text, repeats), role, text, time))
     return tuple(stored)
 
 
-def _storable(message_id: str | None) -> str | None:
-    """Return an id as it is, or its digest if a store would refuse it: a client may choose any string."""
-    return message_id if not message_id or sanitize(message_id) == message_id else digest(message_id)[:32]
+def stored_id(message_id: str | None) -> str:
+    """Return an id as it is, or its digest if a store would refuse it: a client may choose any string, or none."""
+    given = message_id or ""
+    return given if sanitize(given) == given else digest(given)[:32]
 
 
 def _role(message: BaseMessage) -> Role | None:

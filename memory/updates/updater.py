@@ -23,6 +23,7 @@ from memory.updates.lease import Worker, process_exists
 from memory.updates.model_calls import ModelCalls
 from memory.updates.rolling import roll_up
 from memory.updates.spacing import UpdateGate
+from memory.updates.thread_view import ThreadView
 from memory.updates.transcript import to_stored
 from memory.updates.update import Drained, drain
 
@@ -80,20 +81,24 @@ class MemoryUpdater:
         """
         owner = Owner.of(context.user_id, context.agent_name)
         self._record(owner, context.thread_id, "cut", context.carried_over)
-        self._record(owner, context.thread_id, context.kind, context.messages)
+        self._record(owner, context.thread_id, context.kind, context.messages, context.kind == "turn")
         return self.wait_after(self.drain(owner, context.thread_id))
 
     def wait_after(self, drained: Drained) -> float | None:
         """Return in how many seconds what a drain left is worth another one; `None` if it left nothing."""
         return None if drained.due is None else max(drained.due - self._clock(), self._config.retry_base_seconds)
 
-    def _record(self, owner: Owner, thread_id: str, kind: EntryKind, messages: Sequence[Message]) -> None:
+    def _record(
+        self, owner: Owner, thread_id: str, kind: EntryKind, messages: Sequence[Message], is_thread: bool = False
+    ) -> None:
         now = self._clock()
         stored = _stored(messages, iso_time(now))
         if stored and self._config.enabled:
             due = now + self._config.max_wait_seconds
             draft = Entry(kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored)
-            run(self._store, outbox.record(draft))
+            # A thread's own messages do not tell what summaries took from it before.
+            view = ThreadView({message.id for message in stored}, is_complete=False) if is_thread else None
+            run(self._store, outbox.record(draft, view))
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""
