@@ -23,6 +23,7 @@ from graphs.prompt import Prompt, memory_budget, prompt_of, spoken, visible
 from graphs.run import Run
 from graphs.service import MemoryService
 from graphs.state import Receipt, State, memory_of, receipt_of
+from graphs.thread_view import view_of
 from graphs.turn_memory import TurnMemory
 from graphs.view import LEAST_MESSAGE_TOKENS, smaller
 from memory.context.summarization import SummarizationNode
@@ -125,7 +126,7 @@ class ChatNodes:
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
         run = await self._run(runtime)
-        queued = await self._memory.remember(run, learnable_since(state), epoch_of(state))
+        queued = await self._memory.remember(run, learnable_since(state), epoch_of(state), view_of(state))
         if queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
         receipt = Receipt(**{**receipt_of(state), "queued": queued.entry if queued else None})

@@ -103,7 +103,7 @@ def memory_budget(context: Context) -> int:
 
 def spoken(state: State) -> tuple[BaseMessage, ...]:
     """Return the messages of a thread that no summary stands for."""
-    return divide(state["messages"], _running(state)).live
+    return divide(state["messages"], running_of(state)).live
 
 
 def visible(state: State, context: Context) -> tuple[BaseMessage, ...]:
@@ -125,7 +125,7 @@ def _as_left(message: BaseMessage, left: BaseMessage | None) -> BaseMessage:
 
 
 def _instructions(state: State) -> tuple[BaseMessage, ...]:
-    return divide(state["messages"], _running(state)).system
+    return divide(state["messages"], running_of(state)).system
 
 
 def prompt_of(
@@ -147,12 +147,13 @@ def prompt_of(
         system_prompt="\n\n".join(filter(None, [context.system_prompt, *given])),
         block=render_block(injected, known, memory_budget(context), counter.text),
         deltas=tuple(Delta(*each) for each in render_deltas(injected, known).items()),
-        running=_running(state),
+        running=running_of(state),
         messages=tuple(message for message in messages if not isinstance(message, SystemMessage)),
         tools=tuple(tools),
         counter=counter,
     )
 
 
-def _running(state: State) -> RunningSummary | None:
+def running_of(state: State) -> RunningSummary | None:
+    """Return the thread's running summary, in whatever form the state holds it."""
     return rehydrate(state_of(state.get("context")).get("running_summary"))

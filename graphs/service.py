@@ -30,6 +30,8 @@ from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.model_calls import ModelCalls
 from memory.updates.outbox import Recorded
+from memory.updates.spacing import UpdateGate
+from memory.updates.thread_view import ThreadView
 from memory.updates.transcript import to_stored, to_turn
 from memory.updates.update import Drained
 from memory.updates.update_queue import MemoryUpdateQueue
@@ -84,6 +86,7 @@ class MemoryService:
         self._client = client
         self._born = clock()
         self._calls = ModelCalls()
+        self._gate = UpdateGate()
         self._worker = Worker.here()
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
@@ -112,6 +115,7 @@ class MemoryService:
         model: str = "",
         epoch: str = "",
         reader: str | None = None,
+        view: ThreadView | None = None,
     ) -> Queued | None:
         """Write down what was said, then trigger its update.
 
@@ -126,6 +130,7 @@ class MemoryService:
             epoch: The user's epoch when the turn began, so that an erase since then cancels it; the current one
                 by default.
             reader: The authenticated user, who may join the run that updates memory.
+            view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
 
         Returns:
             What became of it, or `None` if memory is off or nothing was said.
@@ -148,7 +153,7 @@ class MemoryService:
             model=model,
         )
         self.bind(store)
-        recorded = await arun_patiently(store, functools.partial(outbox.record, draft))
+        recorded = await arun_patiently(store, functools.partial(outbox.record, draft, view))
         await self._trigger(store, owner, thread_id, recorded, reader)
         in_process = self.settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
@@ -251,6 +256,7 @@ class MemoryService:
             config=self._config,
             clock=self.clock,
             calls=self._calls,
+            gate=self._gate,
             worker=self._worker,
         )
 

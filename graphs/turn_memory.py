@@ -21,6 +21,7 @@ from memory.storage import arun, arun_patiently
 from memory.tolerance import tolerated
 from memory.updates.entry import EntryKind
 from memory.updates.records import read_receipts
+from memory.updates.thread_view import ThreadView
 
 logger = logging.getLogger(__name__)
 
@@ -59,14 +60,16 @@ class TurnMemory:
         steps = read_receipts(run.owner, known.epoch, iso_time(previous.at))
         return await self._guarded("receipts were not read", arun(run.store, steps)) or []
 
-    async def remember(self, run: Run, messages: Sequence[BaseMessage], epoch: str) -> Queued | None:
+    async def remember(self, run: Run, messages: Sequence[BaseMessage], epoch: str, view: ThreadView) -> Queued | None:
         """Write the newest turn of these messages down; what goes wrong is logged and never fails the turn."""
         if may_learn(said_mode(messages)):
             with tolerated(logger, "the turn was not written down"):
-                return await self.write_down(run, "turn", messages, epoch)
+                return await self.write_down(run, "turn", messages, epoch, view)
         return None
 
-    async def write_down(self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epoch: str) -> Queued | None:
+    async def write_down(
+        self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epoch: str, view: ThreadView | None = None
+    ) -> Queued | None:
         """Write down what may be learned of these messages, unless memory may not learn now.
 
         A deadline must not take a write back half done: past it, the write goes on by itself.
@@ -74,13 +77,15 @@ class TurnMemory:
         Raises:
             Exception: Whatever the store raises; `TimeoutError` if it takes too long.
         """
-        task = asyncio.create_task(self._written(run, kind, messages, epoch))
+        task = asyncio.create_task(self._written(run, kind, messages, epoch, view))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         async with asyncio.timeout(self._config.write_timeout_seconds):
             return await asyncio.shield(task)
 
-    async def _written(self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epoch: str) -> Queued | None:
+    async def _written(
+        self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epoch: str, view: ThreadView | None
+    ) -> Queued | None:
         if run.owner is None or run.store is None or not may_learn(await self._mode(run)):
             return None
         return await self._service.aremember(
@@ -92,6 +97,7 @@ class TurnMemory:
             model=run.context.model,
             epoch=epoch,
             reader=run.user_id,
+            view=view,
         )
 
     async def _mode(self, run: Run) -> MemoryMode:

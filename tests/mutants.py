@@ -16,6 +16,7 @@ ROOMS = ("graphs", "memory", "tests", "pyproject.toml")
 UPDATER = "tests/unit/test_updater.py"
 QUEUE = "tests/unit/test_update_queue.py"
 MACHINE = "tests/unit/test_update_machine.py"
+EDITS = "tests/unit/test_edited_messages.py"
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,8 @@ MUTANTS = (
     Mutant(
         "one timer for all keys",
         "memory/updates/schedule.py",
-        "start = max(first.due, last_start + spacing)",
-        "start = max(max(one.due for one in free), last_start + spacing)",
+        "start = max(first.due, earliest)",
+        "start = max(max(one.due for one in free), earliest)",
         (QUEUE,),
     ),
     Mutant(
@@ -140,9 +141,16 @@ MUTANTS = (
     Mutant(
         "no pause between updates",
         "memory/updates/schedule.py",
-        "start = max(first.due, last_start + spacing)",
+        "start = max(first.due, earliest)",
         "start = first.due",
         (QUEUE,),
+    ),
+    Mutant(
+        "no pause between the updates of one drain",
+        "memory/updates/spacing.py",
+        "return max(now, last_start + spacing)",
+        "return now",
+        ("tests/unit/test_spacing.py",),
     ),
     Mutant(
         "one user's updates side by side",
@@ -164,6 +172,48 @@ MUTANTS = (
         'name="palimpsest-model", daemon=True',
         'name="palimpsest-model", daemon=False',
         ("tests/unit/test_model_calls.py",),
+    ),
+    Mutant(
+        "what was edited away is learned",
+        "memory/updates/outbox.py",
+        "    if view is not None:\n        yield from _drop_edited(entry, view)\n",
+        "",
+        (EDITS, MACHINE),
+    ),
+    Mutant(
+        "what a summary took counts as edited away",
+        "memory/updates/thread_view.py",
+        "is_newer = view.is_complete",
+        "is_newer = True",
+        (EDITS,),
+    ),
+    Mutant(
+        "the old entry goes before the new one is there",
+        "memory/updates/outbox.py",
+        "yield from write([shorter] if is_new and not known else [])\n",
+        "yield from remove([entry])\n            yield from write([shorter] if is_new and not known else [])\n",
+        (EDITS,),
+    ),
+    Mutant(
+        "a cut's words lose to older ones",
+        "memory/updates/transcript.py",
+        "words = message if at >= written.get(message.id, at) else known",
+        "words = message",
+        ("tests/unit/test_transcript.py", EDITS),
+    ),
+    Mutant(
+        "the middle of a long message is not read",
+        "memory/updates/reading.py",
+        "for exchange in exchanges(in_pieces(talk)):",
+        "for exchange in exchanges(talk):",
+        ("tests/unit/test_long_messages.py",),
+    ),
+    Mutant(
+        "no thread, no update",
+        "memory/updates/update_queue.py",
+        "                self._put_back(taken)\n",
+        "                pass\n",
+        ("tests/unit/test_queue_threads.py",),
     ),
     Mutant(
         "markers that outlive their entries",

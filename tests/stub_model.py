@@ -70,6 +70,7 @@ class Reply:
         delay: Seconds before each streamed word (before the answer, when not streaming).
         gate: Nothing is answered before this event is set (or the stub closes): a model that hangs.
         cut_after: The connection is dropped after so many streamed words.
+        finish: Why it ended, if not for the usual reason: `length` for an answer that broke off.
     """
 
     text: str = ""
@@ -78,6 +79,7 @@ class Reply:
     delay: float = 0.0
     gate: threading.Event | None = None
     cut_after: int | None = None
+    finish: str = ""
 
     @classmethod
     def json(cls, value: object, *, gate: threading.Event | None = None) -> Self:
@@ -256,7 +258,7 @@ def _usage(request: ChatRequest, reply: Reply) -> Json:
 
 
 def _finish(reply: Reply) -> str:
-    return "tool_calls" if reply.tool_calls else "stop"
+    return reply.finish or ("tool_calls" if reply.tool_calls else "stop")
 
 
 def _completion(request: ChatRequest, reply: Reply) -> Json:

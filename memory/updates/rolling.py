@@ -11,7 +11,7 @@ from memory.daily.journal import day_of, prune, read_journal
 from memory.daily.rollup import Fold, Marks, chunks, fold, plan_rollup
 from memory.namespaces import Owner
 from memory.storage import Steps, delete, put, read
-from memory.updates.job import Job, ModelCall, Terms
+from memory.updates.job import Job, ModelCall, Start, Terms
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,8 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     folds, reached = plan_rollup(today, marks, journal)
     texts = texts_of((yield from read_profile(owner, epoch)))
     sections = []
+    if folds:
+        yield Start()
     for one in folds:
         text = yield from _tell(one, texts.get(f"history.{one.section}", ""))
         sections.append(Section(name=f"history.{one.section}", text=text))

@@ -24,7 +24,7 @@ from memory.storage import Steps
 from memory.updates import outbox
 from memory.updates.entry import Entry
 from memory.updates.forgetting import forget_rows
-from memory.updates.job import Job, ModelCall, Terms
+from memory.updates.job import Job, ModelCall, Start, Terms
 from memory.updates.lease import Lease, is_held
 from memory.updates.reading import Reading, covered, portions, read_together, remembered, together
 from memory.updates.records import read_seen, write_receipt, write_seen
@@ -128,6 +128,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     Returns:
         The receipt, or `None` if somebody else took the entries or an erase cancelled them.
     """
+    yield Start()
     claimed = yield from _claim(batch, terms)
     if not claimed:
         return None
@@ -168,7 +169,9 @@ def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> Steps[None]:
 
 
 def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
-    """Put this worker's lease on the entries, and return none of them if somebody else was faster."""
+    """Put this worker's lease on the entries; return none if somebody else was faster, or changed them meanwhile."""
+    if (yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])) != outbox.oldest_first(batch):
+        return ()
     claimed = tuple(replace(entry, state="running", lease=_lease(terms)) for entry in batch)
     yield from outbox.write(claimed)
     return claimed if (yield from _are_mine(claimed, terms)) else ()

@@ -9,11 +9,11 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from memory import prompts
 from memory.config import MemoryConfig
+from memory.core.answer_schema import MAX_FACTS_PER_ANSWER
 from memory.core.changes import Change, Extraction, Refusal, Section
 from memory.core.extraction import MAX_SHOWN, aextract_facts, extract_facts
 from memory.core.facts import Fact
 from memory.core.parsing import ExtractionError
-from memory.core.validation import MAX_FACTS_PER_ANSWER
 from memory.message import Role, StoredMessage
 from tests.fakes import RecordingModel
 
@@ -233,6 +233,12 @@ def test_a_relative_date_that_the_model_left_is_stored_with_its_day() -> None:
         "User moves to Bergen next Friday (2026-05-15)",
         "User saw Bergen last year (2025)",
     ]
+
+
+def test_a_relative_date_is_stored_as_the_message_itself_dates_it() -> None:
+    extraction = extract(found("User moved to Bergen yesterday"), text="(8 May 2023) I moved to Bergen yesterday")
+
+    assert [change.content for change in extraction.changes] == ["User moved to Bergen yesterday (2023-05-07)"]
 
 
 def test_a_message_cannot_forge_another_one() -> None:
