@@ -50,6 +50,7 @@ class FakeThreads:
     def __init__(self) -> None:
         self.rows: dict[str, tuple[str, dict[str, Any], dict[str | None, dict[str, Any]]]] = {}
         self.deleted: list[str] = []
+        self.failures: dict[str, int] = {}
 
     def add(self, owner: str, thread_id: str, **metadata: Any) -> str:
         self.rows[thread_id] = (owner, metadata, {})
@@ -66,6 +67,9 @@ class FakeThreads:
         return self.rows[thread_id][2].get(checkpoint_id, {})
 
     async def delete(self, thread_id: str) -> None:
+        if self.failures.get(thread_id, 0):
+            self.failures[thread_id] -= 1
+            raise IndexError("pop from empty list")
         del self.rows[thread_id]
         self.deleted.append(thread_id)
 

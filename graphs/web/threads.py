@@ -4,11 +4,15 @@ A call within the server carries no caller, and no rule of `graphs.permissions` 
 takes the identity and looks at the thread's owner itself.
 """
 
+import asyncio
 import itertools
-from collections.abc import AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.errors import NotFoundError
 from langgraph_sdk.schema import Thread, ThreadSelectField
@@ -20,7 +24,10 @@ from graphs.permissions import CLOSED_GRAPHS
 
 Json = Mapping[str, object]
 
+logger = logging.getLogger(__name__)
+
 _PAGE = 100
+_CANCEL_SECONDS = 5.0
 _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
 
 
@@ -112,7 +119,22 @@ async def _page(metadata: dict[str, str] | None, offset: int) -> list[Thread]:
 
 async def _stop_and_delete(thread_id: str) -> None:
     client = get_client()
-    for status in ("pending", "running"):
-        for run in await client.runs.list(thread_id, status=status, limit=_PAGE):
-            await client.runs.cancel(thread_id, run["run_id"], wait=True)
-    await client.threads.delete(thread_id)
+    with _gone_meanwhile():
+        for status in ("pending", "running"):
+            for run in await client.runs.list(thread_id, status=status, limit=_PAGE):
+                with _gone_meanwhile():
+                    async with asyncio.timeout(_CANCEL_SECONDS):
+                        await client.runs.cancel(thread_id, run["run_id"], wait=True)
+        await client.threads.delete(thread_id)
+
+
+@contextmanager
+def _gone_meanwhile() -> Iterator[None]:
+    """Be content where a run has ended or never does, or where somebody else has deleted the thread."""
+    try:
+        yield
+    except TimeoutError:
+        logger.warning("a run could not be stopped before its thread is deleted")
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code not in (404, 409):
+            raise

@@ -55,6 +55,14 @@ def test_memory_and_threads_are_the_local_users(client: SyncLangGraphClient, mem
     assert [item["value"] for item in bobs] == [BOBS]
 
 
+def test_everything_is_erased_while_turns_run_and_end(client: SyncLangGraphClient, memory: httpx.Client) -> None:
+    for number in range(12):
+        client.runs.create(client.threads.create()["thread_id"], "chat", input=say(f"{number}: I like figs."))
+    assert memory.post("/erase/everything", json={"erase": "everything"}).status_code == 200
+    assert contents(memory) == []
+    assert client.threads.search(metadata={"graph_id": "chat"}, limit=100) == []
+
+
 def test_other_web_sites_are_refused(server: DevServer, memory: httpx.Client) -> None:
     for method, path in (("GET", "/export"), ("POST", "/erase/everything")):
         answer = memory.request(method, path, headers={"Origin": "https://evil.example"})

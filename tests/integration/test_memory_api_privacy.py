@@ -143,6 +143,23 @@ async def test_erasing_everything_leaves_no_text_and_touches_nobody_else(
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("failures", "left"), [(1, 0), (100, 1)])
+async def test_a_thread_that_the_server_fails_to_delete_keeps_no_other_and_is_tried_again(
+    app: MemoryApp, ada: httpx.AsyncClient, failures: int, left: int
+) -> None:
+    await add(ada, "Lives in Oslo")
+    first, *_ = [app.threads.add("ada", str(uuid4())) for _ in range(3)]
+    app.threads.failures[first] = failures
+    erased = (await ada.post("/erase/everything", json={"erase": "everything"})).json()
+    assert (erased["threads"], erased["still_in_threads"], bool(erased["note"])) == (
+        3 - left,
+        [first][:left],
+        bool(left),
+    )
+    assert list(app.threads.rows) == [first][:left]
+    assert await contents(ada) == []
+
+
 async def test_two_users_see_nothing_of_each_other_at_any_endpoint(app: MemoryApp, ada: httpx.AsyncClient) -> None:
     thread_id = app.threads.add("ada", str(uuid4()))
     fact = await add(ada, "A secret of Ada")
