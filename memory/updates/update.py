@@ -67,7 +67,7 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
     yield from outbox.remove(cancelled)
     receipts: list[Mapping[str, Any]] = []
     failed = 0
-    ready = [entry for entry in entries if entry not in cancelled and _is_ready(entry, terms)]
+    ready = [entry for entry in entries if not _is_cancelled(entry, fences) and _is_ready(entry, terms)]
     for batch in _batches(ready, terms.config.portion_messages):
         if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):
             continue
@@ -87,8 +87,12 @@ def _is_cancelled(entry: Entry, fences: Fences) -> bool:
 
 
 def _is_ready(entry: Entry, terms: Terms) -> bool:
-    """A fresh entry is ready whenever somebody asks; one that failed waits until it is due again."""
-    return entry.state != "dead" and (entry.attempts == 0 or entry.due <= terms.clock())
+    """A fresh entry is ready whenever somebody asks; one that failed waits until it is due again.
+
+    No delay is longer than the longest: one that is was written under a clock that was ahead.
+    """
+    wait = entry.due - terms.clock()
+    return entry.state != "dead" and (entry.attempts == 0 or not 0 < wait <= terms.config.retry_max_seconds)
 
 
 def _batches(entries: Sequence[Entry], limit: int) -> list[tuple[Entry, ...]]:
@@ -202,7 +206,7 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
     """
     carrier = claimed[-1]
     size = terms.config.portion_messages
-    found, done = _journaled(carrier, size)
+    found, done = _journaled(claimed, size)
     for number, portion in enumerate(portions(reading.talk, size)[done:], done + 1):
         part = yield from _ask(carrier, portion, terms)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
@@ -215,11 +219,15 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
     return found
 
 
-def _journaled(carrier: Entry, size: int) -> tuple[Extraction, int]:
-    """Return what an earlier worker found, and in how many portions of the messages."""
-    if not carrier.extracted or carrier.extracted.get("size", size) != size:
-        return Extraction(), 0  # nothing yet, or cut into other portions than today's
-    return Extraction.from_json(carrier.extracted["result"]), int(carrier.extracted["portions"])
+def _journaled(claimed: Sequence[Entry], size: int) -> tuple[Extraction, int]:
+    """Return what an earlier worker found, and in how many portions of the messages.
+
+    Nothing, if it read other entries, as messages were taken out of one since, or cut other portions than today's.
+    """
+    journal = claimed[-1].extracted
+    if not journal or journal.get("size", size) != size or {*journal["entries"]} != {entry.key for entry in claimed}:
+        return Extraction(), 0
+    return Extraction.from_json(journal["result"]), int(journal["portions"])
 
 
 def _ask(carrier: Entry, portion: Sequence[StoredMessage], terms: Terms) -> Job[Extraction]:
