@@ -5,6 +5,7 @@ it is applied, applying twice is the same as once, and the entries go last.
 """
 
 import logging
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +29,7 @@ from memory.updates.job import Job, ModelCall, Start, Terms
 from memory.updates.lease import Lease, is_held
 from memory.updates.reading import Reading, covered, portions, read_together, remembered, together
 from memory.updates.records import read_seen, write_receipt, write_seen
-from memory.updates.retry import is_retryable, retry_delay
+from memory.updates.retry import is_retryable, may_blame_text, retry_delay
 from memory.updates.transcript import exchanges
 
 logger = logging.getLogger(__name__)
@@ -68,13 +69,17 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
     receipts: list[Mapping[str, Any]] = []
     failed = 0
     ready = [entry for entry in entries if not _is_cancelled(entry, fences) and _is_ready(entry, terms)]
-    for batch in _batches(ready, terms.config.portion_messages):
+    waiting = deque(_batches(ready, terms.config.portion_messages))
+    while waiting:
+        batch = waiting.popleft()
         if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):
             continue
         try:
             receipt = yield from _update(batch, terms)
         except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-            failed += yield from _note_failure(batch, error, terms)
+            apart = yield from _taken_apart(batch, error, terms)
+            waiting.extend(apart)
+            failed += 0 if apart else (yield from _note_failure(batch, error, terms))
         else:
             receipts.extend([receipt] if receipt else [])
     left = yield from outbox.settle(owner)
@@ -102,9 +107,23 @@ def _batches(entries: Sequence[Entry], limit: int) -> list[tuple[Entry, ...]]:
     return started + together(rest, limit)
 
 
-def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
+def _taken_apart(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[list[tuple[Entry, ...]]]:
+    """Free what failed together for good, to be tried one by one: one message may be to blame for all."""
+    is_final = any(_is_final(entry, error, terms) for entry in batch)
+    if len(batch) == 1 or not is_final or not may_blame_text(error):
+        return []
+    free = [replace(entry, state="pending", lease=None) for entry in (yield from _left_to_me(batch, terms))]
+    yield from outbox.write(free)
+    return [(entry,) for entry in free]
+
+
+def _left_to_me(batch: Sequence[Entry], terms: Terms) -> Steps[list[Entry]]:
     entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
-    failed = [_failed(entry, error, terms) for entry in entries if entry.lease is None or _is_mine(entry, terms)]
+    return [entry for entry in entries if entry.lease is None or _is_mine(entry, terms)]
+
+
+def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
+    failed = [_failed(entry, error, terms) for entry in (yield from _left_to_me(batch, terms))]
     yield from outbox.write(failed)
     for entry in failed:
         logger.warning(
@@ -115,15 +134,18 @@ def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Ste
 
 def _failed(entry: Entry, error: Exception, terms: Terms) -> Entry:
     attempts = entry.attempts + 1
-    is_final = attempts >= terms.config.max_attempts or not is_retryable(error)
     return replace(
         entry,
-        state="dead" if is_final else "pending",
+        state="dead" if _is_final(entry, error, terms) else "pending",
         attempts=attempts,
         due=terms.clock() + retry_delay(attempts, terms.config),
         lease=None,
         error=type(error).__name__,
     )
+
+
+def _is_final(entry: Entry, error: Exception, terms: Terms) -> bool:
+    return entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error)
 
 
 def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | None]:
