@@ -25,7 +25,7 @@ from graphs.service import MemoryService
 from graphs.state import Receipt, State, memory_of, receipt_of
 from graphs.thread_view import view_of
 from graphs.turn_memory import TurnMemory
-from graphs.view import smaller
+from graphs.view import LEAST_MESSAGE_TOKENS, smaller
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
 from memory.core.basis import Injected, Turn, inject
@@ -61,7 +61,13 @@ class ChatNodes:
         self._memory = TurnMemory(service)
 
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
-        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
+        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts.
+
+        Raises:
+            ValueError: If the thread has no messages, so that there is nothing to answer.
+        """
+        if not state.get("messages"):
+            raise ValueError("messages must hold at least one message: there is nothing to answer")
         run = await self._run(runtime)
         mode = await self._memory.mode(run)
         logger.info("memory mode of the turn: %s", mode or "unknown")
@@ -175,8 +181,10 @@ class ChatNodes:
 
     def _messages_budget(self, run: Run, state: State) -> int:
         """Return the tokens that messages and summary may have; a state that a client edited may not say it."""
-        known = receipt_of(state).get("messages_budget")
-        return known or self._prompt(run, state, spoken(state), None, None).shares.messages
+        known: object = receipt_of(state).get("messages_budget")
+        if isinstance(known, int) and known >= LEAST_MESSAGE_TOKENS:
+            return known
+        return self._prompt(run, state, spoken(state), None, None).shares.messages
 
     def _summary_model(self, run: Run) -> Callable[[LanguageModelInput, RunnableConfig], Awaitable[str]]:
         """Return the call of a model that is loaded when a summary is due, so that its lack fails only the summary."""

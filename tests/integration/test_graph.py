@@ -212,6 +212,25 @@ async def test_a_clients_system_message_joins_the_one_at_the_beginning(
     assert "Speak like a pirate." in prompt[0].text
 
 
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+async def test_a_clients_later_system_message_joins_them_too(
+    house: House, transcript: Literal["keep", "compact"]
+) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    await house.say("Hello", context=Context(transcript=transcript))
+    sent: Any = {"messages": [SystemMessage("Speak like a pirate."), HumanMessage("And now?")]}
+    await house.graph.ainvoke(sent, config, context=Context(transcript=transcript))
+    prompt = house.chat.prompts[-1]
+    assert [message.type for message in prompt] == ["system", "human", "ai", "human"]
+    assert prompt[0].text.endswith("Speak like a pirate.")
+
+
+@pytest.mark.parametrize("nothing", [{}, {"messages": []}])
+async def test_a_thread_without_a_message_is_refused_with_what_to_send(house: House, nothing: Any) -> None:
+    with pytest.raises(ValueError, match="messages must hold at least one message"):
+        await house.graph.ainvoke(nothing, {"configurable": {"thread_id": "t"}})
+
+
 async def test_C1_a_system_prompt_larger_than_the_budget_is_shortened(house: House) -> None:
     context = Context(max_tokens=256, system_prompt="Be kind to everyone, always. " * 100)
     await house.say("What is the question?", context=context)

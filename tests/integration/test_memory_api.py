@@ -211,7 +211,7 @@ async def test_a_turn_tells_what_the_model_was_shown(app: MemoryApp, ada: httpx.
     thread_id = app.threads.add("ada", str(uuid4()))
     fact = await add(ada, "Lives in Oslo")
     turn = {
-        "basis": [[fact["id"], 1]],
+        "basis": [["user.work", 1], [fact["id"], 1]],
         "deltas": [{"message_id": "m1", "facts": [["fact_0badf00d", 1], [fact["id"], 1]]}],
         "receipt": {"facts": [fact["id"]], "tokens": {"system": 10, "memory": 20, "budget": 100}},
     }
@@ -220,3 +220,21 @@ async def test_a_turn_tells_what_the_model_was_shown(app: MemoryApp, ada: httpx.
     seen = (await ada.get(f"/threads/{thread_id}/turn", params={"checkpoint": "1f0"})).json()
     assert seen["facts"] == [{"id": fact["id"], "content": "Lives in Oslo"}, {"id": "fact_0badf00d", "content": None}]
     assert seen["tokens"] == {"system": 10, "memory": 20, "budget": 100}
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"receipt": {"tokens": "x"}},
+        {"receipt": {"tokens": {"system": "x"}}},
+        {"receipt": {}, "basis": 5},
+        {"receipt": {}, "basis": [], "deltas": [{"message_id": "m1", "facts": 3}]},
+    ],
+)
+async def test_a_turn_whose_state_a_client_edited_tells_what_can_be_read(
+    app: MemoryApp, ada: httpx.AsyncClient, nonsense: dict[str, Any]
+) -> None:
+    thread_id = app.threads.add("ada", str(uuid4()))
+    app.threads.rows[thread_id][2][None] = nonsense
+    seen = (await ada.get(f"/threads/{thread_id}/turn")).json()
+    assert (seen["facts"], seen["tokens"]) == ([], {})

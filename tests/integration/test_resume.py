@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -10,6 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.chat import ChatGraph, build_graph
+from graphs.context import Context
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
@@ -22,10 +23,38 @@ QUESTION = "one two three four"
 PATIENCE = 30.0
 
 
-def process(counter: TokenCounter) -> ChatGraph:
+def process(counter: TokenCounter, model: RecordingModel | None = None) -> ChatGraph:
     """What one process makes of the project: its own model and counter."""
     settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600))
-    return build_graph(service=MemoryService(settings, lambda *_: RecordingModel()), counter=counter)
+    return build_graph(service=MemoryService(settings, lambda *_: model or RecordingModel()), counter=counter)
+
+
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+async def test_what_is_edited_while_a_run_is_interrupted_is_what_the_model_sees(
+    transcript: Literal["keep", "compact"],
+) -> None:
+    model = RecordingModel()
+    context = Context(max_tokens=600, reply_tokens=64, transcript=transcript)
+    graph = process(TokenCounter(), model).compile(checkpointer=InMemorySaver(), interrupt_before=["call_model"])
+    asked: Any = {"messages": [HumanMessage("Where is Oslo?", id="h1"), HumanMessage("Wait. " * 2_000, id="h2")]}
+    await graph.ainvoke(asked, CONFIG, context=context)
+    edits: Any = {"messages": [HumanMessage("Where is Bergen?", id="h1"), HumanMessage("Please.", id="h3")]}
+    await graph.aupdate_state(CONFIG, edits)
+    await graph.ainvoke(None, CONFIG, context=context)
+    sent = "".join(message.text for message in model.prompts[-1])
+    assert "Please." in sent
+    assert "Oslo" not in sent
+    assert TokenCounter()(model.prompts[-1]) <= 600
+
+
+@pytest.mark.parametrize("budget", ["x", -5, None, 3.5])
+async def test_a_budget_that_a_client_wrote_into_the_state_is_not_believed(budget: object) -> None:
+    graph = process(TokenCounter()).compile(checkpointer=InMemorySaver(), interrupt_before=["summarize"])
+    await graph.ainvoke({"messages": [HumanMessage(QUESTION)]}, CONFIG)
+    noise: Any = {"memory": {"receipt": {"messages_budget": budget}}}
+    await graph.aupdate_state(CONFIG, noise)
+    state = await graph.ainvoke(None, CONFIG)
+    assert state["messages"][-1].text == f"reply to {QUESTION}"
 
 
 @pytest.mark.parametrize("node", ["summarize", "call_model"])
