@@ -208,8 +208,9 @@ class MemoryService:
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
         if store not in self._swept:
-            self._swept[store] = self.clock()
-            threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
+            with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
+                threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
+                self._swept[store] = self.clock()
 
     def _take_over(self, store: BaseStore) -> None:
         with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep

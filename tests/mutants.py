@@ -210,6 +210,20 @@ MUTANTS = (
         ("tests/unit/test_long_messages.py",),
     ),
     Mutant(
+        "portions of other entries count as read",
+        "memory/updates/update.py",
+        ' or {*journal["entries"]} != {entry.key for entry in claimed}:',
+        ":",
+        ("tests/unit/test_interference.py",),
+    ),
+    Mutant(
+        "a roll-up that sees no erase",
+        "memory/updates/rolling.py",
+        "    if (yield from read_fences(owner)) != fences:",
+        "    if False:",
+        ("tests/unit/test_interference.py",),
+    ),
+    Mutant(
         "no thread, no update",
         "memory/updates/update_queue.py",
         "                self._put_back(taken)\n",

@@ -38,13 +38,14 @@ _MONTHS: Final = (
     "december",
 )  # fmt: skip
 _MONTH: Final = "|".join(f"{name}|{name[:3]}\\.?" for name in _MONTHS)
-_TIME: Final = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s*[ap]\.?m\.?)?(?:\s*(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
+# One space at a time: runs of them would be tried in every division among the parts.
+_TIME: Final = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?m\.?)?(?:\s?(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
 _STAMP = re.compile(
-    rf"[(\[]\s*(?:{_TIME}\s*(?:on|,|-)?\s+)?(?:(?:{'|'.join(_WEEKDAYS)}),?\s+)?"
+    rf"[(\[]\s?(?:{_TIME}\s?(?:on|,|-)?\s)?(?:(?:{'|'.join(_WEEKDAYS)}),?\s)?"
     r"(?:(?P<iso>\d{4}-\d{2}-\d{2})"
-    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?P<month>{_MONTH}),?\s+(?P<year>\d{{4}})"
-    rf"|(?P<us_month>{_MONTH})\s+(?P<us_day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<us_year>\d{{4}}))"
-    rf"(?:(?:T|\s*(?:,|at|-)?\s*){_TIME})?\s*[)\]]",
+    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?P<month>{_MONTH}),?\s(?P<year>\d{{4}})"
+    rf"|(?P<us_month>{_MONTH})\s(?P<us_day>\d{{1,2}})(?:st|nd|rd|th)?,?\s(?P<us_year>\d{{4}}))"
+    rf"(?:(?:T|\s?(?:,|at|-)?\s?){_TIME})?\s?[)\]]",
     re.IGNORECASE,
 )
 

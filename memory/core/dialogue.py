@@ -64,8 +64,10 @@ def _end(text: str, start: int, limit: int) -> int:
 
 
 def read_chars(message: StoredMessage) -> int:
-    """Return how many characters of a message, or of a piece of one, the model is shown."""
-    return min(len(message.text), MAX_USER_CHARS if message.role == "user" else MAX_CONTEXT_CHARS)
+    """Return how many characters of a message, in however many pieces, the model is shown."""
+    if message.role == "user":
+        return min(len(message.text), MAX_USER_CHARS if message.seen else MAX_READ_CHARS)
+    return min(len(message.text), MAX_CONTEXT_CHARS)
 
 
 def new_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:

@@ -63,7 +63,7 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded]:
     due, since = _marked(marker, entry)
     yield [put(owner.due_namespace, owner.due_key, {"due": due, "since": since})]
     if view is not None:
-        yield from _drop_edited(entry, view)
+        yield from _drop_edited(fresh, view)
     return Recorded(entry.key, entry.due, since)
 
 

@@ -91,3 +91,10 @@ def test_a_date_that_a_text_begins_with_is_its_own(stamp: str) -> None:
 )
 def test_a_text_that_does_not_clearly_begin_with_one_date_has_none(text: str) -> None:
     assert leading_stamp(text) == ""
+
+
+@pytest.mark.parametrize(
+    "beginning", ["(1:56", "(1:56 pm on", "(8 May 2026", "(8 May", "[2026-05-08,", "(Friday,", "("]
+)
+def test_a_run_of_spaces_takes_no_time(beginning: str) -> None:
+    assert leading_stamp(beginning + " " * 200_000 + "x") == ""

@@ -161,6 +161,16 @@ def test_another_threads_messages_and_later_turns_stay() -> None:
     assert bench.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
 
 
+def test_a_turn_that_is_written_down_again_takes_away_what_was_said_in_between() -> None:
+    bench = MemoryBench()
+    figs, plums = bench.messages("I like figs"), bench.messages("I like plums", begin=2)
+    for turn in (figs, plums, figs):
+        bench.record(turn, view=ThreadView(ids(*figs, *(plums if turn is plums else ()))))
+        bench.clock.advance(1)
+    bench.drain()
+    assert bench.facts() == ["Likes figs"]
+
+
 def test_a_dead_letter_that_is_tried_again_does_not_bring_back_what_was_edited_away() -> None:
     bench = MemoryBench()
     bench.model.replies.append(Refused())

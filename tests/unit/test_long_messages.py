@@ -91,6 +91,14 @@ def test_a_piece_ends_with_a_sentence_where_it_can() -> None:
     assert [piece.text for piece in pieces] == ["One sentence here. Another sentence.", "The last one of them."]
 
 
+def test_what_is_read_together_fits_one_prompt_however_long_each_message_is() -> None:
+    bench = MemoryBench()
+    for number in range(1, 4):
+        bench.say(f"Story {number}. {long_text(2)}", begin=number)
+    receipts = bench.drain().receipts
+    assert [len(receipt["messages"]) for receipt in receipts] == [4, 2]
+
+
 def test_pieces_have_numbers_of_their_own() -> None:
     lines = render_dialogue(in_pieces([user("a" * 30 + " " + "b" * 30)], 40)).splitlines()
     assert [line[:3] for line in lines] == ["[1]", "[2]"]
