@@ -67,7 +67,7 @@ MUTANTS = (
         "surplus = order[len(order) :] +",
         UPDATER,
     ),
-    Mutant("one-page drain", "memory/storage.py", ")) >= limit:", ")) < 0:", UPDATER),
+    Mutant("one-page drain", "memory/storage.py", "        limit *= 4\n", "        break\n", UPDATER),
     Mutant(
         "no journal of the extraction",
         "memory/updates/update.py",
@@ -177,7 +177,7 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "    if view is not None:\n        yield from _drop_edited(entry, view)\n",
+        "    if view is not None:\n        yield from _drop_edited(fresh, view)\n",
         "",
         (EDITS, MACHINE),
     ),
