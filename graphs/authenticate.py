@@ -15,7 +15,7 @@ The server calls it in a worker thread, once for each request, so it may wait fo
 import importlib
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import jwt
@@ -138,11 +138,11 @@ def _bearer(authorization: str | None) -> str:
     return token.strip()
 
 
-def _permissions(claims: Mapping[str, Any]) -> list[str]:
+def _permissions(claims: Mapping[str, object]) -> list[str]:
     """Return a token's permissions: a list in `permissions`, or words in `scope` (RFC 8693, section 4.2)."""
-    permissions = claims.get("permissions")
-    if permissions is None and isinstance(claims.get("scope"), str):
-        permissions = claims["scope"].split()
+    permissions, scope = claims.get("permissions"), claims.get("scope")
+    if permissions is None and isinstance(scope, str):
+        permissions = scope.split()
     if not isinstance(permissions, list):
         return []
     return [permission for permission in permissions if isinstance(permission, str)]

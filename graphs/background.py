@@ -1,7 +1,7 @@
 """The `memory` graph: work that no turn waits for. It takes a command and reads all else from the store."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -41,7 +41,7 @@ class Done(TypedDict, total=False):
     """Owners whose history was rolled up."""
 
 
-def parse(command: Mapping[str, Any]) -> tuple[Literal["drain", "rollup"], Owner | None]:
+def parse(command: Mapping[str, object]) -> tuple[Literal["drain", "rollup"], Owner | None]:
     """Return what to do, and for whom (`None`: for everyone for whom it is due).
 
     Raises:
@@ -103,7 +103,7 @@ async def _report(drained: list[Drained]) -> Done:
     )
 
 
-def _event_of(receipt: Mapping[str, Any]) -> dict[str, Any]:
+def _event_of(receipt: Mapping[str, object]) -> dict[str, object]:
     return {name: receipt[name] for name in ("created", "confirmed", "superseded", "refused", "messages")}
 
 

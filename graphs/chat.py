@@ -13,13 +13,16 @@ from graphs.nodes import ChatNodes
 from graphs.service import MemoryService, service_of_process
 from graphs.state import InputState, State
 from graphs.streaming import stream_transformers
+from memory.context.tokens import TokenCounter
 
 __all__ = ["ChatGraph", "after_model", "build_graph", "graph", "stream_transformers"]
 
 ChatGraph = StateGraph[State, Context, InputState, State]
 
 
-def build_graph(*, service: MemoryService | None = None, tools: Sequence[BaseTool] = ()) -> ChatGraph:
+def build_graph(
+    *, service: MemoryService | None = None, tools: Sequence[BaseTool] = (), counter: TokenCounter | None = None
+) -> ChatGraph:
     """Return the chat graph, not yet compiled: `build_graph().compile(checkpointer=..., store=...)`.
 
     A server compiles it with its own checkpointer and store. Nodes are asynchronous: use `ainvoke` and `astream`.
@@ -27,8 +30,9 @@ def build_graph(*, service: MemoryService | None = None, tools: Sequence[BaseToo
     Args:
         service: Settings, models and the update queue; by default those of this process.
         tools: What the model may call.
+        counter: Counts tokens; by default that of this process.
     """
-    nodes = ChatNodes(service or service_of_process(), tools)
+    nodes = ChatNodes(service or service_of_process(), tools, counter=counter)
     return (
         StateGraph(State, context_schema=Context, input_schema=InputState)
         .add_node("inject_memory", nodes.inject_memory)

@@ -8,6 +8,9 @@ from langgraph_sdk.client import LangGraphClient
 from memory.namespaces import Owner
 
 MEMORY_GRAPH = "memory"
+OWNER_KEY = "owner"
+READER_KEY = "reader"
+"""In a thread's metadata: who may do anything with it, and who may only look at it and join its runs."""
 _THREADS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/memory-thread")
 
 
@@ -16,13 +19,25 @@ def memory_thread_id(owner: Owner) -> str:
     return str(uuid.uuid5(_THREADS, owner.due_key))
 
 
-async def put_off_drain(client: LangGraphClient, owner: Owner, delay: float) -> None:
+async def put_off_drain(client: LangGraphClient, owner: Owner, delay: float, reader: str | None = None) -> None:
     """Have the owner drained in `delay` seconds, in place of a run that waits; one that already runs is followed.
 
     A drain that is replaced while it runs would never finish under steady traffic.
+
+    Args:
+        client: Calls the server on its own authority.
+        owner: Whose memory it is.
+        delay: Seconds.
+        reader: The authenticated user who may join the run, if there is one.
+
+    Raises:
+        PermissionError: If the thread is a client's, who made it under this id.
     """
     thread_id = memory_thread_id(owner)
-    await client.threads.create(thread_id=thread_id, if_exists="do_nothing")
+    metadata = {READER_KEY: reader} if reader else None
+    thread = await client.threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing")
+    if OWNER_KEY in (thread["metadata"] or {}):
+        raise PermissionError(f"the thread {thread_id} was made by a client: no memory run goes there")
     running = await client.runs.list(thread_id, status="running", limit=1)
     await client.runs.create(
         thread_id,

@@ -16,6 +16,7 @@ from graphs.service import MemoryService, service_of_process
 from graphs.settings import Settings
 from graphs.web import memory_routes, service_of_server
 from graphs.web.debug_routes import ClosedDebugRoutes
+from memory.tolerance import tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +42,9 @@ async def _sweep(service: MemoryService) -> None:
     """Run the memory graph at start and then at intervals; it has the server's store, which the app has not."""
     client = get_client()
     while service.settings.memory.enabled:
-        try:
+        with tolerated(logger, "the sweep of pending updates failed"):  # the next one finds what this one could not
             await client.runs.wait(None, MEMORY_GRAPH, input={"drain": DUE}, on_completion="delete")
             await client.runs.wait(None, MEMORY_GRAPH, input={"rollup": DUE}, on_completion="delete")
-        except Exception as error:  # a worker's outer loop: the next sweep finds what this one could not
-            logger.warning("the sweep of pending updates failed: %s", type(error).__name__)
         await asyncio.sleep(service.settings.memory.sweep_seconds)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from memory.namespaces import Owner
 
@@ -17,7 +17,7 @@ STUDIO_USER = "langgraph-studio-user"
 """What the development server calls everyone who comes through Studio: no person, so nobody's memory."""
 
 
-def identify(configurable: Mapping[str, Any], *, single_user: bool) -> str | None:
+def identify(configurable: Mapping[str, object], *, single_user: bool) -> str | None:
     """Return the identity whose memory a run may use, or `None`: then the turn goes on without memory.
 
     The server's own word (`langgraph_auth_user_id`, which the server overwrites when a client sends it) comes
@@ -45,13 +45,13 @@ def authenticated_user(identity: object) -> str | None:
     return identity if isinstance(identity, str) and identity and identity != STUDIO_USER else None
 
 
-def owner_of_run(configurable: Mapping[str, Any], agent_name: str, *, single_user: bool) -> Owner | None:
+def owner_of_run(configurable: Mapping[str, object], agent_name: str, *, single_user: bool) -> Owner | None:
     """Return whose memory a run may use, or `None` without an identity."""
     user_id = identify(configurable, single_user=single_user)
     return None if user_id is None else Owner.of(user_id, agent_name)
 
 
-async def as_server(call: Coroutine[Any, Any, T]) -> T:
+async def as_server(call: Coroutine[object, object, T]) -> T:
     """Await a call to the server's own API (`get_client()` without a URL) on the server's authority.
 
     Within a run or a request such a call carries its user, and the rules for that user hold. In a context of its

@@ -44,14 +44,14 @@ def messages_channel() -> DeltaChannel[list[BaseMessage]]:
     return DeltaChannel(merge_messages, snapshot_frequency=SNAPSHOT_EVERY)
 
 
-def changes(state: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
+def changes(state: Mapping[str, Any], update: Mapping[str, object]) -> dict[str, object]:
     """Return what an update changes in a state, each list of messages as the smallest write that makes it.
 
     That is the messages added at the end, or an `Overwrite` with the whole. The latter is no message itself: the
     stream mode `messages` shows the user every message that a node returns and that it has not seen before, a
     `RemoveMessage` and a summary too.
     """
-    smaller: dict[str, Any] = {}
+    smaller: dict[str, object] = {}
     for key, value in update.items():
         old = state.get(key)
         if isinstance(value, list):

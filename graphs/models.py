@@ -163,7 +163,7 @@ def _remote(name: str, settings: Settings) -> BaseChatModel:
 
 
 def _openai_options(settings: Settings) -> dict[str, Any]:
-    options: dict[str, Any] = {"timeout": _TIMEOUT_SECONDS}
+    options: dict[str, object] = {"timeout": _TIMEOUT_SECONDS}
     if settings.openai_base_url:
         # Other servers speak chat completions, seldom the Responses API, and many want no key.
         options |= {"base_url": settings.openai_base_url, "use_responses_api": False}

@@ -8,13 +8,14 @@ keeps are read instead of the merged values.
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph_sdk import get_client
 
 from graphs.identity import as_server
+from memory.tolerance import tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -100,15 +101,12 @@ async def mode_of_run(config: RunnableConfig, chosen: MemoryMode, *, on_server: 
     said = (chosen, (config.get("metadata") or {}).get(MODE_KEY))
     if not on_server:
         return effective_mode(*said)
-    try:
-        rows = await as_server(_declared_on_server(config.get("configurable") or {}))
-    except Exception as error:  # whatever the server's API raises: memory must never fail a turn
-        logger.warning("the modes of assistant and thread cannot be read, incognito: %s", type(error).__name__)
-        return "incognito"
-    return effective_mode(*said, *rows)
+    with tolerated(logger, "the modes of assistant and thread cannot be read, incognito"):
+        return effective_mode(*said, *await as_server(_declared_on_server(config.get("configurable") or {})))
+    return "incognito"
 
 
-async def _declared_on_server(configurable: Mapping[str, Any]) -> Iterable[object]:
+async def _declared_on_server(configurable: Mapping[str, object]) -> Iterable[object]:
     """Read what the assistant's and the thread's rows declare."""
     client = get_client()
     assistant, threads = await asyncio.gather(

@@ -2,10 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
-from functools import partial
-from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -16,39 +14,26 @@ from langgraph.runtime import Runtime
 
 from graphs.context import Context
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
+from graphs.fence import epoch_of, fence, learnable_since
 from graphs.message_channel import changes
 from graphs.model_errors import explain, is_context_overflow
 from graphs.models import Purpose, resolve
-from graphs.modes import (
-    MemoryMode,
-    effective_mode,
-    learnable,
-    mark_turn,
-    marked,
-    may_learn,
-    may_read,
-    mode_of_run,
-    said_mode,
-)
+from graphs.modes import mark_turn, marked, said_mode
 from graphs.prompt import Prompt, memory_budget, prompt_of, spoken, visible
 from graphs.run import Run
-from graphs.service import MemoryService, Queued
-from graphs.state import Receipt, State
-from graphs.view import smaller
+from graphs.service import MemoryService
+from graphs.state import Receipt, State, memory_of, receipt_of
+from graphs.thread_view import view_of
+from graphs.turn_memory import TurnMemory
+from graphs.view import LEAST_MESSAGE_TOKENS, smaller
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
-from memory.control import read_learning
 from memory.core.basis import Injected, Turn, inject
 from memory.core.known import Known
-from memory.core.store import FactStore
-from memory.message import iso_time
-from memory.storage import arun, arun_patiently
-from memory.updates.records import read_receipts
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-StateUpdate = dict[str, Any]
+StateUpdate = dict[str, object]
 
 _OVERFLOW_TRIES = 3
 
@@ -73,36 +58,41 @@ class ChatNodes:
         self._settings = service.settings
         self._tools = tuple(tools)
         self._counter = TokenCounter.of(counter)
-        self._writing: set[asyncio.Task[Any]] = set()
+        self._memory = TurnMemory(service)
 
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
-        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
-        run = self._run(runtime)
-        await self._counter.tokenizer.awarm_up()
-        mode = await self._guarded("the turn goes on without memory", self._mode(run))
+        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts.
+
+        Raises:
+            ValueError: If the thread has no messages, so that there is nothing to answer.
+        """
+        if not state.get("messages"):
+            raise ValueError("messages must hold at least one message: there is nothing to answer")
+        run = await self._run(runtime)
+        mode = await self._memory.mode(run)
         logger.info("memory mode of the turn: %s", mode or "unknown")
-        previous = Injected.from_state(state.get("memory"))
-        known = await self._known(run, mode) if mode else None
+        previous = Injected.from_state(memory_of(state))
+        known = await self._memory.known(run, mode)
         injected = self._chosen(run, state, previous, known)
         prompt = self._prompt(run, state, spoken(state), injected, known)
         receipt = Receipt(
             facts=list(injected.fact_ids()) if injected and known else [],
             tokens=prompt.tokens().model_dump(),
-            messages_budget=prompt.shares().messages,
-            updates=await self._updates_since(run, known, previous),
+            messages_budget=prompt.shares.messages,
+            updates=await self._memory.updates_since(run, known, previous),
         )
-        memory = {**(injected.to_state() if injected else {}), **_fence(state, known), "receipt": receipt}
+        memory = {**(injected.to_state() if injected else {}), **fence(state, known), "receipt": receipt}
         # A mode that could not be read marks nothing: flushing reads it again, and a mark would be for good.
         newly_marked = mark_turn(state["messages"], mode) if mode else []
         return {"memory": memory, "messages": newly_marked} if newly_marked else {"memory": memory}
 
     async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget."""
-        run = self._run(runtime)
+        run = await self._run(runtime)
         context, budget = run.context, self._messages_budget(run, state)
 
         async def write_down(leaving: list[BaseMessage]) -> None:
-            await self._unhurried(self._remember_cut(run, leaving, _epoch(state)))
+            await self._memory.write_down(run, "cut", leaving, epoch_of(state))
 
         node = SummarizationNode(
             model=RunnableLambda(self._summary_model(run)),
@@ -124,26 +114,28 @@ class ChatNodes:
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
-        run = self._run(runtime)
-        injected = Injected.from_state(state.get("memory"))
+        run = await self._run(runtime)
+        injected = Injected.from_state(memory_of(state))
         mode = said_mode(state["messages"])
-        known = await self._known(run, mode)
+        known = await self._memory.known(run, mode)
         prompt = self._prompt(run, state, visible(state, run.context), injected, known)
         if isinstance(state["messages"][-1], HumanMessage):
-            event = MemoryInjected(facts=tuple(_receipt(state).get("facts", ())), tokens=prompt.tokens())
+            event = MemoryInjected(facts=tuple(receipt_of(state).get("facts", ())), tokens=prompt.tokens())
             await aemit(MemoryInjected.name, event)
         return {"messages": [marked(await self._ask(run, prompt), mode)]}
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
-        run = self._run(runtime)
-        queued = await self._written(run, state)
+        run = await self._run(runtime)
+        queued = await self._memory.remember(run, learnable_since(state), epoch_of(state), view_of(state))
         if queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
-        receipt = Receipt(**{**_receipt(state), "queued": queued.entry if queued else None})
-        return {"memory": {**(state.get("memory") or {}), "receipt": receipt}}
+        receipt = Receipt(**{**receipt_of(state), "queued": queued.entry if queued else None})
+        return {"memory": {**memory_of(state), "receipt": receipt}}
 
-    def _run(self, runtime: Runtime[Context]) -> Run:
+    async def _run(self, runtime: Runtime[Context]) -> Run:
+        """Return the run, once its tokens can be counted: it may begin, or resume in a new process, at any node."""
+        await self._counter.tokenizer.awarm_up()
         return Run.of(get_config(), runtime, self._settings)
 
     def _chosen(self, run: Run, state: State, previous: Injected | None, known: Known | None) -> Injected | None:
@@ -188,71 +180,12 @@ class ChatNodes:
     async def _load(self, name: str, purpose: Purpose) -> BaseChatModel:
         return await self._service.aload_model(name, purpose)
 
-    async def _mode(self, run: Run) -> MemoryMode:
-        """Read what memory may do now: what the run's mode says, and at most reading while learning is paused."""
-        if run.owner is None or run.store is None:
-            return run.context.memory_mode
-        mode = await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
-        learning = await arun_patiently(run.store, partial(read_learning, run.owner))
-        return mode if learning else effective_mode(mode, "read_only")
-
-    async def _known(self, run: Run, mode: MemoryMode) -> Known | None:
-        """Read what is known about the user; `None` if nobody may be known, or the store does not answer."""
-        if run.owner is None or run.store is None or run.context.memory_tokens == 0 or not may_read(mode):
-            return None
-        store = FactStore.of_owner(run.store, run.owner, config=self._settings.memory)
-        return await self._guarded("the turn goes on without memory", store.aknown())
-
-    async def _updates_since(self, run: Run, known: Known | None, previous: Injected | None) -> list[dict[str, Any]]:
-        """Read what updates did since this thread's turn before."""
-        if run.owner is None or run.store is None or known is None or previous is None:
-            return []
-        steps = read_receipts(run.owner, known.epoch, iso_time(previous.at))
-        return await self._guarded("receipts were not read", arun(run.store, steps)) or []
-
-    async def _remember(self, run: Run, messages: Sequence[BaseMessage], epoch: str) -> Queued | None:
-        if run.owner is None or run.store is None:
-            return None
-        if not may_learn(effective_mode(said_mode(messages), await self._mode(run))):
-            return None
-        return await self._service.aremember(
-            run.store,
-            run.owner,
-            thread_id=run.thread_id,
-            messages=learnable(messages),
-            model=run.context.model,
-            epoch=epoch,
-        )
-
-    async def _remember_cut(self, run: Run, leaving: Sequence[BaseMessage], epoch: str) -> None:
-        """Write down what a summary is about to replace; if that fails, the messages stay."""
-        if run.owner is None or run.store is None or not may_learn(await self._mode(run)):
-            return
-        if said := learnable(leaving):
-            await self._service.aremember_cut(
-                run.store, run.owner, thread_id=run.thread_id, messages=said, model=run.context.model, epoch=epoch
-            )
-
-    async def _written(self, run: Run, state: State) -> Queued | None:
-        """Write the turn down; what goes wrong is logged and never fails the turn."""
-        try:
-            return await self._unhurried(self._remember(run, _learnable_since(state), _epoch(state)))
-        except Exception as error:  # a store may fail in any way
-            logger.warning("the turn was not written down: %s", type(error).__name__)
-            return None
-
-    async def _unhurried(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for a write, which a deadline must not take back half done: past it, the write goes on by itself."""
-        task = asyncio.create_task(work)
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
-        async with asyncio.timeout(self._settings.memory.write_timeout_seconds):
-            return await asyncio.shield(task)
-
     def _messages_budget(self, run: Run, state: State) -> int:
         """Return the tokens that messages and summary may have; a state that a client edited may not say it."""
-        known = _receipt(state).get("messages_budget")
-        return known or self._prompt(run, state, spoken(state), None, None).shares().messages
+        known: object = receipt_of(state).get("messages_budget")
+        if isinstance(known, int) and known >= LEAST_MESSAGE_TOKENS:
+            return known
+        return self._prompt(run, state, spoken(state), None, None).shares.messages
 
     def _summary_model(self, run: Run) -> Callable[[LanguageModelInput, RunnableConfig], Awaitable[str]]:
         """Return the call of a model that is loaded when a summary is due, so that its lack fails only the summary."""
@@ -264,39 +197,3 @@ class ChatNodes:
                 return (await model.ainvoke(prompt, config)).text
 
         return ask
-
-    async def _guarded(self, consequence: str, work: Awaitable[T]) -> T | None:
-        """Wait for memory under the turn's deadline; what goes wrong is logged and never fails the turn."""
-        try:
-            async with asyncio.timeout(self._settings.memory.read_timeout_seconds):
-                return await work
-        except Exception as error:  # a store may fail in any way
-            logger.warning("%s: %s", consequence, type(error).__name__)
-            return None
-
-
-def _receipt(state: State) -> Receipt:
-    return (state.get("memory") or {}).get("receipt") or Receipt()
-
-
-def _epoch(state: State) -> str:
-    """Return the epoch under which the turn began: what an erase meets half-way is cancelled by it."""
-    return (state.get("memory") or {}).get("epoch", "")
-
-
-def _fence(state: State, known: Known | None) -> dict[str, str]:
-    """Return the turn's epoch, and from which message on the thread may be learned if it changed since the last."""
-    before = state.get("memory") or {}
-    if known is None:
-        return {}
-    asked = [message.id for message in state["messages"] if isinstance(message, HumanMessage)]
-    has_changed = before.get("epoch", known.epoch) != known.epoch
-    since = str(asked[-1]) if has_changed and asked else before.get("learn_from", "")
-    return {"epoch": known.epoch, "learn_from": since}
-
-
-def _learnable_since(state: State) -> Sequence[BaseMessage]:
-    """Return the messages that no erase came after."""
-    messages, since = state["messages"], (state.get("memory") or {}).get("learn_from")
-    start = next((at for at, message in enumerate(messages) if since and message.id == since), 0)
-    return messages[start:]

@@ -1,6 +1,7 @@
 """What the server lets a caller touch: everything is denied that no rule here allows.
 
-Threads, runs and crons belong to who made them; assistants are read by all when an operator published them, and
+Threads, runs and crons belong to who made them, and the thread on which the server works on a user's memory may be
+read and joined by that user; assistants are read by all when an operator published them, and
 written by their owner; of the store, a user sees the own part. The memory graph takes commands from the server only.
 These rules guard the HTTP API. What a graph does with the store is guarded by `graphs.identity`.
 """
@@ -13,6 +14,7 @@ from uuid import UUID, uuid5
 from langgraph_sdk import Auth
 
 from graphs.authenticate import Authenticator, User
+from graphs.delayed_runs import OWNER_KEY, READER_KEY
 from graphs.modes import MODE_KEY, MODES
 from memory.namespaces import user_root
 
@@ -57,12 +59,13 @@ async def deny(ctx: Context, value: Value) -> bool:
 
 
 async def own_thread(ctx: Context, value: Value) -> Filter:
-    """Let a caller use the own threads and runs, and start runs of open graphs only."""
+    """Let a caller use the own threads and runs, start runs of open graphs only, and follow those of the own memory."""
     if ctx.action == "create_run":
         _refuse_closed(ctx, value.get("assistant_id"))
     if ctx.action in ("create", "create_run", "update"):
         _stamp_owner(ctx, value)
-    return {"owner": ctx.user.identity}
+    own = {OWNER_KEY: ctx.user.identity}
+    return {"$or": [own, {READER_KEY: ctx.user.identity}]} if ctx.action in ("read", "search") else own
 
 
 async def own_cron(ctx: Context, value: Value) -> Filter:
@@ -72,12 +75,12 @@ async def own_cron(ctx: Context, value: Value) -> Filter:
         _refuse_closed(ctx, payload.get("assistant_id"))
     if ctx.action in ("create", "update"):
         _stamp_owner(ctx, value)
-    return {"owner": ctx.user.identity}
+    return {OWNER_KEY: ctx.user.identity}
 
 
 async def assistant(ctx: Context, value: Value) -> Filter:
     """Let a caller read the server's, the published and the own assistants, and write the own ones."""
-    own = {"owner": ctx.user.identity}
+    own = {OWNER_KEY: ctx.user.identity}
     if ctx.action in ("read", "search"):
         return {"$or": [own, {"created_by": "system"}, {"published": "true"}]}
     if value.get("graph_id") in CLOSED_GRAPHS:
@@ -112,13 +115,14 @@ def _is_editable(namespace: tuple[str, ...]) -> bool:
 
 
 def _stamp_owner(ctx: Context, value: Value) -> None:
-    """Write the caller as owner, whatever owner the caller named."""
+    """Write the caller as owner, and nobody as reader, whoever the caller named."""
     metadata = value.get("metadata")
     if metadata is None:
         metadata = value["metadata"] = {}
     if metadata.get(MODE_KEY) not in (None, *MODES):
         raise Auth.exceptions.HTTPException(422, f"metadata.{MODE_KEY} must be one of {', '.join(MODES)}")
-    metadata["owner"] = ctx.user.identity
+    metadata.pop(READER_KEY, None)
+    metadata[OWNER_KEY] = ctx.user.identity
 
 
 def _refuse_closed(ctx: Context, assistant_id: object) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.tools import BaseTool
@@ -10,21 +11,23 @@ from graphs.context import Context
 from graphs.events import TokenParts
 from graphs.state import State
 from graphs.view import Delta, Shares, shares, view
-from memory.context.running_summary import SUMMARY_ID, RunningSummary, divide, rehydrate, state_of, summary_text
+from memory.context.running_summary import RunningSummary, divide, rehydrate, state_of, summary_text
+from memory.context.shortening import MARK
 from memory.context.tokens import TokenCounter
 from memory.core.basis import Injected, render_block, render_deltas
 from memory.core.known import Known
 
 _MEMORY_SHARE = 4
+_MARK_BEGIN, _MARK_END = MARK.split("{tokens}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Prompt:
     """What one model call is made of.
 
     Attributes:
         context: The run's choices.
-        system_prompt: The assistant's instructions, and those that a client put at the beginning of the thread.
+        system_prompt: The assistant's instructions, and those that a client put into the thread.
         block: The memory block, fenced.
         deltas: What was recalled for single messages.
         running: The thread's running summary.
@@ -47,8 +50,9 @@ class Prompt:
         """The running summary's text, or nothing."""
         return self.running.summary if self.running else ""
 
+    @cached_property
     def shares(self) -> Shares:
-        """Return how many tokens each part has."""
+        """How many tokens each part has."""
         return shares(
             max_tokens=self.context.max_tokens,
             reply_tokens=self.context.reply_tokens,
@@ -73,21 +77,19 @@ class Prompt:
 
     def room(self) -> int:
         """Return the tokens of a whole view, without tool schemas and reply."""
-        parts = self.shares()
-        return self.context.max_tokens - parts.reply - parts.tools
+        return self.context.max_tokens - self.shares.reply - self.shares.tools
 
     def exceeds(self) -> bool:
         """Return whether messages and summary no longer fit their share, so that a summary is due."""
         summary = self.counter.message(SystemMessage(summary_text(self.summary))) if self.running else 0
-        return self.counter(self.messages) + summary > self.shares().messages
+        return self.counter(self.messages) + summary > self.shares.messages
 
     def tokens(self) -> TokenParts:
         """Return the tokens of each part, for receipts and events."""
-        parts = self.shares()
         return TokenParts(
-            system=parts.system + parts.tools,
-            memory=parts.memory,
-            recalled=parts.recalled,
+            system=self.shares.system + self.shares.tools,
+            memory=self.shares.memory,
+            recalled=self.shares.recalled,
             summary=self.counter.text(self.summary),
             messages=self.counter(self.messages),
             budget=self.context.max_tokens,
@@ -101,20 +103,29 @@ def memory_budget(context: Context) -> int:
 
 def spoken(state: State) -> tuple[BaseMessage, ...]:
     """Return the messages of a thread that no summary stands for."""
-    return divide(state["messages"], _running(state)).live
+    return divide(state["messages"], running_of(state)).live
 
 
 def visible(state: State, context: Context) -> tuple[BaseMessage, ...]:
-    """Return what `summarize` left of the conversation for the model to see, without the summary itself."""
+    """Return what the model sees of the conversation, without the summary itself: as `summarize` left it.
+
+    Somebody may have edited the thread since, where the run was interrupted: then the thread counts.
+    """
     if context.transcript == "compact":
         return spoken(state)
-    left = state.get("summarized_messages") or spoken(state)  # empty where a run resumes after `summarize`
-    apart = {SUMMARY_ID, *(message.id for message in _instructions(state))}
-    return tuple(message for message in left if message.id not in apart)
+    left = {message.id: message for message in state.get("summarized_messages") or ()}
+    return tuple(_as_left(message, left.get(message.id)) for message in spoken(state))
+
+
+def _as_left(message: BaseMessage, left: BaseMessage | None) -> BaseMessage:
+    """Return the shortened copy that was left of a message, if it is one of this message."""
+    head, _, rest = left.text.partition(_MARK_BEGIN) if left else ("", "", "")
+    is_copy = rest and message.text.startswith(head) and message.text.endswith(rest.partition(_MARK_END)[2])
+    return left if left and is_copy else message
 
 
 def _instructions(state: State) -> tuple[BaseMessage, ...]:
-    return divide(state["messages"], _running(state)).system
+    return divide(state["messages"], running_of(state)).system
 
 
 def prompt_of(
@@ -126,19 +137,23 @@ def prompt_of(
     tools: Sequence[BaseTool],
     counter: TokenCounter,
 ) -> Prompt:
-    """Return the prompt that these messages of a thread come to, with the texts of what is known now."""
-    given = [message.text for message in _instructions(state)]
+    """Return the prompt that these messages of a thread come to, with the texts of what is known now.
+
+    Instructions that a client gives later in the thread join those at its beginning: some providers refuse them there.
+    """
+    given = [one.text for one in (*_instructions(state), *messages) if isinstance(one, SystemMessage)]
     return Prompt(
         context=context,
         system_prompt="\n\n".join(filter(None, [context.system_prompt, *given])),
         block=render_block(injected, known, memory_budget(context), counter.text),
         deltas=tuple(Delta(*each) for each in render_deltas(injected, known).items()),
-        running=_running(state),
-        messages=tuple(messages),
+        running=running_of(state),
+        messages=tuple(message for message in messages if not isinstance(message, SystemMessage)),
         tools=tuple(tools),
         counter=counter,
     )
 
 
-def _running(state: State) -> RunningSummary | None:
+def running_of(state: State) -> RunningSummary | None:
+    """Return the thread's running summary, in whatever form the state holds it."""
     return rehydrate(state_of(state.get("context")).get("running_summary"))

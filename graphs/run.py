@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 
 from graphs.context import Context
-from graphs.identity import owner_of_run
+from graphs.identity import authenticated_user, owner_of_run
 from graphs.models import fit_to_profile, profile
 from graphs.settings import Settings
 from memory.namespaces import Owner
@@ -26,6 +26,7 @@ class Run:
         owner: Whose memory it may use; `None` without an identity, then the turn goes on without memory.
         store: Where memory is kept, if there is one.
         thread_id: The thread.
+        user_id: Who the server says the user is; `None` where nobody logs in.
         on_server: Whether a server carries it out, and so has the last word on its mode.
     """
 
@@ -33,6 +34,7 @@ class Run:
     owner: Owner | None
     store: BaseStore | None
     thread_id: str
+    user_id: str | None = None
     on_server: bool = False
 
     @classmethod
@@ -46,5 +48,6 @@ class Run:
             owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
             store=runtime.store,
             thread_id=str(configurable.get("thread_id") or STATELESS),
+            user_id=authenticated_user(configurable.get("langgraph_auth_user_id")),
             on_server=runtime.server_info is not None,
         )

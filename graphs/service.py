@@ -20,15 +20,18 @@ from graphs.identity import as_server
 from graphs.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from memory.erase import aerase_thread
-from memory.message import StoredMessage, iso_time
+from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, arun_patiently, run
+from memory.tolerance import tolerated
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.model_calls import ModelCalls
 from memory.updates.outbox import Recorded
+from memory.updates.spacing import UpdateGate
+from memory.updates.thread_view import ThreadView
 from memory.updates.transcript import to_stored, to_turn
 from memory.updates.update import Drained
 from memory.updates.update_queue import MemoryUpdateQueue
@@ -38,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
+
+_STORED_AS = {"turn": to_turn, "cut": to_stored}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class MemoryService:
         self._client = client
         self._born = clock()
         self._calls = ModelCalls()
+        self._gate = UpdateGate()
         self._worker = Worker.here()
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
@@ -102,22 +108,29 @@ class MemoryService:
         self,
         store: BaseStore,
         owner: Owner,
+        kind: EntryKind,
+        messages: Sequence[BaseMessage],
         *,
         thread_id: str,
-        messages: Sequence[BaseMessage],
         model: str = "",
         epoch: str = "",
+        reader: str | None = None,
+        view: ThreadView | None = None,
     ) -> Queued | None:
-        """Write the newest turn down, then trigger its update.
+        """Write down what was said, then trigger its update.
 
         Args:
             store: Where memory is kept.
             owner: Whose memory it is.
+            kind: `turn`, the newest one of all messages of a thread, or `cut`, exactly these messages, which a
+                summary is about to replace.
+            messages: Messages of the thread, oldest first.
             thread_id: The thread.
-            messages: All messages of the thread; the newest turn is found by itself.
             model: The assistant's choice as `provider:model`.
             epoch: The user's epoch when the turn began, so that an erase since then cancels it; the current one
                 by default.
+            reader: The authenticated user, who may join the run that updates memory.
+            view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
 
         Returns:
             What became of it, or `None` if memory is off or nothing was said.
@@ -125,35 +138,8 @@ class MemoryService:
         Raises:
             Exception: Whatever the store raises; then nothing was written down.
         """
-        return await self._aremember(store, owner, "turn", thread_id, to_turn(messages, self._now()), model, epoch)
-
-    async def aremember_cut(
-        self,
-        store: BaseStore,
-        owner: Owner,
-        *,
-        thread_id: str,
-        messages: Sequence[BaseMessage],
-        model: str = "",
-        epoch: str = "",
-    ) -> Queued | None:
-        """Write down exactly the messages that a summary is about to replace, then trigger their update.
-
-        Args, result and errors are those of `aremember`.
-        """
-        return await self._aremember(store, owner, "cut", thread_id, to_stored(messages, self._now()), model, epoch)
-
-    async def _aremember(
-        self,
-        store: BaseStore,
-        owner: Owner,
-        kind: EntryKind,
-        thread_id: str,
-        messages: tuple[StoredMessage, ...],
-        model: str,
-        epoch: str,
-    ) -> Queued | None:
-        if not self._config.enabled or all(message.seen for message in messages):
+        said = _STORED_AS[kind](messages, iso_time(self.clock()))
+        if not self._config.enabled or all(message.seen for message in said):
             return None
         now = self.clock()
         draft = Entry(
@@ -163,27 +149,27 @@ class MemoryService:
             epoch=epoch,
             created=now,
             due=now + self._config.max_wait_seconds,
-            messages=messages,
+            messages=said,
             model=model,
         )
         self.bind(store)
-        recorded = await arun_patiently(store, functools.partial(outbox.record, draft))
-        await self.atrigger(store, owner, thread_id, recorded)
+        recorded = await arun_patiently(store, functools.partial(outbox.record, draft, view))
+        await self._trigger(store, owner, thread_id, recorded, reader)
         in_process = self.settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
 
-    async def atrigger(self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded) -> None:
+    async def _trigger(
+        self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded, reader: str | None
+    ) -> None:
         """See to it that an update runs after the quiet period. Losing a trigger loses nothing but time."""
         if self.settings.trigger == "thread":
             self._start(store)
             self._queue.add(_context(store, owner, thread_id))
             return
-        try:
-            quiet = self._config.debounce_seconds
-            left = self._config.max_wait_seconds - (self.clock() - recorded.since)
-            await as_server(put_off_drain(self._client(), owner, max(0.0, min(quiet, left))))
-        except Exception as error:  # the sweep takes what no run was scheduled for; the turn must not fail
-            logger.warning("no run could be scheduled for %s: %s", owner.due_key, type(error).__name__)
+        quiet = self._config.debounce_seconds
+        left = self._config.max_wait_seconds - (self.clock() - recorded.since)
+        with tolerated(logger, "no run could be scheduled for %s", owner.due_key):  # the sweep takes it
+            await as_server(put_off_drain(self._client(), owner, max(0.0, min(quiet, left)), reader))
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
@@ -222,17 +208,14 @@ class MemoryService:
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
         if store not in self._swept:
-            self._swept[store] = self.clock()
-            threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
+            with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
+                threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
+                self._swept[store] = self.clock()
 
     def _take_over(self, store: BaseStore) -> None:
-        try:
-            left = run(store, self._left_behind())
-        except Exception as error:  # a thread's outer loop: what was left behind waits for the next sweep
-            logger.warning("could not look for pending updates: %s", type(error).__name__)
-            return
-        for owner, thread_id in left:
-            self._queue.add_nowait(_context(store, owner, thread_id))
+        with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
+            for owner, thread_id in run(store, self._left_behind()):
+                self._queue.add_nowait(_context(store, owner, thread_id))
 
     def _left_behind(self) -> Steps[list[tuple[Owner, str]]]:
         """Read whose updates, of which threads, were written down before this process began."""
@@ -245,11 +228,9 @@ class MemoryService:
     async def aforget_thread(self, thread_id: str) -> None:
         """Erase what came from a thread that is being deleted, from every store this process has worked on."""
         for store in list(self._stores):
-            try:
+            # The thread must be deletable though memory fails; the log says what is left.
+            with tolerated(logger, "what came from thread %s is not erased", thread_id, level=logging.ERROR):
                 deleted = await aerase_thread(store, thread_id, clock=self.clock)
-            except Exception as error:  # the thread must be deletable though memory fails; the log says what is left
-                logger.error("what came from thread %s is not erased: %s", thread_id, type(error).__name__)
-            else:
                 logger.info("erased what came from thread %s: items %d", thread_id, deleted)
 
     def close(self, timeout: float | None = None) -> bool:
@@ -276,11 +257,9 @@ class MemoryService:
             config=self._config,
             clock=self.clock,
             calls=self._calls,
+            gate=self._gate,
             worker=self._worker,
         )
-
-    def _now(self) -> str:
-        return iso_time(self.clock())
 
 
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:

@@ -1,6 +1,7 @@
 """The only reader of the environment: variables in, frozen and validated values out."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from dotenv import dotenv_values
 
 from memory.config import MemoryConfig
 
+_FIELD = re.compile(r"^[a-z_]+(?= must )")
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
@@ -154,7 +156,7 @@ class _Reader:
 
     def count(self, name: str, default: int) -> int:
         value = self.number(name, default)
-        if value < 1 or value != int(value):
+        if value < 1 or not value.is_integer():
             raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
         return int(value)
 
@@ -171,13 +173,16 @@ class _Reader:
 
     def memory(self) -> MemoryConfig:
         default = MemoryConfig()
-        return MemoryConfig(
-            enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
-            max_facts=int(self.number("PALIMPSEST_MAX_FACTS", default.max_facts)),
-            confidence_threshold=self.number("PALIMPSEST_CONFIDENCE_THRESHOLD", default.confidence_threshold),
-            debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
-            max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),
-            sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
-            drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
-            journal_days=int(self.number("PALIMPSEST_JOURNAL_DAYS", default.journal_days)),
-        )
+        try:
+            return MemoryConfig(
+                enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
+                max_facts=self.count("PALIMPSEST_MAX_FACTS", default.max_facts),
+                confidence_threshold=self.number("PALIMPSEST_CONFIDENCE_THRESHOLD", default.confidence_threshold),
+                debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
+                max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),
+                sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
+                drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
+                journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
+            )
+        except ValueError as error:
+            raise ValueError(_FIELD.sub(lambda name: f"PALIMPSEST_{name[0].upper()}", str(error))) from None

@@ -1,6 +1,7 @@
 """What callers may send, and what the nodes share."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, cast
 
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict
@@ -20,7 +21,7 @@ class Delta(TypedDict):
     """What was recalled for one user message, by reference: the texts are rendered from the store."""
 
     message_id: str
-    facts: list[list[Any]]
+    facts: list[list[str | int]]
     """`[fact id, revision]` each."""
 
 
@@ -33,7 +34,7 @@ class Receipt(TypedDict, total=False):
     """Tokens of each part of the prompt, as in `graphs.events.TokenParts`."""
     messages_budget: int
     """Tokens that messages and their summary may have."""
-    updates: list[dict[str, Any]]
+    updates: list[dict[str, object]]
     """What updates did since the turn before: facts created, confirmed, superseded, refused; source messages."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
@@ -42,7 +43,7 @@ class Receipt(TypedDict, total=False):
 class MemoryState(TypedDict, total=False):
     """What memory put before the model, as ids and counts; never a text, so that an erased fact is gone at once."""
 
-    basis: list[list[Any]]
+    basis: list[list[str | int]]
     """`[fact id, revision]` of each fact in the memory block, in its order."""
     deltas: list[Delta]
     """What was recalled since the basis was chosen."""
@@ -67,3 +68,15 @@ class State(InputState):
     """The `RunningSummary`, under `running_summary`."""
     memory: MemoryState
     """What memory put before the model."""
+
+
+def memory_of(state: State) -> MemoryState:
+    """Return what memory put before the model; empty in a first turn, or where a client wrote something else."""
+    memory: object = state.get("memory")
+    return cast("MemoryState", memory) if isinstance(memory, Mapping) else MemoryState()
+
+
+def receipt_of(state: State) -> Receipt:
+    """Return what memory did in the latest turn; empty where `memory_of` is."""
+    receipt: object = memory_of(state).get("receipt")
+    return cast("Receipt", receipt) if isinstance(receipt, Mapping) else Receipt()

@@ -4,12 +4,12 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from graphs.tool_calls import paired
 from memory import prompts, text
 from memory.context.running_summary import SUMMARY_ID
 from memory.context.shortening import fit, shorten_text
@@ -23,9 +23,10 @@ LEAST_MESSAGE_TOKENS = 64
 _JOINT_TOKENS = 8
 """Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
 
-_SMALLER = 0.7
+_RECALL_JOINT_TOKENS = 2
+"""What joins a delta to its message: an empty line, and one token that may be cut otherwise."""
 
-_NOT_CARRIED_OUT = "This call was not carried out."
+_SMALLER = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def shares(
     system_prompt: str,
     memory_block: str,
     deltas: Sequence[Delta],
-    tools: Sequence[BaseTool | Mapping[str, Any]],
+    tools: Sequence[BaseTool | Mapping[str, object]],
     counter: TokenCounter,
 ) -> Shares:
     """Divide the tokens of one model call among its parts.
@@ -99,14 +100,16 @@ def view(
         memory_block: What is known of the user, fenced; may be empty.
         summary: The running summary's text; may be empty.
         messages: The messages that no summary stands for; a summary message among them is left out.
-        deltas: What was recalled for user messages; of one that is no longer there nothing is sent.
+        deltas: What was recalled for user messages; of one that is no longer there nothing is sent, and the oldest
+            give way before the messages do.
         max_tokens: Tokens of the whole, without tool schemas and reply. The oldest messages are left out to keep it.
         counter: Counts messages.
     """
     system = SystemMessage(_fitting_system(system_prompt, memory_block, summary, max_tokens, counter))
-    spoken = _answered([message for message in messages if message.id != SUMMARY_ID])
-    recalled = {delta.message_id: delta.text for delta in deltas}
-    room = max_tokens - counter.message(system) - sum(map(counter.text, recalled.values()))
+    spoken = paired([message for message in messages if message.id != SUMMARY_ID])
+    room = max_tokens - counter.message(system)
+    recalled = _fitting_recalled(deltas, spoken, room - LEAST_MESSAGE_TOKENS, counter)
+    room -= sum(_recalled_tokens(text, counter) for text in recalled.values())
     fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
     return [system, *(_with_recalled(message, recalled.get(message.id or "")) for message in fitting)]
 
@@ -132,22 +135,25 @@ def _fitting_system(system_prompt: str, memory_block: str, summary: str, max_tok
     return bare if fits else shorten_text(system_prompt, limit, counter)
 
 
-def _answered(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages with a result for every tool call: a user may go on instead of resuming an interrupted tool.
+def _fitting_recalled(
+    deltas: Sequence[Delta], messages: Sequence[BaseMessage], room: int, counter: TokenCounter
+) -> dict[str, str]:
+    """Return what was recalled for messages that are there, the newest first, as far as it fits."""
+    there = {message.id for message in messages}
+    recalled: dict[str, str] = {}
+    for delta in reversed(deltas):
+        tokens = _recalled_tokens(delta.text, counter)
+        if delta.message_id in there and tokens <= room:
+            recalled[delta.message_id] = delta.text
+            room -= tokens
+    return recalled
 
-    Providers refuse a call without its result.
-    """
-    results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    complete: list[BaseMessage] = []
-    for message in messages:
-        complete.append(message)
-        if isinstance(message, AIMessage):
-            missing = [call for call in message.tool_calls if call["id"] not in results]
-            complete += [ToolMessage(_NOT_CARRIED_OUT, tool_call_id=str(call["id"])) for call in missing]
-    return complete
+
+def _recalled_tokens(text: str, counter: TokenCounter) -> int:
+    return counter.text(text) + _RECALL_JOINT_TOKENS
 
 
-def count_tools(tools: Sequence[BaseTool | Mapping[str, Any]], counter: TokenCounter) -> int:
+def count_tools(tools: Sequence[BaseTool | Mapping[str, object]], counter: TokenCounter) -> int:
     """Return the tokens of the tools' schemas, in OpenAI's form, as they are sent with every call."""
     schemas = (convert_to_openai_tool(tool if isinstance(tool, BaseTool) else dict(tool)) for tool in tools)
     return sum(counter.text(json.dumps(schema)) for schema in schemas)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
@@ -30,7 +30,7 @@ from memory.text import normalize, sanitize
 
 logger = logging.getLogger(__name__)
 
-Json = Mapping[str, Any]
+Json = Mapping[str, object]
 
 SCHEMA: Final = "palimpsest.memory"
 VERSION: Final = 1

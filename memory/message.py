@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 Role = Literal["user", "assistant"]
 
@@ -26,12 +26,12 @@ class StoredMessage:
     time: str
     seen: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
+    def from_json(cls, value: Mapping[str, object]) -> Self:
         """Return the message of a stored JSON form; `ValueError` if it is none."""
         try:
             role = value["role"]

@@ -13,15 +13,18 @@ drivers, so that sync and async entry points share every decision.
 """
 
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
+from memory.steps import adrive, drive
+from memory.tolerance import tolerated
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Y = TypeVar("Y")
+Wish = TypeVar("Wish")
 Steps = Generator[Sequence[Op], list[Any], T]
 
 PAGE = 1000
@@ -31,67 +34,35 @@ _TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 
 def run(store: BaseStore, steps: Steps[T]) -> T:
     """Carry the steps out on a store's synchronous interface and return their value."""
-    steps = persistently(steps)
-    try:
-        operations = next(steps)
-        while True:
-            operations = _advance(steps, store.batch, operations)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
-
-
-def _advance(steps: Steps[T], batch: Any, operations: Sequence[Op]) -> Sequence[Op]:
-    try:
-        results = batch(operations)
-    except Exception as error:  # handed into the generator: it decides whether a failed batch matters
-        return steps.throw(error)
-    return steps.send(results)
+    return drive(persistently(steps), store.batch)
 
 
 async def arun(store: BaseStore, steps: Steps[T]) -> T:
     """Carry the steps out on a store's asynchronous interface and return their value."""
-    steps = persistently(steps)
-    try:
-        operations = next(steps)
-        while True:
-            try:
-                results = await store.abatch(operations)
-            except Exception as error:  # handed into the generator: it decides whether a failed batch matters
-                operations = steps.throw(error)
-            else:
-                operations = steps.send(results)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
+    return await adrive(persistently(steps), store.abatch)
 
 
-def persistently(steps: Generator[Y, Any, T]) -> Generator[Y, Any, T]:
+def persistently(steps: Generator[Wish, Any, T]) -> Generator[Wish, Any, T]:
     """Return the same steps, which ask again for a batch that a database took back whole in favour of another writer.
 
     Two writers of the same rows in another order deadlock, and Postgres ends one of them (SQLSTATE 40P01). Nothing
     of its batch was written; to repeat it is what Postgres asks for.
     """
     try:
-        wanted = next(steps)
+        wish, tries = next(steps), _TRIES
         while True:
             try:
-                results = yield from _asked(wanted)
-            except Exception as error:  # handed into the generator: it decides whether a failed batch matters
-                wanted = steps.throw(error)
+                done = yield wish
+            except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
+                if tries and getattr(error, "sqlstate", None) in _TAKEN_BACK:
+                    tries -= 1
+                    logger.info("a batch is asked for again: %s", type(error).__name__)
+                else:
+                    wish, tries = steps.throw(error), _TRIES
             else:
-                wanted = steps.send(results)
+                wish, tries = steps.send(done), _TRIES
     except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
-
-
-def _asked(wanted: Y) -> Generator[Y, Any, Any]:
-    for _ in range(_TRIES):
-        try:
-            return (yield wanted)
-        except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
-            if getattr(error, "sqlstate", None) not in _TAKEN_BACK:
-                raise
-            logger.info("a batch is asked for again: %s", type(error).__name__)
-    return (yield wanted)
+        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
 
 
 async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries: int = 3) -> T:
@@ -102,19 +73,15 @@ async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries:
         steps: Makes the steps anew for each try.
         tries: After so many failures the last one is raised.
     """
-    for left in reversed(range(tries)):
-        try:
+    for _ in range(tries - 1):
+        with tolerated(logger, "a store call is tried again", level=logging.INFO):
             return await arun(store, steps())
-        except Exception as error:  # each store has exceptions of its own
-            if not left:
-                raise
-            logger.info("a store call is tried again: %s", type(error).__name__)
-    raise ValueError(f"tries must be at least 1, not {tries}")
+    return await arun(store, steps())
 
 
-def put(namespace: Sequence[str], key: str, value: dict[str, Any]) -> PutOp:
+def put(namespace: Sequence[str], key: str, value: Mapping[str, object]) -> PutOp:
     """Return the operation that writes one item. It is never indexed: recall keeps its own index."""
-    return PutOp(tuple(namespace), key, value, index=False)
+    return PutOp(tuple(namespace), key, dict(value), index=False)
 
 
 def delete(namespace: Sequence[str], key: str) -> PutOp:

@@ -1,5 +1,6 @@
 """The memory API in process: real routes on an in-memory store, with recording stand-ins for server and threads."""
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -16,6 +17,14 @@ from graphs.modes import MemoryMode
 from graphs.settings import Settings
 from graphs.web import Service, memory_routes
 from graphs.web.guard import RateLimit
+from memory.core.changes import Change, Extraction
+from memory.core.store import FactStore
+from memory.daily.journal import JournalEntry, append
+from memory.message import StoredMessage
+from memory.namespaces import Owner
+from memory.storage import arun
+from memory.updates import outbox
+from memory.updates.entry import Entry
 from tests.fakes import Clock
 
 
@@ -41,6 +50,7 @@ class FakeThreads:
     def __init__(self) -> None:
         self.rows: dict[str, tuple[str, dict[str, Any], dict[str | None, dict[str, Any]]]] = {}
         self.deleted: list[str] = []
+        self.failures: dict[str, int] = {}
 
     def add(self, owner: str, thread_id: str, **metadata: Any) -> str:
         self.rows[thread_id] = (owner, metadata, {})
@@ -57,6 +67,9 @@ class FakeThreads:
         return self.rows[thread_id][2].get(checkpoint_id, {})
 
     async def delete(self, thread_id: str) -> None:
+        if self.failures.get(thread_id, 0):
+            self.failures[thread_id] -= 1
+            raise IndexError("pop from empty list")
         del self.rows[thread_id]
         self.deleted.append(thread_id)
 
@@ -95,3 +108,57 @@ class MemoryApp:
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://testserver/memory", headers={**named, **headers}
         )
+
+
+ADA = Owner.of("ada")
+
+
+def said(number: int, text: str) -> StoredMessage:
+    return StoredMessage(f"m{number}", "user", text, "2025-10-01T10:00:00+00:00")
+
+
+async def add(client: httpx.AsyncClient, content: str, category: str = "knowledge", **fields: Any) -> dict[str, Any]:
+    answer = await client.post("/facts", json={"content": content, "category": category, **fields})
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+async def contents(client: httpx.AsyncClient, **query: Any) -> list[str]:
+    answer = await client.get("/facts", params=query)
+    assert answer.status_code == 200, answer.text
+    return [fact["content"] for fact in answer.json()["facts"]]
+
+
+async def learn(app: MemoryApp, *changes: Change, thread_id: str = "t1") -> tuple[str, ...]:
+    """Apply what an update would have extracted, a second later."""
+    app.clock.advance(1)
+    store = FactStore(app.store, "ada", clock=app.clock)
+    applied = await store.aapply(
+        Extraction(changes=changes),
+        thread_id=thread_id,
+        epoch="initial",
+        now=f"2025-10-09T09:00:{app.clock() % 60:02.0f}+00:00",
+    )
+    return applied.created
+
+
+async def pending(app: MemoryApp, thread_id: str, text: str, **fields: Any) -> Entry:
+    entry = Entry(
+        kind="turn", owner=ADA, thread_id=thread_id, epoch="initial", created=app.clock(), due=app.clock() + 60,
+        messages=(said(1, text),), **fields,
+    )  # fmt: skip
+    await arun(app.store, outbox.record(entry))
+    await arun(app.store, outbox.write([entry]))
+    return entry
+
+
+async def journal(app: MemoryApp, thread_id: str, *messages: StoredMessage) -> None:
+    await arun(app.store, append(ADA, [JournalEntry("2025-10-01", thread_id, messages, "initial")]))
+
+
+async def everything_stored(app: MemoryApp) -> str:
+    """All the text that the store holds of anybody."""
+    namespaces = await app.store.alist_namespaces(limit=1000)
+    return json.dumps(
+        [item.dict() for each in namespaces for item in await app.store.asearch(each, limit=1000)], default=str
+    )

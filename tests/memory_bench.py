@@ -13,6 +13,8 @@ from memory.updates import outbox
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.outbox import Recorded
+from memory.updates.spacing import UpdateGate
+from memory.updates.thread_view import ThreadView
 from memory.updates.update import Drained
 from memory.updates.updater import MemoryUpdater
 from tests.fakes import Clock, RecordingModel, learns
@@ -33,6 +35,7 @@ class MemoryBench:
     loaded: list[str] = field(default_factory=list)
     alive: set[int] = field(default_factory=set)
     processes: int = 0
+    gate_clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
         self.restart()
@@ -45,7 +48,7 @@ class MemoryBench:
         self.updater = self.another_process(self.processes)
 
     def another_process(self, pid: int) -> MemoryUpdater:
-        """A process that works beside this one."""
+        """A process that works beside this one; what it waits for its updates' starts passes at once."""
         self.alive.add(pid)
         return MemoryUpdater(
             self.store,
@@ -54,7 +57,11 @@ class MemoryBench:
             clock=self.clock,
             worker=Worker("here", pid, f"process {pid}", ""),
             is_alive=self.alive.__contains__,
+            gate=UpdateGate(clock=self.gate_clock, sleep=self.gate_clock.advance, asleep=self._pass_time),
         )
+
+    async def _pass_time(self, seconds: float) -> None:
+        self.gate_clock.advance(seconds)
 
     def load(self, name: str) -> RecordingModel:
         self.loaded.append(name)
@@ -77,6 +84,7 @@ class MemoryBench:
         kind: EntryKind = "turn",
         thread: str = "T",
         model: str = "",
+        view: ThreadView | None = None,
     ) -> Recorded:
         now = self.clock()
         entry = Entry(
@@ -89,7 +97,7 @@ class MemoryBench:
             messages=tuple(messages),
             model=model,
         )
-        return run(self.store, outbox.record(entry))
+        return run(self.store, outbox.record(entry, view))
 
     def say(self, *texts: str, owner: Owner = ADA, begin: int = 1, thread: str = "T") -> Recorded:
         return self.record(self.messages(*texts, begin=begin), owner=owner, thread=thread)

@@ -13,9 +13,11 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 ROOMS = ("graphs", "memory", "tests", "pyproject.toml")
-UPDATER = "tests/unit/test_updater.py"
+UPDATER = tuple(f"tests/unit/test_updater{part}.py" for part in ("", "_crashes", "_failures"))
 QUEUE = "tests/unit/test_update_queue.py"
 MACHINE = "tests/unit/test_update_machine.py"
+NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
+EDITS = "tests/unit/test_edited_messages.py"
 
 
 @dataclass(frozen=True)
@@ -35,21 +37,21 @@ MUTANTS = (
         "memory/updates/update.py",
         "    applied = yield from apply_steps(",
         "    yield from outbox.remove(claimed)\n    applied = yield from apply_steps(",
-        (UPDATER,),
+        UPDATER,
     ),
     Mutant(
         "random entry keys",
         "memory/updates/entry.py",
         "return digest(self.kind, self.thread_id, *(message.id for message in self.messages))",
         "return __import__('uuid').uuid4().hex",
-        (UPDATER,),
+        UPDATER,
     ),
     Mutant(
         "random fact keys",
         "memory/core/facts.py",
         'return digest("fact", normalize(content), str(n))',
         "return digest(__import__('uuid').uuid4().hex)",
-        (UPDATER, "tests/unit/test_fact_store.py"),
+        (*UPDATER, "tests/integration/test_fact_updates.py"),
     ),
     Mutant(
         "drop instead of carry over",
@@ -63,15 +65,15 @@ MUTANTS = (
         "memory/core/rules.py",
         "surplus = order[config.max_facts :] +",
         "surplus = order[len(order) :] +",
-        (UPDATER,),
+        UPDATER,
     ),
-    Mutant("one-page drain", "memory/storage.py", "if len(items) < page:", "if True:", (UPDATER,)),
+    Mutant("one-page drain", "memory/storage.py", "        limit *= 4\n", "        break\n", UPDATER),
     Mutant(
         "no journal of the extraction",
         "memory/updates/update.py",
         "lease=_lease(terms), extracted=journal)",
         "lease=_lease(terms))",
-        (UPDATER,),
+        UPDATER,
     ),
     Mutant(
         "hashes remembered before success",
@@ -79,21 +81,21 @@ MUTANTS = (
         "    extraction = yield from _extraction(claimed, reading, terms)\n",
         "    yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, 9))\n"
         "    extraction = yield from _extraction(claimed, reading, terms)\n",
-        (UPDATER,),
+        UPDATER,
     ),
     Mutant(
         "hashes shared by all threads",
         "memory/updates/records.py",
         'return digest("seen", thread_id)[:32]',
         'return digest("seen")[:32]',
-        (UPDATER,),
+        UPDATER,
     ),
     Mutant(
         "no look at the fences after the last write",
         "memory/updates/update.py",
         "is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))",
         "is_cancelled = False",
-        (UPDATER, "tests/unit/test_erase.py"),
+        (*UPDATER, "tests/unit/test_erase.py"),
     ),
     Mutant(
         "an erase forgets the outbox",
@@ -107,27 +109,27 @@ MUTANTS = (
         "memory/updates/update.py",
         "if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):",
         "if False:",
-        (UPDATER,),
+        UPDATER,
     ),
     Mutant(
         "leases that outlive their process",
         "memory/updates/lease.py",
         "return is_alive(lease.worker.pid)",
         "return True",
-        (UPDATER, "tests/unit/test_lease.py"),
+        (*UPDATER, "tests/unit/test_lease.py"),
     ),
     Mutant(
         "a wrong key is tried for ever",
         "memory/updates/retry.py",
         "return status in _TRANSIENT_STATUS",
         "return True",
-        (UPDATER, "tests/unit/test_retry.py"),
+        (*UPDATER, "tests/unit/test_retry.py"),
     ),
     Mutant(
         "one timer for all keys",
         "memory/updates/schedule.py",
-        "start = max(first.due, last_start + spacing)",
-        "start = max(max(one.due for one in free), last_start + spacing)",
+        "start = max(first.due, earliest)",
+        "start = max(max(one.due for one in free), earliest)",
         (QUEUE,),
     ),
     Mutant(
@@ -140,9 +142,16 @@ MUTANTS = (
     Mutant(
         "no pause between updates",
         "memory/updates/schedule.py",
-        "start = max(first.due, last_start + spacing)",
+        "start = max(first.due, earliest)",
         "start = first.due",
         (QUEUE,),
+    ),
+    Mutant(
+        "no pause between the updates of one drain",
+        "memory/updates/spacing.py",
+        "return max(now, last_start + spacing)",
+        "return now",
+        ("tests/unit/test_spacing.py",),
     ),
     Mutant(
         "one user's updates side by side",
@@ -166,11 +175,67 @@ MUTANTS = (
         ("tests/unit/test_model_calls.py",),
     ),
     Mutant(
+        "what was edited away is learned",
+        "memory/updates/outbox.py",
+        "    if view is not None:\n        yield from _drop_edited(fresh, view)\n",
+        "",
+        (EDITS, MACHINE),
+    ),
+    Mutant(
+        "what a summary took counts as edited away",
+        "memory/updates/thread_view.py",
+        "is_newer = view.is_complete",
+        "is_newer = True",
+        (EDITS,),
+    ),
+    Mutant(
+        "the old entry goes before the new one is there",
+        "memory/updates/outbox.py",
+        "yield from write([shorter] if is_new and not known else [])\n",
+        "yield from remove([entry])\n            yield from write([shorter] if is_new and not known else [])\n",
+        (EDITS,),
+    ),
+    Mutant(
+        "a cut's words lose to older ones",
+        "memory/updates/transcript.py",
+        "words = message if at >= written.get(message.id, at) else known",
+        "words = message",
+        ("tests/unit/test_transcript.py", EDITS),
+    ),
+    Mutant(
+        "the middle of a long message is not read",
+        "memory/updates/reading.py",
+        "for exchange in exchanges(in_pieces(talk)):",
+        "for exchange in exchanges(talk):",
+        ("tests/unit/test_long_messages.py",),
+    ),
+    Mutant(
+        "portions of other entries count as read",
+        "memory/updates/update.py",
+        ' or {*journal["entries"]} != {entry.key for entry in claimed}:',
+        ":",
+        ("tests/unit/test_interference.py",),
+    ),
+    Mutant(
+        "a roll-up that sees no erase",
+        "memory/updates/rolling.py",
+        "    if (yield from read_fences(owner)) != fences:",
+        "    if False:",
+        ("tests/unit/test_interference.py",),
+    ),
+    Mutant(
+        "no thread, no update",
+        "memory/updates/update_queue.py",
+        "                self._put_back(taken)\n",
+        "                pass\n",
+        ("tests/unit/test_queue_threads.py",),
+    ),
+    Mutant(
         "markers that outlive their entries",
         "memory/updates/outbox.py",
         "    if not left:\n        return delete(owner.due_namespace, owner.due_key)\n",
         "    if not left:\n        return put(owner.due_namespace, owner.due_key, {})\n",
-        (UPDATER, MACHINE),
+        (*UPDATER, MACHINE),
     ),
 )
 
@@ -185,7 +250,10 @@ def survives(mutant: Mutant, copy: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutant.tests]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - passed on
     try:
-        return subprocess.run(command, cwd=copy, env=environment, capture_output=True).returncode == 0
+        code = subprocess.run(command, cwd=copy, env=environment, capture_output=True).returncode
+        if code in (NO_SUCH_FILE, NO_TESTS):
+            raise ValueError(f"{mutant.name}: {', '.join(mutant.tests)} cannot be run")
+        return code == 0
     finally:
         path.write_text(source, "utf-8")
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -69,6 +70,7 @@ class Reply:
         delay: Seconds before each streamed word (before the answer, when not streaming).
         gate: Nothing is answered before this event is set (or the stub closes): a model that hangs.
         cut_after: The connection is dropped after so many streamed words.
+        finish: Why it ended, if not for the usual reason: `length` for an answer that broke off.
     """
 
     text: str = ""
@@ -77,6 +79,7 @@ class Reply:
     delay: float = 0.0
     gate: threading.Event | None = None
     cut_after: int | None = None
+    finish: str = ""
 
     @classmethod
     def json(cls, value: object, *, gate: threading.Event | None = None) -> Self:
@@ -103,6 +106,7 @@ class StubModel:
     def __init__(self, respond: Respond = echo) -> None:
         self.respond = respond
         self._requests: list[ChatRequest] = []
+        self._failures: list[Exception] = []
         self._changed = threading.Condition()
         self._closed = threading.Event()
         self._server: ThreadingHTTPServer | None = None
@@ -112,11 +116,13 @@ class StubModel:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._closed.set()
         if self._server:
             self._server.shutdown()
             self._server.server_close()
+        if kind is None:
+            self.raise_failures()
 
     @property
     def url(self) -> str:
@@ -149,11 +155,27 @@ class StubModel:
         with self._changed:
             self._requests.append(request)
             self._changed.notify_all()
-        made = self.respond(request)
+        try:
+            made = self.respond(request)
+        except Exception as error:  # a mistake in the test: nobody tries again after a 400
+            self.failed(error)
+            return Reply(status=400, text=f"the test's responder failed: {error!r}")
         reply = Reply(text=made) if isinstance(made, str) else made
         while reply.gate and not reply.gate.wait(0.05) and not self._closed.is_set():
             pass
         return reply
+
+    def failed(self, error: Exception) -> None:
+        """Keep a failure of the stub's own for `raise_failures`."""
+        with self._changed:
+            self._failures.append(error)
+
+    def raise_failures(self) -> None:
+        """Raise what the responder raised since this was last called, in the test that owns it."""
+        with self._changed:
+            failures, self._failures = self._failures, []
+        if failures:
+            raise ExceptionGroup("the stub model failed", failures)
 
     def pause(self, seconds: float) -> None:
         """Wait as a slow model does, but never longer than the stub lives."""
@@ -169,7 +191,10 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up (a killed server under test does) is no news."""
+        """Keep what went wrong; that a client hangs up, as a killed server under test does, is no news."""
+        error = sys.exception()
+        if isinstance(error, Exception) and not isinstance(error, OSError):
+            self.model.failed(error)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -233,7 +258,7 @@ def _usage(request: ChatRequest, reply: Reply) -> Json:
 
 
 def _finish(reply: Reply) -> str:
-    return "tool_calls" if reply.tool_calls else "stop"
+    return reply.finish or ("tool_calls" if reply.tool_calls else "stop")
 
 
 def _completion(request: ChatRequest, reply: Reply) -> Json:

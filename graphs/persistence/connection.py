@@ -20,14 +20,14 @@ _PRAGMAS = (
 
 @asynccontextmanager
 async def connect(path: Path | str) -> AsyncIterator[aiosqlite.Connection]:
-    """Open a database file in autocommit mode, creating it and its folder (readable by its owner only).
+    """Open a database file in autocommit mode, creating it and its folder, each readable by its owner only.
 
     Raises:
         OSError: If the folder cannot be made.
         sqlite3.Error: If the file cannot be opened or is no database.
     """
     path = Path(path)
-    await asyncio.to_thread(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+    await asyncio.to_thread(_create, path)
     async with aiosqlite.connect(path, timeout=BUSY_SECONDS, isolation_level=None) as connection:
         for pragma in _PRAGMAS:
             await _execute_patiently(connection, pragma)
@@ -48,6 +48,13 @@ async def transaction(connection: aiosqlite.Connection, *, writes: bool = True) 
     except BaseException:  # a cancelled run, too, must not leave a transaction open; without one this does nothing
         await connection.rollback()
         raise
+
+
+def _create(path: Path) -> None:
+    """Create a file that only its owner reads, wherever it lies; SQLite gives its log the same mode."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        path.touch(mode=0o600)
 
 
 async def _execute_patiently(connection: aiosqlite.Connection, statement: str) -> None:

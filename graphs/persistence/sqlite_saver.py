@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
@@ -93,7 +93,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 (the name is the base class's)
+        filter: dict[str, object] | None = None,  # noqa: A002 (the name is the base class's)
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
@@ -117,7 +117,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
             return await super().aput(config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+        self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what one task wrote, all of it or nothing."""
         async with self._transaction():

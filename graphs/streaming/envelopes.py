@@ -41,14 +41,13 @@ class Checkpoint(TypedDict):
     source: str
 
 
-class StreamEvent(TypedDict):
-    """One event: LangChain's v2 shape, plus `type` (equal to `event`) and `checkpoint`.
+class PlainEvent(TypedDict):
+    """One event in LangChain's v2 shape.
 
     The root's `on_chain_stream` events have `data["chunk"] = (namespace, mode, chunk)`; the namespace is empty for
     the graph itself and names the tasks on the way to a subgraph.
     """
 
-    type: str
     event: str
     name: str
     run_id: str
@@ -56,6 +55,12 @@ class StreamEvent(TypedDict):
     tags: list[str]
     metadata: dict[str, Any]
     data: Any
+
+
+class StreamEvent(PlainEvent):
+    """One event in LangChain's v2 shape, plus `type` (equal to `event`) and `checkpoint`."""
+
+    type: str
     checkpoint: Checkpoint | None
 
 
@@ -102,7 +107,7 @@ class EnvelopePairing:
         self._announced: dict[str, Namespace] = {}
         self._held: defaultdict[Namespace, list[_Held]] = defaultdict(list)
 
-    def feed(self, event: Mapping[str, Any]) -> list[StreamEvent]:
+    def feed(self, event: PlainEvent) -> list[StreamEvent]:
         """Take the next event of the run and return those that are ready, oldest first."""
         if self._root_id is None:
             return self._open(event)
@@ -123,14 +128,12 @@ class EnvelopePairing:
         self._held.clear()
         return ready
 
-    def _open(self, event: Mapping[str, Any]) -> list[StreamEvent]:
+    def _open(self, event: PlainEvent) -> list[StreamEvent]:
         self._root_id = event["run_id"]
         self._root = _namespace(event["metadata"])
         return self._stamp_or_hold(event, self._remember(event, _Run(self._root, _Slot(self._root, None), None)))
 
-    def _chunk(
-        self, event: Mapping[str, Any], namespace: Sequence[str], mode: StreamMode, chunk: Any
-    ) -> list[StreamEvent]:
+    def _chunk(self, event: PlainEvent, namespace: Sequence[str], mode: StreamMode, chunk: Any) -> list[StreamEvent]:
         graph = tuple(namespace)
         ready: list[StreamEvent] = []
         if mode == "checkpoints":
@@ -141,7 +144,7 @@ class EnvelopePairing:
             return ready
         return ready + self._stamp_or_hold(event, _Run((), self._chunk_slot(graph, mode, chunk), None))
 
-    def _chunk_slot(self, graph: Namespace, mode: StreamMode, chunk: Any) -> _Slot:
+    def _chunk_slot(self, graph: Namespace, mode: StreamMode, chunk: object) -> _Slot:
         latest = self._latest.get(graph)
         # An interrupt repeats the values that its step runs from; no checkpoint follows.
         repeats = isinstance(chunk, Mapping) and "__interrupt__" in chunk
@@ -172,7 +175,7 @@ class EnvelopePairing:
                 ready += self._stamp_or_hold(held.event, held.run)
         return ready
 
-    def _stamp_or_hold(self, event: Mapping[str, Any], run: _Run) -> list[StreamEvent]:
+    def _stamp_or_hold(self, event: PlainEvent, run: _Run) -> list[StreamEvent]:
         slot = self._slot_of(run)
         checkpoint = self._steps.get(slot)
         if checkpoint is not None:
@@ -201,7 +204,7 @@ class EnvelopePairing:
                 return found
         return None
 
-    def _run_of(self, event: Mapping[str, Any]) -> _Run:
+    def _run_of(self, event: PlainEvent) -> _Run:
         if run := self._runs.get(event["run_id"]):
             return run
         parent = self._runs.get(event["parent_ids"][-1]) if event["parent_ids"] else None
@@ -212,7 +215,7 @@ class EnvelopePairing:
             return self._remember(event, parent)
         return self._remember(event, _Run(task, _task_slot(task, event["metadata"]), parent))
 
-    def _remember(self, event: Mapping[str, Any], run: _Run) -> _Run:
+    def _remember(self, event: PlainEvent, run: _Run) -> _Run:
         self._runs[event["run_id"]] = run
         return run
 
@@ -228,9 +231,9 @@ def envelope(payload: Mapping[str, Any]) -> Checkpoint:
     )
 
 
-def _namespace(metadata: Mapping[str, Any]) -> Namespace:
+def _namespace(metadata: Mapping[str, object]) -> Namespace:
     path = metadata.get("langgraph_checkpoint_ns")
-    return tuple(path.split("|")) if path else ()
+    return tuple(path.split("|")) if isinstance(path, str) and path else ()
 
 
 def _below(task: Namespace, ancestor: Namespace) -> bool:
@@ -240,13 +243,13 @@ def _below(task: Namespace, ancestor: Namespace) -> bool:
     )
 
 
-def _task_slot(task: Namespace, metadata: Mapping[str, Any]) -> _Slot:
+def _task_slot(task: Namespace, metadata: Mapping[str, object]) -> _Slot:
     """Return where a task's checkpoint is: a task of step n runs from the checkpoint of step n - 1."""
     step = metadata.get("langgraph_step")
     return _Slot(task[:-1], step - 1 if task and isinstance(step, int) else None)
 
 
-def _stamped(event: Mapping[str, Any], checkpoint: Checkpoint | None) -> StreamEvent:
+def _stamped(event: PlainEvent, checkpoint: Checkpoint | None) -> StreamEvent:
     return StreamEvent(
         type=event["event"],
         event=event["event"],

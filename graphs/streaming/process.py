@@ -9,7 +9,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import All, Command, Durability
 from langgraph.typing import ContextT, InputT, OutputT, StateT
 
-from graphs.streaming.envelopes import REQUIRED_MODES, EnvelopePairing, StreamEvent, StreamMode
+from graphs.streaming.envelopes import REQUIRED_MODES, EnvelopePairing, PlainEvent, StreamEvent, StreamMode
 
 
 async def stream_events(
@@ -53,12 +53,12 @@ async def stream_events(
         durability=durability,
         subgraphs=True,
     )
-    async with aclosing(cast("AsyncGenerator[Any, None]", events)):
+    async with aclosing(cast("AsyncGenerator[PlainEvent, None]", events)) as plain:
         try:
-            async for event in events:
+            async for event in plain:
                 for ready in pairing.feed(event):
                     yield ready
-        except Exception:
+        except Exception:  # a node's own: it comes after all that happened before it
             for ready in pairing.finish():
                 yield ready
             raise

@@ -5,7 +5,6 @@ pass its result as `transformers` to `astream_events(version="v3")`.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from langgraph.stream import (
     CustomTransformer,
@@ -37,9 +36,9 @@ class TaskChannel(StreamTransformer):
 
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
         super().__init__(scope)
-        self._tasks: StreamChannel[Any] = StreamChannel(None if scope else "tasks")
+        self._tasks: StreamChannel[object] = StreamChannel(None if scope else "tasks")
 
-    def init(self) -> dict[str, Any]:
+    def init(self) -> dict[str, object]:
         """Return the channel, also as `run.tasks` in process."""
         return {"tasks": self._tasks}
 
@@ -65,11 +64,11 @@ class CheckpointEnvelopes(StreamTransformer):
         super().__init__(scope)
         named = not scope  # the muxes of subgraphs see the same events: only the root's may change them
         self._envelopes: StreamChannel[Checkpoint] = StreamChannel("checkpoints" if named else None)
-        self._late_values: StreamChannel[Any] = StreamChannel("values" if named else None)
+        self._late_values: StreamChannel[object] = StreamChannel("values" if named else None)
         self._held: ProtocolEvent | None = None
         self._saves: bool | None = None
 
-    def init(self) -> dict[str, Any]:
+    def init(self) -> dict[str, object]:
         """Return the channels; in process `run.checkpoints` yields the envelopes."""
         return {"checkpoints": self._envelopes, "late_values": self._late_values}
 

@@ -18,7 +18,7 @@ from langgraph_sdk.schema import (
 from langgraph_sdk.schema import StreamMode as ServerMode
 from typing_extensions import TypedDict, Unpack
 
-from graphs.streaming.envelopes import REQUIRED_MODES, EnvelopePairing, StreamEvent, StreamMode
+from graphs.streaming.envelopes import REQUIRED_MODES, EnvelopePairing, PlainEvent, StreamEvent, StreamMode
 
 
 class RunFailed(RuntimeError):
@@ -38,13 +38,13 @@ class RunFailed(RuntimeError):
 class RunOptions(TypedDict, total=False):
     """What `client.runs.stream` takes, but for the stream modes."""
 
-    input: Mapping[str, Any] | None
+    input: Mapping[str, object] | None
     command: Command | None
     config: Config | None
     context: Context | None
     checkpoint: Checkpoint | None
     checkpoint_id: str | None
-    metadata: Mapping[str, Any] | None
+    metadata: Mapping[str, object] | None
     interrupt_before: All | Sequence[str] | None
     interrupt_after: All | Sequence[str] | None
     multitask_strategy: MultitaskStrategy | None
@@ -113,7 +113,7 @@ async def pair_run_events(
         RunFailed: When a node raised, after every event that came before it.
     """
     pairing = EnvelopePairing(stream_mode)
-    root: Mapping[str, Any] | None = None
+    root: PlainEvent | None = None
     failure: RunFailed | None = None
     async for part in parts:
         mode, *namespace = part.event.split("|")
@@ -135,6 +135,6 @@ async def pair_run_events(
         raise failure
 
 
-def _chunk_event(root: Mapping[str, Any], namespace: tuple[str, ...], mode: str, chunk: object) -> dict[str, Any]:
+def _chunk_event(root: PlainEvent, namespace: tuple[str, ...], mode: str, chunk: object) -> PlainEvent:
     """Return the root's `on_chain_stream` event that the server took apart."""
     return {**root, "event": "on_chain_stream", "data": {"chunk": (namespace, mode, chunk)}}

@@ -1,15 +1,15 @@
 """Everything as one JSON document, and such a document taken in again."""
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from graphs.web.endpoint import LARGE_BODY, Call, Endpoint, Form, Query
 from graphs.web.problems import from_value_error
 from memory.archive import VERSION, export_steps, import_steps
 
-Json = dict[str, Any]
+Json = dict[str, JsonValue]
 
 
 class Document(Form):

@@ -1,15 +1,16 @@
 """What memory does in one thread: its mode, and what was put before the model in a turn."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from graphs.modes import MODE_KEY, MemoryMode, effective_mode
 from graphs.web.endpoint import Call, Endpoint, Form, Query
 from graphs.web.facts import shelf_of
 from graphs.web.problems import Refused
+from memory.core.basis import Injected
 
 Json = Mapping[str, Any]
 
@@ -48,7 +49,7 @@ class Turn(BaseModel):
     thread_id: str
     facts: list[Shown]
     tokens: dict[str, int] = Field(description="system, memory, recalled, summary, messages; and the budget of all.")
-    receipt: dict[str, Any] = Field(description="The turn's whole receipt.")
+    receipt: dict[str, JsonValue] = Field(description="The turn's whole receipt.")
 
 
 async def get_mode(call: Call, _: Query) -> ThreadMode:
@@ -71,28 +72,20 @@ async def get_turn(call: Call, asked: TurnFilter) -> Turn:
     receipt = memory.get("receipt")
     if not isinstance(receipt, dict):
         raise Refused(404, "no turn with a receipt is there")
+    shown = Injected.from_state(memory) or Injected()
     contents = {fact.id: fact.content for fact in await shelf_of(call).alist()}
     return Turn(
         thread_id=thread_id,
-        facts=[Shown(id=fact_id, content=contents.get(fact_id)) for fact_id in _shown(memory)],
+        facts=[Shown(id=fact_id, content=contents.get(fact_id)) for fact_id in shown.fact_ids()],
         tokens=_tokens(receipt),
         receipt=receipt,
     )
 
 
-def _shown(memory: Json) -> list[str]:
-    """Return the ids of the facts in the memory block, then of those recalled, each once."""
-    recalled = (reference for delta in memory.get("deltas") or [] for reference in delta.get("facts") or [])
-    return list(dict.fromkeys(_ids((*(memory.get("basis") or []), *recalled))))
-
-
-def _ids(references: Iterable[Any]) -> Iterable[str]:
-    return (str(reference[0]) for reference in references if isinstance(reference, list | tuple) and reference)
-
-
 def _tokens(receipt: Json) -> dict[str, int]:
     tokens = receipt.get("tokens")
-    return {str(part): count for part, count in tokens.items() if isinstance(count, int)} if tokens else {}
+    counts = tokens if isinstance(tokens, Mapping) else {}  # a client may have written anything into the state
+    return {str(part): count for part, count in counts.items() if isinstance(count, int)}
 
 
 async def _thread(call: Call) -> tuple[str, Json]:

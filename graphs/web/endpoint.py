@@ -144,7 +144,7 @@ class Endpoint(Generic[Input]):
         return JSONResponse(done.model_dump(mode="json", by_alias=True), status_code=self.status)
 
     async def _input(self, request: Request) -> tuple[Query, Input]:
-        asked: dict[str, Any] = dict(request.query_params)
+        asked: dict[str, object] = dict(request.query_params)
         if not self.has_body:
             given = self.takes.model_validate(asked)
             return (given if isinstance(given, Query) else Query.model_validate(asked)), given

@@ -4,21 +4,30 @@ A call within the server carries no caller, and no rule of `graphs.permissions` 
 takes the identity and looks at the thread's owner itself.
 """
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+import itertools
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.errors import NotFoundError
 from langgraph_sdk.schema import Thread, ThreadSelectField
 
+from graphs.delayed_runs import OWNER_KEY, READER_KEY
 from graphs.identity import as_server
 from graphs.modes import MODE_KEY, MemoryMode
 from graphs.permissions import CLOSED_GRAPHS
 
-Json = Mapping[str, Any]
+Json = Mapping[str, object]
+
+logger = logging.getLogger(__name__)
 
 _PAGE = 100
+_CANCEL_SECONDS = 5.0
 _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
 
 
@@ -38,7 +47,7 @@ class Threads(Protocol):
         """Stop what runs in a thread, then delete its checkpoints and its row."""
 
     def all_of(self, user_id: str) -> AsyncIterator[str]:
-        """Yield the ids of the user's threads."""
+        """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class ServerThreads:
     async def metadata(self, user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a user's thread, or `None`."""
         found = await as_server(get_client().threads.search(ids=[thread_id], select=_SELECTED, limit=1))
-        return (found[0].get("metadata") or {}) if found and self._belongs(found[0], user_id) else None
+        return _metadata(found[0]) if found and self._belongs(found[0], user_id) else None
 
     async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
         """Write the mode into the metadata of a thread."""
@@ -75,33 +84,57 @@ class ServerThreads:
         await as_server(_stop_and_delete(thread_id))
 
     async def all_of(self, user_id: str) -> AsyncIterator[str]:
-        """Yield the ids of the user's threads."""
-        offset = 0
-        while True:
-            found = await as_server(self._page(user_id, offset))
-            for thread in found:
-                if self._belongs(thread, user_id):
+        """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
+        for theirs in [None] if self.single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
+            async for thread in _found(theirs):
+                if self._belongs(thread, user_id) or _metadata(thread).get(READER_KEY) == user_id:
                     yield str(thread["thread_id"])
-            if len(found) < _PAGE:
-                return
-            offset += _PAGE
-
-    async def _page(self, user_id: str, offset: int) -> list[Thread]:
-        owned = None if self.single_user else {"owner": user_id}
-        return await get_client().threads.search(
-            metadata=owned, select=_SELECTED, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
-        )
 
     def _belongs(self, thread: Thread, user_id: str) -> bool:
-        metadata = thread.get("metadata") or {}
-        if not self.single_user or "owner" in metadata:
-            return bool(metadata.get("owner") == user_id)
+        metadata = _metadata(thread)
+        if not self.single_user or OWNER_KEY in metadata:
+            return bool(metadata.get(OWNER_KEY) == user_id)
         return metadata.get("graph_id") not in CLOSED_GRAPHS
+
+
+def _metadata(thread: Thread) -> Json:
+    return thread.get("metadata") or {}
+
+
+async def _found(metadata: dict[str, str] | None) -> AsyncIterator[Thread]:
+    """Yield all threads with this metadata, page by page."""
+    for offset in itertools.count(0, _PAGE):
+        page = await as_server(_page(metadata, offset))
+        for thread in page:
+            yield thread
+        if len(page) < _PAGE:
+            return
+
+
+async def _page(metadata: dict[str, str] | None, offset: int) -> list[Thread]:
+    return await get_client().threads.search(
+        metadata=metadata, select=_SELECTED, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
+    )
 
 
 async def _stop_and_delete(thread_id: str) -> None:
     client = get_client()
-    for status in ("pending", "running"):
-        for run in await client.runs.list(thread_id, status=status, limit=_PAGE):
-            await client.runs.cancel(thread_id, run["run_id"], wait=True)
-    await client.threads.delete(thread_id)
+    with _gone_meanwhile():
+        for status in ("pending", "running"):
+            for run in await client.runs.list(thread_id, status=status, limit=_PAGE):
+                with _gone_meanwhile():
+                    async with asyncio.timeout(_CANCEL_SECONDS):
+                        await client.runs.cancel(thread_id, run["run_id"], wait=True)
+        await client.threads.delete(thread_id)
+
+
+@contextmanager
+def _gone_meanwhile() -> Iterator[None]:
+    """Be content where a run has ended or never does, or where somebody else has deleted the thread."""
+    try:
+        yield
+    except TimeoutError:
+        logger.warning("a run could not be stopped before its thread is deleted")
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code not in (404, 409):
+            raise

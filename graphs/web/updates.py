@@ -1,9 +1,8 @@
 """Updates that are pending or failed for good, and the receipts of those that were done."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from graphs.web.endpoint import Call, Endpoint, Form, Query
 from graphs.web.problems import Refused
@@ -49,7 +48,7 @@ class Retry(Form):
 class Receipts(BaseModel):
     """What updates did: facts created, confirmed, superseded and refused with the reason, by ids; oldest first."""
 
-    receipts: list[dict[str, Any]]
+    receipts: list[dict[str, JsonValue]]
 
 
 class ReceiptFilter(Query):

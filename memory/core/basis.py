@@ -66,7 +66,7 @@ class Injected:
         except (KeyError, TypeError, ValueError):
             return None
 
-    def to_state(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, object]:
         """Return its JSON form: ids, revisions and times, never texts."""
         return {
             "basis": [list(entry) for entry in self.basis],

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextvars
+import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -12,30 +13,35 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 
+logger = logging.getLogger(__name__)
+
 # What a server answers that does not know JSON schemas: bad request, or not to be processed.
 _REFUSES_SCHEMA: Final = frozenset({400, 422})
+# They keep a small model from never ending its answer, but not every server that takes a schema takes them.
+_BOUNDS: Final = frozenset({"maxItems", "maxLength"})
 
 Prompt = Sequence[BaseMessage]
 
 
 def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
-    """Return the text of the model's answer.
+    """Return the text of the model's answer; of one that reached the length limit, what there is.
 
     Args:
         model: Any chat model.
         prompt: What it is sent.
-        schema: The JSON schema of the answer, for models that take one.
+        schema: The JSON schema of the answer, for models that take one, without its bounds for those that refuse them.
         timeout: Seconds after which the call is given up.
 
     Raises:
         TimeoutError: If there is no answer in time.
         Exception: What the model raises.
     """
-    structured = _structured(model, schema)
-    if structured is not None:
+    for structured in _structured(model, schema):
         try:
             return _text(_within(timeout, structured, prompt))
         except Exception as error:  # whatever a provider's client raises for "I know no schemas"
+            if broken_off := _broken_off(error):
+                return broken_off
             if not _is_refused(error):
                 raise
     return _text(_within(timeout, model, prompt))
@@ -43,28 +49,50 @@ def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: f
 
 async def aask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
     """Do what `ask` does, asynchronously."""
-    structured = _structured(model, schema)
     async with asyncio.timeout(timeout):
-        if structured is not None:
+        for structured in _structured(model, schema):
             try:
                 return _text(await structured.ainvoke(list(prompt), _config()))
             except Exception as error:  # whatever a provider's client raises for "I know no schemas"
+                if broken_off := _broken_off(error):
+                    return broken_off
                 if not _is_refused(error):
                     raise
         return _text(await model.ainvoke(list(prompt), _config()))
 
 
-def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Runnable[Any, Any] | None:
-    """Return the model bound to a schema, or `None` if it brings no way of its own to do so.
+def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnable[Any, Any]]:
+    """Yield the model bound to the schema, then to the schema without bounds; nothing if it has no way of its own.
 
     The inherited way is a forced tool call, which small local servers answer with prose.
     """
     if type(model).with_structured_output is BaseChatModel.with_structured_output:
-        return None
-    try:
-        return model.with_structured_output(schema, method="json_schema", include_raw=True)
-    except (NotImplementedError, TypeError, ValueError):
-        return None
+        return
+    for each in (schema, _unbounded(schema)):
+        try:
+            yield model.with_structured_output(each, method="json_schema", include_raw=True)
+        except (NotImplementedError, TypeError, ValueError):
+            return
+
+
+def _unbounded(schema: Any) -> Any:
+    """Return a JSON schema without its bounds."""
+    if isinstance(schema, Mapping):
+        return {name: _unbounded(value) for name, value in schema.items() if name not in _BOUNDS}
+    return [_unbounded(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _broken_off(error: Exception) -> str:
+    """Return the text of an answer that reached the length limit; empty if it is another error.
+
+    OpenAI's client raises for it where a schema was asked for, and hands over the completion.
+    """
+    choices = getattr(getattr(error, "completion", None), "choices", None)
+    if not choices or choices[0].finish_reason != "length":
+        return ""
+    text = choices[0].message.content or ""
+    logger.warning("an answer broke off at the length limit after %d characters: what is whole of it counts", len(text))
+    return str(text)
 
 
 def _is_refused(error: Exception) -> bool:

@@ -84,11 +84,11 @@ class Extraction:
     refused: tuple[Refusal, ...] = ()
     profile: tuple[Section, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return plain JSON, to be journaled before it is applied."""
         return {
-            "changes": [_plain(asdict(change)) for change in self.changes],
-            "refused": [_plain(asdict(refusal)) for refusal in self.refused],
+            "changes": [_plain(change) for change in self.changes],
+            "refused": [_plain(refusal) for refusal in self.refused],
             "profile": [asdict(section) for section in self.profile],
         }
 
@@ -130,8 +130,8 @@ def one_of(known: Sequence[Name], value: object) -> Name:
     raise ValueError(f"must be one of {', '.join(known)}, not {value!r}")
 
 
-def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    return {**value, "sources": list(value["sources"])}
+def _plain(one: Change | Refusal) -> dict[str, object]:
+    return {**asdict(one), "sources": list(one.sources)}
 
 
 def _change(value: Mapping[str, Any]) -> Change:

@@ -3,19 +3,20 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from memory import prompts
-from memory.config import CATEGORIES, MemoryConfig
+from memory.config import MemoryConfig
+from memory.core.answer_schema import answer_schema
 from memory.core.calls import aask, ask
-from memory.core.changes import ACTIONS, Extraction, reasons
-from memory.core.dialogue import new_messages, render_dialogue
+from memory.core.changes import Extraction, reasons
+from memory.core.dialogue import in_pieces, new_messages, render_dialogue
 from memory.core.facts import Fact, strongest_first
 from memory.core.parsing import parse_answer
-from memory.core.profile import SECTIONS, Profile
+from memory.core.profile import Profile
 from memory.core.relatedness import related
 from memory.core.validation import validated
 from memory.message import StoredMessage
@@ -24,44 +25,6 @@ from memory.text import one_line
 logger = logging.getLogger(__name__)
 
 MAX_SHOWN: Final = 20
-
-SCHEMA: Final[dict[str, Any]] = {
-    "title": "memory_update",
-    "description": "What of the messages is worth remembering.",
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["facts", "profile"],
-    "properties": {
-        "facts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["message", "action", "known", "content", "category", "confidence"],
-                "properties": {
-                    "message": {"type": "integer"},
-                    "action": {"type": "string", "enum": list(ACTIONS)},
-                    "known": {"type": "integer"},
-                    "content": {"type": "string"},
-                    "category": {"type": "string", "enum": list(CATEGORIES)},
-                    "confidence": {"type": "number"},
-                },
-            },
-        },
-        "profile": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["section", "text"],
-                "properties": {
-                    "section": {"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},
-                    "text": {"type": "string"},
-                },
-            },
-        },
-    },
-}
 
 
 def extract_facts(
@@ -79,7 +42,7 @@ def extract_facts(
 
     Args:
         model: The memory model.
-        messages: What was said, oldest first.
+        messages: What was said, oldest first; a long message of the user is read in pieces.
         existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
         profile: The profile's sections by name (`user.work`).
         config: Threshold, longest fact, deadline.
@@ -94,7 +57,7 @@ def extract_facts(
     task = _Task.of(messages, existing, profile, config)
     if not task.is_due():
         return Extraction()
-    return task.read(ask(model, task.prompt(), SCHEMA, task.config.model_timeout_seconds))
+    return task.read(ask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
 
 
 async def aextract_facts(
@@ -109,7 +72,7 @@ async def aextract_facts(
     task = _Task.of(messages, existing, profile, config)
     if not task.is_due():
         return Extraction()
-    return task.read(await aask(model, task.prompt(), SCHEMA, task.config.model_timeout_seconds))
+    return task.read(await aask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +94,7 @@ class _Task:
         config: MemoryConfig | None,
     ) -> Self:
         active = [fact for fact in existing if fact.status == "active"]
-        return cls(messages, active, _shown(active, messages), profile or {}, config or MemoryConfig())
+        return cls(in_pieces(messages), active, _shown(active, messages), profile or {}, config or MemoryConfig())
 
     def is_due(self) -> bool:
         """Say whether there is anything that facts may come from."""
@@ -145,6 +108,10 @@ class _Task:
             known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(self.messages)
         )
         return [SystemMessage(prompts.EXTRACTION), HumanMessage(material)]
+
+    def schema(self) -> dict[str, object]:
+        """Return the JSON schema of the answer."""
+        return answer_schema(new_messages(self.messages), self.config)
 
     def read(self, raw: str) -> Extraction:
         """Return what of the model's answer holds; `ExtractionError` if it cannot be read at all."""

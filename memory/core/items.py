@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from memory.core.facts import (
     BY_HAND,
@@ -21,9 +21,9 @@ SCHEMA: Final = 1
 _KEY_CHARS: Final = frozenset("0123456789abcdef")
 
 
-def to_item(fact: Fact) -> dict[str, Any]:
+def to_item(fact: Fact) -> dict[str, object]:
     """Return the JSON form of a fact that the store keeps."""
-    item: dict[str, Any] = {
+    item: dict[str, object] = {
         "id": fact.id,
         "content": fact.content,
         "category": fact.category,

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from langgraph.store.base import Op
 
@@ -71,7 +71,7 @@ def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now:
         yield writes
 
 
-def _item(name: str, section: StoredSection, *, epoch: str, now: str) -> dict[str, Any]:
+def _item(name: str, section: StoredSection, *, epoch: str, now: str) -> dict[str, object]:
     return {
         "section": name,
         "text": section.text,

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from langgraph.store.base import Item, Op
 
@@ -117,10 +117,10 @@ def _confirmation_writes(
     return writes
 
 
-def confirmed(value: Mapping[str, object], confirmation: Confirmation) -> dict[str, Any]:
+def confirmed(value: Mapping[str, object], confirmation: Confirmation) -> dict[str, object]:
     """Return the sibling item of a fact with one more confirmation; the same evidence counts once."""
     said = value.get("said")
-    kept: list[Any] = said if isinstance(said, list) else []
+    kept: list[object] = said if isinstance(said, list) else []
     counted = value.get("count")
     count = counted if isinstance(counted, int) else len(kept)
     evidence = digest("evidence", confirmation.evidence)[:16]

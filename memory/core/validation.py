@@ -8,6 +8,7 @@ from typing import Final
 
 from memory import prompts
 from memory.config import CATEGORIES, Category, MemoryConfig
+from memory.core.answer_schema import MAX_FACTS_PER_ANSWER
 from memory.core.changes import ACTIONS, Action, Change, Extraction, Reason, Refusal, Section
 from memory.core.dates import with_dates
 from memory.core.dialogue import day_of, new_messages
@@ -19,7 +20,6 @@ from memory.core.screening import holds_secret, is_instruction_like
 from memory.message import StoredMessage
 from memory.text import normalize, one_line
 
-MAX_FACTS_PER_ANSWER: Final = 50
 # An answer of so few words ("yes", "the second one") says what the question said.
 _SHORT_REPLY: Final = 4
 # What names no message of the user, or is a section of the profile, has so many of its words from the user at least.
@@ -130,7 +130,7 @@ class _Reading:
 
     def _made(self, raw: Mapping[str, object], change: Change) -> Change:
         sources = self._sources(raw)
-        return replace(change, sources=tuple(message.id for message in sources), said_at=sources[-1].time)
+        return replace(change, sources=_ids(sources), said_at=sources[-1].time)
 
     def _refuse(self, reason: Reason, raw: Mapping[str, object]) -> None:
         sources = self._cited(raw) or self._new
@@ -140,7 +140,7 @@ class _Reading:
             content=content[: self._config.max_fact_chars],
             category=_category(raw) or "context",
             confidence=_share(raw.get("confidence")) or 0.0,
-            sources=tuple(message.id for message in sources),
+            sources=_ids(sources),
             said_at=sources[-1].time,
         )
         self.refused.append(refusal)
@@ -233,6 +233,11 @@ class _Reading:
     def _cited(self, raw: Mapping[str, object]) -> list[StoredMessage]:
         number = _number(raw.get("message"))
         return [message for n, message in enumerate(self._new, 1) if n == number]
+
+
+def _ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:
+    """Return the ids of messages, once for all pieces of one."""
+    return tuple(dict.fromkeys(message.id for message in sources))
 
 
 def _words(texts: Iterable[str]) -> frozenset[str]:

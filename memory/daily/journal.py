@@ -46,7 +46,7 @@ class JournalEntry:
         """The store key: sorts by day."""
         return f"{self.day}.{digest(self.thread_id, self.messages[0].id)[:32]}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
         return {
             "day": self.day,

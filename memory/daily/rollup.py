@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from html import escape
 from itertools import groupby
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -44,12 +44,12 @@ class Marks:
     background: str = ""
     looked: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
+    def from_json(cls, value: Mapping[str, object]) -> Self:
         """Return the marks of a stored JSON form; what is missing was never folded."""
         return cls(*(str(value.get(name) or "") for name in ("recent", "earlier", "background", "looked")))
 

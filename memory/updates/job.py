@@ -27,8 +27,14 @@ class ModelCall:
     use: Callable[[BaseChatModel], Any]
 
 
-Job = Generator[Sequence[Op] | ModelCall, Any, T]
-"""Yields store operations and model calls, is sent their results or thrown their errors, and returns its value."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The wish to start work that asks a model, once the process may start another one; nothing is sent back."""
+
+
+Wish = Sequence[Op] | ModelCall | Start
+Job = Generator[Wish, Any, T]
+"""Yields store operations, model calls and starts, is sent results or thrown errors, and returns its value."""
 
 
 @dataclass(frozen=True, slots=True)

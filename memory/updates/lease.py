@@ -12,6 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 from uuid import uuid4
 
+# A claim of more seconds than this from now on was made under a clock that was ahead.
+_LONGEST = 86_400.0
+
 
 @dataclass(frozen=True, slots=True)
 class Worker:
@@ -73,7 +76,7 @@ def is_held(lease: Lease | None, now: float, me: Worker, is_alive: Callable[[int
         me: Who asks; one's own claim never stands in one's way.
         is_alive: Whether a process of this host exists.
     """
-    if lease is None or lease.worker == me or lease.until <= now:
+    if lease is None or lease.worker == me or not now < lease.until <= now + _LONGEST:
         return False
     if lease.worker.host != me.host:
         return True

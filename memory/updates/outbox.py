@@ -16,6 +16,7 @@ from memory.control import CONTROL_KEY, epoch_in
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_place
 from memory.storage import PAGE, Steps, delete, put, read, read_many, scan
 from memory.updates.entry import Entry
+from memory.updates.thread_view import ThreadView, edited_away
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +36,13 @@ class Recorded:
     since: float
 
 
-def record(draft: Entry) -> Steps[Recorded]:
+def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
     Args:
         draft: The entry; without an epoch it gets the user's current one.
+        view: What the thread holds now; what the user edited away leaves the entries of earlier turns that nobody
+            works on. `None` leaves them as they are.
     """
     owner, (threads, thread) = draft.owner, thread_place(draft.thread_id)
     control, stored, note, marker = yield [
@@ -59,7 +62,19 @@ def record(draft: Entry) -> Steps[Recorded]:
     # A marker without an entry would be dropped as settled; an entry without a marker is found once a day.
     due, since = _marked(marker, entry)
     yield [put(owner.due_namespace, owner.due_key, {"due": due, "since": since})]
+    if view is not None:
+        yield from _drop_edited(fresh, view)
     return Recorded(entry.key, entry.due, since)
+
+
+def _drop_edited(newest: Entry, view: ThreadView) -> Steps[None]:
+    """Take what is edited away out of older entries; what is worked on, or extracted already, is left to its worker."""
+    entries = yield from _of_thread(newest.owner, newest.thread_id)
+    gone = edited_away(entries, view)
+    idle = [entry for entry in entries if entry.kind == "turn" and entry.lease is None and entry.extracted is None]
+    changed = yield from _take_out([entry for entry in idle if entry.created <= newest.created], gone)
+    if changed:
+        logger.info("thread %s: edited away before it was learned: messages %d", newest.thread_id, len(gone))
 
 
 def _same(stored: Item | None, fresh: Entry) -> Entry:
@@ -96,6 +111,11 @@ def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[
     namespace = owner.namespace("outbox")
     items = (yield from scan(namespace)) if keys is None else (yield from read_many(namespace, keys))
     entries = [entry for entry in map(_entry, filter(None, items)) if entry]
+    return oldest_first(entries)
+
+
+def oldest_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries in the order in which they were written down."""
     return sorted(entries, key=lambda entry: (entry.created, entry.key))
 
 
@@ -127,13 +147,31 @@ def remove(entries: Iterable[Entry]) -> Steps[None]:
 
 def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[None]:
     """Take messages of a thread out of what is pending; what was extracted from them is extracted again."""
-    entries = [entry for entry in (yield from read_entries(owner)) if entry.thread_id == thread_id]
+    yield from _take_out((yield from _of_thread(owner, thread_id)), message_ids)
+    yield from settle(owner)
+
+
+def _of_thread(owner: Owner, thread_id: str) -> Steps[list[Entry]]:
+    return [entry for entry in (yield from read_entries(owner)) if entry.thread_id == thread_id]
+
+
+def _take_out(entries: Iterable[Entry], message_ids: Collection[str]) -> Steps[int]:
+    """Take messages out of entries, and return out of how many.
+
+    An entry without them has another key. It is written before the old one is deleted: killed in between, both are
+    there, and merge into what the old one says when they are drained, or lose the messages at the next try.
+    """
+    changed = 0
     for entry in entries:
         kept = tuple(message for message in entry.messages if message.id not in message_ids)
         if kept != entry.messages:
-            yield from write([replace(entry, messages=kept, extracted=None, lease=None)] if kept else [])
+            changed += 1
+            shorter = replace(entry, messages=kept, extracted=None, lease=None)
+            is_new = any(not message.seen for message in kept)
+            known = (yield from read_entries(entry.owner, [shorter.key])) if is_new else []
+            yield from write([shorter] if is_new and not known else [])
             yield from remove([entry])
-    yield from settle(owner)
+    return changed
 
 
 def settle(owner: Owner) -> Steps[list[Entry]]:

@@ -4,15 +4,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.config import MemoryConfig
+from memory.core.dialogue import in_pieces, read_chars
 from memory.message import StoredMessage
 from memory.text import flush_hash
 from memory.updates.entry import Entry
 from memory.updates.transcript import exchanges, merge, strip_scheduled, unseen
 
-# One model call reads no more than this, so that a backlog makes neither a prompt that no model takes nor an answer
-# with more facts than are believed at once.
-PORTION_CHARS = 24_000
+# One model call reads so many messages, and this many characters for each of them, so that neither a backlog nor a long
+# message makes a prompt that the model does not take, or an answer with more facts than are believed at once.
 PORTION_MESSAGES = MemoryConfig().portion_messages
+CHARS_PER_MESSAGE = 1_200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,13 @@ def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after
     def is_welcome(message: StoredMessage) -> bool:
         return not after_erase or message.id in said_since or _hash(message) in flushed
 
-    cut = [one for one in merge(entry.messages for entry in entries if entry.kind == "cut") if is_welcome(one)]
-    turns = [entry.messages for entry in entries if entry.kind == "turn"]
-    messages = tuple(_with_time(one, flushed) for one in merge([cut, *turns]))
+    def counting(entry: Entry) -> list[StoredMessage]:
+        return [one for one in entry.messages if entry.kind == "turn" or is_welcome(one)]
+
+    written = [(entry.created, counting(entry)) for entry in entries]
+    messages = tuple(_with_time(one, flushed) for one in merge(written))
     talk = strip_scheduled(messages)
-    cut_ids = {one.id for one in cut}
+    cut_ids = {one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "cut" for one in said}
     return Reading(unseen(talk, flushed), tuple(one for one in talk if one.id in cut_ids), messages)
 
 
@@ -87,9 +90,12 @@ def in_thread(entry: Entry) -> tuple[str, float, str]:
 
 
 def portions(talk: Iterable[StoredMessage], limit: int = PORTION_MESSAGES) -> list[tuple[StoredMessage, ...]]:
-    """Cut what has to be read between exchanges, into portions for one model call each, each with something new."""
+    """Cut what has to be read between exchanges, into portions for one model call each, each with something new.
+
+    The pieces of a long message count as exchanges: each may be in another portion.
+    """
     cut: list[list[StoredMessage]] = [[]]
-    for exchange in exchanges(talk):
+    for exchange in exchanges(in_pieces(talk)):
         if cut[-1] and _is_much([*cut[-1], *exchange], limit):
             cut.append([])
         cut[-1].extend(exchange)
@@ -101,7 +107,7 @@ def _is_too_much(entries: Iterable[Entry], limit: int) -> bool:
 
 
 def _is_much(messages: Collection[StoredMessage], limit: int) -> bool:
-    return len(messages) > limit or sum(len(message.text) for message in messages) > PORTION_CHARS
+    return len(messages) > limit or sum(map(read_chars, messages)) > limit * CHARS_PER_MESSAGE
 
 
 def covered(carrier: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:

@@ -5,6 +5,9 @@ from memory.config import MemoryConfig
 # Answers that say "not now": request timeout, conflict, too early, too many requests. Every other 4xx says "never".
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 
+# Answers about the one who asks: no key, no money, no right, no such model.
+_ABOUT_THE_CALLER = frozenset({401, 402, 403, 404})
+
 
 def is_retryable(error: BaseException) -> bool:
     """Say whether the same call may succeed later.
@@ -16,6 +19,11 @@ def is_retryable(error: BaseException) -> bool:
     if status is not None and 400 <= status < 500:
         return status in _TRANSIENT_STATUS
     return not isinstance(error, ImportError | NotImplementedError)
+
+
+def may_blame_text(error: BaseException) -> bool:
+    """Say whether a failure may come from what the model was to read, so that less of it may be taken."""
+    return _status(error) not in _ABOUT_THE_CALLER and not isinstance(error, ImportError | NotImplementedError)
 
 
 def _status(error: BaseException) -> int | None:

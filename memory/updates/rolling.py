@@ -1,17 +1,19 @@
 """The roll-up of an owner's journal into the history sections of their profile."""
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from memory.control import belongs, read_epoch, read_time_zone
+from memory.control import Fences, belongs, read_fences, read_time_zone
 from memory.core.changes import Section
 from memory.core.profile import read_profile, texts_of, write_profile
+from memory.core.tombstones import forgotten_messages
 from memory.daily.journal import day_of, prune, read_journal
 from memory.daily.rollup import Fold, Marks, chunks, fold, plan_rollup
 from memory.namespaces import Owner
 from memory.storage import Steps, delete, put, read
-from memory.updates.job import Job, ModelCall, Terms
+from memory.updates.job import Job, ModelCall, Start, Terms
 
 logger = logging.getLogger(__name__)
 
@@ -22,14 +24,16 @@ MARKS = "rolled-up"
 def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     """Fold the days that are over into the history, then drop the days that are kept no longer.
 
-    Sections are written before the marks: killed in between, the same days are told again, in the same sections.
+    Sections are written before the marks: killed in between, the same days are told again, in the same sections. What
+    is erased while the model writes wins: nothing is written then, and the days are told anew the next time.
 
     Returns:
         Whether something was due.
     """
     if not terms.config.enabled:
         return False
-    epoch = yield from read_epoch(owner)
+    fences = yield from read_fences(owner)
+    epoch = fences.epoch
     today = day_of(terms.now(), (yield from read_time_zone(owner)))
     marks = yield from _read_marks(owner, epoch)
     if marks.looked == today:
@@ -38,14 +42,17 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     folds, reached = plan_rollup(today, marks, journal)
     texts = texts_of((yield from read_profile(owner, epoch)))
     sections = []
+    if folds:
+        yield Start()
     for one in folds:
         text = yield from _tell(one, texts.get(f"history.{one.section}", ""))
         sections.append(Section(name=f"history.{one.section}", text=text))
-    if (yield from read_epoch(owner)) != epoch:
+    if (yield from _is_erased(owner, fences, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
     yield [put(owner.namespace("journal"), MARKS, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
-    yield from _take_back(owner, epoch, sections)
+    if (yield from _is_erased(owner, fences, folds)):
+        yield from _take_back(owner, sections)
     dropped = yield from prune(owner, today, terms.config.journal_days)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
     return bool(folds)
@@ -63,10 +70,20 @@ def _read_marks(owner: Owner, epoch: str) -> Steps[Marks]:
     return Marks.from_json(item.value) if item and belongs(item.value, epoch) else Marks()
 
 
-def _take_back(owner: Owner, epoch: str, sections: list[Section]) -> Steps[None]:
-    """Delete what was just written if an erase came in between."""
-    if (yield from read_epoch(owner)) != epoch:
-        yield [
-            delete(owner.namespace("journal"), MARKS),
-            *(delete(owner.namespace("profile"), section.name) for section in sections),
-        ]
+def _is_erased(owner: Owner, fences: Fences, folds: Iterable[Fold]) -> Steps[bool]:
+    """Say whether something was erased since: everything, a thread, or a fact that came from what is told."""
+    if (yield from read_fences(owner)) != fences:
+        return True
+    for entry in {entry.key: entry for one in folds for entry in one.entries}.values():
+        told = [message.id for message in entry.messages]
+        if (yield from forgotten_messages(owner, fences.epoch, entry.thread_id, told)):
+            return True
+    return False
+
+
+def _take_back(owner: Owner, sections: Iterable[Section]) -> Steps[None]:
+    """Delete what was just written, so that the days are told anew."""
+    yield [
+        delete(owner.namespace("journal"), MARKS),
+        *(delete(owner.namespace("profile"), section.name) for section in sections),
+    ]

@@ -30,24 +30,31 @@ class Plan(NamedTuple):
     wake: float | None
 
 
-def plan(
-    now: float, pending: Mapping[Key, Pending], busy_users: Collection[str], last_start: float, spacing: float
-) -> Plan:
+def plan(now: float, pending: Mapping[Key, Pending], busy_users: Collection[str], earliest: float) -> Plan:
     """Decide what starts now: of those whose user has no running update, what is due longest.
+
+    A user's updates follow each other whatever the agent, so that one user holds one of the process's few places for
+    model calls, however many of them hang.
 
     Args:
         now: The moment, in seconds of the clock that all other times are of.
         pending: What waits.
         busy_users: Users with a running update.
-        last_start: When the last update started.
-        spacing: The least seconds between two starts.
+        earliest: Before this moment nothing starts.
     """
     free = [one for key, one in pending.items() if key.user_id not in busy_users]
     if not free:
         return Plan(None, None)
     first = min(free, key=lambda one: (one.due, one.first))
-    start = max(first.due, last_start + spacing)
+    start = max(first.due, earliest)
     return Plan(first.context.key, None) if start <= now else Plan(None, start)
+
+
+def put_back(taken: Pending, newer: Pending | None) -> Pending:
+    """Return what waits once something that was taken could not start, and what came for its conversation meanwhile."""
+    if newer is None:
+        return taken
+    return Pending(newer.context.replacing(taken.context), taken.first, min(taken.due, newer.due))
 
 
 def enqueue(

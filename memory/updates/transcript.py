@@ -26,13 +26,14 @@ def to_stored(messages: Iterable[BaseMessage], time: str) -> tuple[StoredMessage
         role, text = _role(message), sanitize(message.text).strip()
         if role and text:
             repeats = sum(1 for one in stored if (one.role, one.text) == (role, text)) if not message.id else 0
-            stored.append(StoredMessage(_storable(message.id) or _content_id(role, text, repeats), role, text, time))
+            stored.append(StoredMessage(stored_id(message.id) or _content_id(role, text, repeats), role, text, time))
     return tuple(stored)
 
 
-def _storable(message_id: str | None) -> str | None:
-    """Return an id as it is, or its digest if a store would refuse it: a client may choose any string."""
-    return message_id if not message_id or sanitize(message_id) == message_id else digest(message_id)[:32]
+def stored_id(message_id: str | None) -> str:
+    """Return an id as it is, or its digest if a store would refuse it: a client may choose any string, or none."""
+    given = message_id or ""
+    return given if sanitize(given) == given else digest(given)[:32]
 
 
 def _role(message: BaseMessage) -> Role | None:
@@ -76,15 +77,23 @@ def to_turn(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, 
     return (*(replace(one, seen=True) for one in context), *to_stored(latest_turn(messages), time))
 
 
-def merge(lists: Iterable[Sequence[StoredMessage]]) -> tuple[StoredMessage, ...]:
-    """Return the messages of several lists, the oldest list first, as one, each id once.
+def merge(lists: Iterable[tuple[float, Sequence[StoredMessage]]]) -> tuple[StoredMessage, ...]:
+    """Return the messages of several lists as one, each id once.
 
-    A message stands at its first place and with its earliest time, but in its newest words: a user may have edited it.
+    A message stands at its first place and with its earliest time, but in the words that were written down last: a
+    user may have edited it, and what a summary cut comes first though it was written down after the turns.
+
+    Args:
+        lists: In the order of what was said, each after the time at which it was written down; of two that were
+            written down at the same time, the later one's words count.
     """
     merged: dict[str, StoredMessage] = {}
-    for message in (one for messages in lists for one in messages):
+    written: dict[str, float] = {}
+    for at, message in ((at, one) for at, messages in lists for one in messages):
         known = merged.get(message.id, message)
-        merged[message.id] = replace(message, time=min(known.time, message.time), seen=known.seen and message.seen)
+        words = message if at >= written.get(message.id, at) else known
+        written[message.id] = max(at, written.get(message.id, at))
+        merged[message.id] = replace(words, time=min(known.time, message.time), seen=known.seen and message.seen)
     return tuple(merged.values())
 
 

@@ -5,6 +5,7 @@ it is applied, applying twice is the same as once, and the entries go last.
 """
 
 import logging
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,11 +25,11 @@ from memory.storage import Steps
 from memory.updates import outbox
 from memory.updates.entry import Entry
 from memory.updates.forgetting import forget_rows
-from memory.updates.job import Job, ModelCall, Terms
+from memory.updates.job import Job, ModelCall, Start, Terms
 from memory.updates.lease import Lease, is_held
 from memory.updates.reading import Reading, covered, portions, read_together, remembered, together
 from memory.updates.records import read_seen, write_receipt, write_seen
-from memory.updates.retry import is_retryable, retry_delay
+from memory.updates.retry import is_retryable, may_blame_text, retry_delay
 from memory.updates.transcript import exchanges
 
 logger = logging.getLogger(__name__)
@@ -67,14 +68,18 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
     yield from outbox.remove(cancelled)
     receipts: list[Mapping[str, Any]] = []
     failed = 0
-    ready = [entry for entry in entries if entry not in cancelled and _is_ready(entry, terms)]
-    for batch in _batches(ready, terms.config.portion_messages):
+    ready = [entry for entry in entries if not _is_cancelled(entry, fences) and _is_ready(entry, terms)]
+    waiting = deque(_batches(ready, terms.config.portion_messages))
+    while waiting:
+        batch = waiting.popleft()
         if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):
             continue
         try:
             receipt = yield from _update(batch, terms)
         except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-            failed += yield from _note_failure(batch, error, terms)
+            apart = yield from _taken_apart(batch, error, terms)
+            waiting.extend(apart)
+            failed += 0 if apart else (yield from _note_failure(batch, error, terms))
         else:
             receipts.extend([receipt] if receipt else [])
     left = yield from outbox.settle(owner)
@@ -87,8 +92,12 @@ def _is_cancelled(entry: Entry, fences: Fences) -> bool:
 
 
 def _is_ready(entry: Entry, terms: Terms) -> bool:
-    """A fresh entry is ready whenever somebody asks; one that failed waits until it is due again."""
-    return entry.state != "dead" and (entry.attempts == 0 or entry.due <= terms.clock())
+    """A fresh entry is ready whenever somebody asks; one that failed waits until it is due again.
+
+    No delay is longer than the longest: one that is was written under a clock that was ahead.
+    """
+    wait = entry.due - terms.clock()
+    return entry.state != "dead" and (entry.attempts == 0 or not 0 < wait <= terms.config.retry_max_seconds)
 
 
 def _batches(entries: Sequence[Entry], limit: int) -> list[tuple[Entry, ...]]:
@@ -98,9 +107,23 @@ def _batches(entries: Sequence[Entry], limit: int) -> list[tuple[Entry, ...]]:
     return started + together(rest, limit)
 
 
-def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
+def _taken_apart(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[list[tuple[Entry, ...]]]:
+    """Free what failed together for good, to be tried one by one: one message may be to blame for all."""
+    is_final = any(_is_final(entry, error, terms) for entry in batch)
+    if len(batch) == 1 or not is_final or not may_blame_text(error):
+        return []
+    free = [replace(entry, state="pending", lease=None) for entry in (yield from _left_to_me(batch, terms))]
+    yield from outbox.write(free)
+    return [(entry,) for entry in free]
+
+
+def _left_to_me(batch: Sequence[Entry], terms: Terms) -> Steps[list[Entry]]:
     entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
-    failed = [_failed(entry, error, terms) for entry in entries if entry.lease is None or _is_mine(entry, terms)]
+    return [entry for entry in entries if entry.lease is None or _is_mine(entry, terms)]
+
+
+def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
+    failed = [_failed(entry, error, terms) for entry in (yield from _left_to_me(batch, terms))]
     yield from outbox.write(failed)
     for entry in failed:
         logger.warning(
@@ -111,15 +134,18 @@ def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Ste
 
 def _failed(entry: Entry, error: Exception, terms: Terms) -> Entry:
     attempts = entry.attempts + 1
-    is_final = attempts >= terms.config.max_attempts or not is_retryable(error)
     return replace(
         entry,
-        state="dead" if is_final else "pending",
+        state="dead" if _is_final(entry, error, terms) else "pending",
         attempts=attempts,
         due=terms.clock() + retry_delay(attempts, terms.config),
         lease=None,
         error=type(error).__name__,
     )
+
+
+def _is_final(entry: Entry, error: Exception, terms: Terms) -> bool:
+    return entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error)
 
 
 def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | None]:
@@ -128,6 +154,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     Returns:
         The receipt, or `None` if somebody else took the entries or an erase cancelled them.
     """
+    yield Start()
     claimed = yield from _claim(batch, terms)
     if not claimed:
         return None
@@ -168,7 +195,9 @@ def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> Steps[None]:
 
 
 def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
-    """Put this worker's lease on the entries, and return none of them if somebody else was faster."""
+    """Put this worker's lease on the entries; return none if somebody else was faster, or changed them meanwhile."""
+    if (yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])) != outbox.oldest_first(batch):
+        return ()
     claimed = tuple(replace(entry, state="running", lease=_lease(terms)) for entry in batch)
     yield from outbox.write(claimed)
     return claimed if (yield from _are_mine(claimed, terms)) else ()
@@ -199,7 +228,7 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
     """
     carrier = claimed[-1]
     size = terms.config.portion_messages
-    found, done = _journaled(carrier, size)
+    found, done = _journaled(claimed, size)
     for number, portion in enumerate(portions(reading.talk, size)[done:], done + 1):
         part = yield from _ask(carrier, portion, terms)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
@@ -212,11 +241,15 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
     return found
 
 
-def _journaled(carrier: Entry, size: int) -> tuple[Extraction, int]:
-    """Return what an earlier worker found, and in how many portions of the messages."""
-    if not carrier.extracted or carrier.extracted.get("size", size) != size:
-        return Extraction(), 0  # nothing yet, or cut into other portions than today's
-    return Extraction.from_json(carrier.extracted["result"]), int(carrier.extracted["portions"])
+def _journaled(claimed: Sequence[Entry], size: int) -> tuple[Extraction, int]:
+    """Return what an earlier worker found, and in how many portions of the messages.
+
+    Nothing, if it read other entries, as messages were taken out of one since, or cut other portions than today's.
+    """
+    journal = claimed[-1].extracted
+    if not journal or journal.get("size", size) != size or {*journal["entries"]} != {entry.key for entry in claimed}:
+        return Extraction(), 0
+    return Extraction.from_json(journal["result"]), int(journal["portions"])
 
 
 def _ask(carrier: Entry, portion: Sequence[StoredMessage], terms: Terms) -> Job[Extraction]:

@@ -2,7 +2,8 @@
 
 The queue is a trigger, not the record: what it holds is also written down in the outbox, so that nothing is lost
 with it. One conversation's quiet period never waits for another's, updates of one user run one after the other and
-those of different users side by side.
+those of different users side by side. It spaces their starts itself, as the function it was given may be anybody's;
+`memory.updates.spacing` spaces what one drain makes of several conversations, and what sweeps do beside the queue.
 """
 
 import logging
@@ -14,7 +15,7 @@ from functools import partial
 
 from memory.config import MemoryConfig
 from memory.updates.conversation import ConversationContext, Key
-from memory.updates.schedule import Pending, enqueue, plan
+from memory.updates.schedule import Pending, enqueue, plan, put_back
 
 __all__ = ["ConversationContext", "MemoryUpdateQueue", "Process", "StartThread", "start_daemon_thread"]
 
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 # A flush without a known wake-up looks again after so many seconds; nothing depends on it but a lost notification.
 _LOOK_AGAIN = 1.0
+# A process that has no thread to spare is asked again after so many seconds.
+_NO_THREAD = 5.0
 
 Process = Callable[[ConversationContext], float | None]
 """Runs one update on a flush thread. It may return in how many seconds the same conversation wants another one."""
@@ -29,7 +32,11 @@ StartThread = Callable[[str, Callable[[], None]], None]
 
 
 def start_daemon_thread(name: str, target: Callable[[], None]) -> None:
-    """Run the target on a daemon thread: it ends with the process, whatever it waits for."""
+    """Run the target on a daemon thread: it ends with the process, whatever it waits for.
+
+    Raises:
+        RuntimeError: If the process can have no further thread.
+    """
     threading.Thread(target=target, name=name, daemon=True).start()
 
 
@@ -41,7 +48,8 @@ class MemoryUpdateQueue:
         memory_config: Limits and switches, or a function that returns them; `enabled`, `debounce_seconds`,
             `max_wait_seconds` and `update_spacing_seconds` are read at every add and tick.
         clock: Returns seconds; only differences matter.
-        start_thread: Runs a named function in the background.
+        start_thread: Runs a named function in the background; where it raises `RuntimeError`, as Python does when
+            there is no thread to be had, what waits is kept and tried again.
     """
 
     def __init__(
@@ -60,7 +68,7 @@ class MemoryUpdateQueue:
         self._changed = threading.Condition()
         self._pending: dict[Key, Pending] = {}
         self._busy_users: set[str] = set()
-        self._last_start = float("-inf")
+        self._earliest = float("-inf")
         self._wake: float | None = None
         self._has_news = False
         self._has_scheduler = False
@@ -111,8 +119,9 @@ class MemoryUpdateQueue:
 
     def tick(self) -> float | None:
         """Start what is due and return in how many seconds to look again (`None`: nothing waits for a time)."""
-        while (context := self._begin()) is not None:
-            self._start_thread("palimpsest-update", partial(self._run, context))
+        while (taken := self._begin()) is not None:
+            if not self._can_start("palimpsest-update", partial(self._run, taken.context)):
+                self._put_back(taken)
         with self._changed:
             return None if self._wake is None else max(0.0, self._wake - self._clock())
 
@@ -125,13 +134,31 @@ class MemoryUpdateQueue:
                 return
             self._wait_for(enqueue(self._clock(), self._pending.get(context.key), context, config, quiet))
             needs_scheduler, self._has_scheduler = not self._has_scheduler, True
-        if needs_scheduler:
-            self._start_thread("palimpsest-scheduler", self._schedule)
+        if needs_scheduler and not self._can_start("palimpsest-scheduler", self._schedule):
+            self._lose_scheduler()
 
     def _wait_for(self, one: Pending) -> None:
         """Keep what waits; the scheduler is told only if it sleeps for too long."""
         self._pending[one.context.key] = one
         if self._wake is None or one.due < self._wake:
+            self._tell()
+
+    def _can_start(self, name: str, target: Callable[[], None]) -> bool:
+        """Start a thread; without one to be had, neither a turn nor the scheduler may fail."""
+        try:
+            self._start_thread(name, target)
+        except RuntimeError as error:
+            logger.warning("thread %s could not be started: %s", name, type(error).__name__)
+            return False
+        return True
+
+    def _put_back(self, taken: Pending) -> None:
+        key = taken.context.key
+        with self._changed:
+            self._busy_users.discard(key.user_id)
+            self._earliest = self._clock() + _NO_THREAD
+            if not self._closed:
+                self._pending[key] = put_back(taken, self._pending.get(key))
             self._tell()
 
     def _tell(self) -> None:
@@ -141,21 +168,19 @@ class MemoryUpdateQueue:
     def _config(self) -> MemoryConfig:
         return self._memory_config if isinstance(self._memory_config, MemoryConfig) else self._memory_config()
 
-    def _begin(self) -> ConversationContext | None:
+    def _begin(self) -> Pending | None:
         """Take the update that starts now, if any, and note when to look again."""
         config = self._config()
         with self._changed:
             if not config.enabled:
                 self._pending.clear()
             now = self._clock()
-            key, self._wake = plan(
-                now, self._pending, self._busy_users, self._last_start, config.update_spacing_seconds
-            )
+            key, self._wake = plan(now, self._pending, self._busy_users, self._earliest)
             if key is None:
                 return None
             self._busy_users.add(key.user_id)
-            self._last_start = now
-            return self._pending.pop(key).context
+            self._earliest = now + config.update_spacing_seconds
+            return self._pending.pop(key)
 
     def _run(self, context: ConversationContext) -> None:
         again: float | None = None
@@ -171,9 +196,17 @@ class MemoryUpdateQueue:
             self._tell()
 
     def _schedule(self) -> None:
-        while not self._closed:
-            delay = self.tick()
-            with self._changed:
-                if not self._has_news:
-                    self._changed.wait(delay)
-                self._has_news = False
+        try:
+            while not self._closed:
+                delay = self.tick()
+                with self._changed:
+                    if not self._has_news:
+                        self._changed.wait(delay)
+                    self._has_news = False
+        finally:
+            self._lose_scheduler()
+
+    def _lose_scheduler(self) -> None:
+        """Let the next add start another one."""
+        with self._changed:
+            self._has_scheduler = False

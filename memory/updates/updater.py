@@ -13,14 +13,17 @@ from langgraph.store.base import BaseStore
 from memory.config import MemoryConfig
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
+from memory.steps import adrive, drive
 from memory.storage import persistently, run
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext, Message
 from memory.updates.entry import Entry, EntryKind
-from memory.updates.job import Job, ModelCall, Terms
+from memory.updates.job import Job, ModelCall, Start, Terms, Wish
 from memory.updates.lease import Worker, process_exists
 from memory.updates.model_calls import ModelCalls
 from memory.updates.rolling import roll_up
+from memory.updates.spacing import UpdateGate
+from memory.updates.thread_view import ThreadView
 from memory.updates.transcript import to_stored
 from memory.updates.update import Drained, drain
 
@@ -40,6 +43,7 @@ class MemoryUpdater:
         config: Limits and switches.
         clock: Returns seconds since the epoch.
         calls: The places for model calls of this process.
+        gate: What the updates of this process pass before they start; workers of one process share it.
         worker: This process, as leases name it.
         is_alive: Whether a process of this host exists.
     """
@@ -52,6 +56,7 @@ class MemoryUpdater:
         config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
         clock: Callable[[], float] = time.time,
         calls: ModelCalls | None = None,
+        gate: UpdateGate | None = None,
         worker: Worker | None = None,
         is_alive: Callable[[int], bool] = process_exists,
     ) -> None:
@@ -60,6 +65,7 @@ class MemoryUpdater:
         self._config = config
         self._clock = clock
         self._calls = calls or ModelCalls()
+        self._gate = gate or UpdateGate()
         self._worker = worker or Worker.here()
         self._is_alive = is_alive
 
@@ -75,20 +81,24 @@ class MemoryUpdater:
         """
         owner = Owner.of(context.user_id, context.agent_name)
         self._record(owner, context.thread_id, "cut", context.carried_over)
-        self._record(owner, context.thread_id, context.kind, context.messages)
+        self._record(owner, context.thread_id, context.kind, context.messages, context.kind == "turn")
         return self.wait_after(self.drain(owner, context.thread_id))
 
     def wait_after(self, drained: Drained) -> float | None:
         """Return in how many seconds what a drain left is worth another one; `None` if it left nothing."""
         return None if drained.due is None else max(drained.due - self._clock(), self._config.retry_base_seconds)
 
-    def _record(self, owner: Owner, thread_id: str, kind: EntryKind, messages: Sequence[Message]) -> None:
+    def _record(
+        self, owner: Owner, thread_id: str, kind: EntryKind, messages: Sequence[Message], is_thread: bool = False
+    ) -> None:
         now = self._clock()
         stored = _stored(messages, iso_time(now))
         if stored and self._config.enabled:
             due = now + self._config.max_wait_seconds
             draft = Entry(kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored)
-            run(self._store, outbox.record(draft))
+            # A thread's own messages do not tell what summaries took from it before.
+            view = ThreadView({message.id for message in stored}, is_complete=False) if is_thread else None
+            run(self._store, outbox.record(draft, view))
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""
@@ -109,8 +119,7 @@ class MemoryUpdater:
     async def _for_each(self, owners: Sequence[Owner], work: Callable[[Owner], Awaitable[T]], failed: T) -> list[T]:
         places = asyncio.Semaphore(_SIDE_BY_SIDE)
 
-        async def guarded(number: int, owner: Owner) -> T:
-            await asyncio.sleep(number * self._config.update_spacing_seconds)
+        async def guarded(owner: Owner) -> T:
             async with places:
                 try:
                     return await work(owner)
@@ -118,44 +127,30 @@ class MemoryUpdater:
                     logger.error("memory work for %s failed: %s", owner.due_key, type(error).__name__)
                     return failed
 
-        return list(await asyncio.gather(*(guarded(number, owner) for number, owner in enumerate(owners))))
+        return list(await asyncio.gather(*map(guarded, owners)))
 
     def _terms(self) -> Terms:
         return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)
 
     def _carry_out(self, job: Job[T]) -> T:
-        job = persistently(job)
-        try:
-            step = next(job)
-            while True:
-                try:
-                    done: Any = (
-                        self._calls.run(*self._call(step)) if isinstance(step, ModelCall) else self._store.batch(step)
-                    )
-                except Exception as error:  # handed into the job: it decides what a failure means
-                    step = job.throw(error)
-                else:
-                    step = job.send(done)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+        return drive(persistently(job), self._do)
 
     async def _acarry_out(self, job: Job[T]) -> T:
-        job = persistently(job)
-        try:
-            step = next(job)
-            while True:
-                try:
-                    done: Any = (
-                        await self._calls.arun(*self._call(step))
-                        if isinstance(step, ModelCall)
-                        else await self._store.abatch(step)
-                    )
-                except Exception as error:  # handed into the job: it decides what a failure means
-                    step = job.throw(error)
-                else:
-                    step = job.send(done)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+        return await adrive(persistently(job), self._ado)
+
+    def _do(self, wish: Wish) -> Any:
+        if isinstance(wish, ModelCall):
+            return self._calls.run(*self._call(wish))
+        if isinstance(wish, Start):
+            return self._gate.wait_turn(self._config.update_spacing_seconds)
+        return self._store.batch(wish)
+
+    async def _ado(self, wish: Wish) -> Any:
+        if isinstance(wish, ModelCall):
+            return await self._calls.arun(*self._call(wish))
+        if isinstance(wish, Start):
+            return await self._gate.await_turn(self._config.update_spacing_seconds)
+        return await self._store.abatch(wish)
 
     def _call(self, wish: ModelCall) -> tuple[Callable[[], Any], float]:
         return lambda: wish.use(self._load_model(wish.model)), self._config.model_timeout_seconds

@@ -1,10 +1,13 @@
 """Servers and models that the outer ring shares: one of each per test module, started on first use."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
 
 import pytest
-from langgraph_sdk import get_sync_client
-from langgraph_sdk.client import SyncLangGraphClient
+from langgraph_sdk import get_client, get_sync_client
+from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.stub_model import StubModel, echo
@@ -18,22 +21,51 @@ def stub() -> Iterator[StubModel]:
 
 
 @pytest.fixture
-def model(stub: StubModel) -> StubModel:
+def model(stub: StubModel) -> Iterator[StubModel]:
     """The module's model server, echoing and with nothing recorded."""
     stub.respond = echo
     stub.clear()
-    return stub
+    yield stub
+    stub.raise_failures()
+
+
+class Serve(Protocol):
+    """Starts a server whose model is the stub."""
+
+    def __call__(self, config: str = "langgraph.json", **environment: str) -> DevServer:
+        """Return the server of a configuration of the project, running, with these variables."""
 
 
 @pytest.fixture(scope="module")
-def bare_server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
+def serve(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[Serve]:
+    """Starts servers of the module; they are stopped after its last test."""
+    with ExitStack() as running:
+
+        def start(config: str = "langgraph.json", **environment: str) -> DevServer:
+            folder = tmp_path_factory.mktemp(Path(config).stem)
+            variables = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", **environment}
+            return running.enter_context(DevServer(folder, config=PROJECT / config, environment=variables))
+
+        yield start
+
+
+@pytest.fixture
+async def client(server: DevServer) -> AsyncIterator[LangGraphClient]:
+    """A client of the module's own `server`."""
+    async with get_client(url=server.url) as client:
+        yield client
+
+
+@pytest.fixture
+async def thread_id(client: LangGraphClient) -> str:
+    """A new thread."""
+    return (await client.threads.create())["thread_id"]
+
+
+@pytest.fixture(scope="module")
+def bare_server(serve: Serve) -> DevServer:
     """A server with the project's persistence and the smallest graph, without memory."""
-    with DevServer(
-        tmp_path_factory.mktemp("bare"),
-        config=PROJECT / "tests/e2e/support/langgraph.json",
-        environment={"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub"},
-    ) as server:
-        yield server
+    return serve("tests/e2e/support/langgraph.json")
 
 
 @pytest.fixture

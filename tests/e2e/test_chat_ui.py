@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
 from tests.stub_model import StubModel, always
@@ -16,10 +17,8 @@ Events = list[tuple[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
-    environment = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "60"}
-    with DevServer(tmp_path_factory.mktemp("ui"), environment=environment) as server:
-        yield server
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="60")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from langgraph_sdk.client import SyncLangGraphClient
 
 from memory.context.tokens import count_tokens
 from memory.namespaces import Owner
+from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
 from tests.e2e.scripted import Scripted, is_chat, is_extraction, is_summary
@@ -27,16 +28,9 @@ both_sdks = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def shared_server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
+def shared_server(serve: Serve) -> DevServer:
     """The shipped server, as a newcomer starts it, in the strictest mode of reading checkpoints."""
-    environment = {
-        "OPENAI_BASE_URL": stub.url,
-        "OPENAI_API_KEY": "stub",
-        "LANGGRAPH_STRICT_MSGPACK": "true",
-        "PALIMPSEST_DEBOUNCE_SECONDS": "1.5",
-    }
-    with DevServer(tmp_path_factory.mktemp("palimpsest"), environment=environment) as server:
-        yield server
+    return serve(LANGGRAPH_STRICT_MSGPACK="true", PALIMPSEST_DEBOUNCE_SECONDS="1.5")
 
 
 @pytest.fixture

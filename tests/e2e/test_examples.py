@@ -5,12 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from langgraph_sdk import get_sync_client
 
+from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.javascript import FOLDER
 from tests.e2e.scripted import Scripted
@@ -21,10 +21,8 @@ CHECKPOINT = re.compile(r"^  checkpoint (\S+) step (-?\d+) (\w+)$", re.M)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
-    environment = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "60"}
-    with DevServer(tmp_path_factory.mktemp("examples"), environment=environment) as server:
-        yield server
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="60")
 
 
 @pytest.fixture(params=["python", "javascript"])

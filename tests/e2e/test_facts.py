@@ -1,13 +1,13 @@
 """What one thread tells another, through the SDK: a fact is learnt, corrected, and deleted for good."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
 from graphs.persistence import open_store
 from memory.core.facts import Fact
 from memory.core.store import FactStore
+from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat, is_extraction
 from tests.e2e.speaking import speak_python
@@ -47,10 +47,8 @@ class Doctor(Scripted):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
-    environment = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
-    with DevServer(tmp_path_factory.mktemp("facts"), environment=environment) as server:
-        yield server
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5")
 
 
 def stored(server: DevServer) -> list[Fact]:

@@ -1,6 +1,5 @@
 """Programs written for langmem, under a real server: checkpoints, the SDK's JSON, and a restart in between."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +7,8 @@ from langgraph_sdk import get_sync_client
 
 from memory.context.summarization import SUMMARY_ID
 from memory.context.tokens import count_tokens
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import DevServer
 from tests.e2e.speaking import say
 from tests.stub_model import ChatRequest, Reply, StubModel
 from tests.threads import words
@@ -17,13 +17,8 @@ TURNS = 14
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
-    with DevServer(
-        tmp_path_factory.mktemp("swapped"),
-        config=PROJECT / "tests/e2e/support/swapped.json",
-        environment={"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", "LANGGRAPH_STRICT_MSGPACK": "true"},
-    ) as server:
-        yield server
+def server(serve: Serve) -> DevServer:
+    return serve("tests/e2e/support/swapped.json", LANGGRAPH_STRICT_MSGPACK="true")
 
 
 def is_summary(request: ChatRequest) -> bool:

@@ -1,7 +1,7 @@
 """What memory tells a client: in the newest protocol, and after the turn on the thread of its own run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.events import MemoryUpdated
+from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
 from tests.e2e.scripted import Scripted
@@ -19,15 +20,8 @@ CHANNELS = ["values", "updates", "custom", "tasks", "checkpoints"]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
-    environment = {
-        "OPENAI_BASE_URL": stub.url,
-        "OPENAI_API_KEY": "stub",
-        "PALIMPSEST_DEBOUNCE_SECONDS": "1",
-        "PALIMPSEST_TRIGGER": "run",
-    }
-    with DevServer(tmp_path_factory.mktemp("memory"), environment=environment) as server:
-        yield server
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="1", PALIMPSEST_TRIGGER="run")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 from memory.namespaces import Owner
+from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import say
@@ -18,10 +19,8 @@ BOBS = {"content": "Likes plums", "category": "preference", "confidence": 0.9}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
-    environment = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.2"}
-    with DevServer(tmp_path_factory.mktemp("single"), environment=environment) as server:
-        yield server
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.2")
 
 
 @pytest.fixture
@@ -54,6 +53,14 @@ def test_memory_and_threads_are_the_local_users(client: SyncLangGraphClient, mem
     assert client.threads.search(metadata={"graph_id": "chat"}, limit=100) == []
     bobs = client.store.search_items(Owner.of("bob").namespace("facts"))["items"]
     assert [item["value"] for item in bobs] == [BOBS]
+
+
+def test_everything_is_erased_while_turns_run_and_end(client: SyncLangGraphClient, memory: httpx.Client) -> None:
+    for number in range(12):
+        client.runs.create(client.threads.create()["thread_id"], "chat", input=say(f"{number}: I like figs."))
+    assert memory.post("/erase/everything", json={"erase": "everything"}).status_code == 200
+    assert contents(memory) == []
+    assert client.threads.search(metadata={"graph_id": "chat"}, limit=100) == []
 
 
 def test_other_web_sites_are_refused(server: DevServer, memory: httpx.Client) -> None:

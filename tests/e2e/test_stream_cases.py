@@ -1,10 +1,9 @@
 """Streams of a real server over graphs with subgraphs, parallel and sent tasks, interrupts, forks and errors."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import pytest
-from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.streaming import (
@@ -16,7 +15,8 @@ from graphs.streaming import (
     server_modes,
     stream_run_events,
 )
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
 from tests.stream_checks import History, check, chunks
 from tests.stream_graphs import State, graph
@@ -27,21 +27,8 @@ MODES_OF_JAVASCRIPT = ["values", "updates", "tasks", "checkpoints", "custom"]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevServer]:
-    config = PROJECT / "tests/e2e/support/streams.json"
-    with DevServer(tmp_path_factory.mktemp("streams"), config=config) as server:
-        yield server
-
-
-@pytest.fixture
-async def client(server: DevServer) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=server.url) as client:
-        yield client
-
-
-@pytest.fixture
-async def thread_id(client: LangGraphClient) -> str:
-    return (await client.threads.create())["thread_id"]
+def server(serve: Serve) -> DevServer:
+    return serve("tests/e2e/support/streams.json")
 
 
 async def collect(stream: AsyncIterator[StreamEvent]) -> list[StreamEvent]:

@@ -1,14 +1,13 @@
 """The newest protocol (`threads.stream`) in both SDKs."""
 
-from collections.abc import AsyncIterator, Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
 from tests.stream_checks import History
 from tests.stream_graphs import State, graph
@@ -18,16 +17,8 @@ CHANNELS = ["values", "updates", "custom", "tasks", "checkpoints"]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevServer]:
-    config = PROJECT / "tests/e2e/support/streams.json"
-    with DevServer(tmp_path_factory.mktemp("streams"), config=config) as server:
-        yield server
-
-
-@pytest.fixture
-async def client(server: DevServer) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=server.url) as client:
-        yield client
+def server(serve: Serve) -> DevServer:
+    return serve("tests/e2e/support/streams.json")
 
 
 async def read(client: LangGraphClient, thread_id: str) -> list[Any]:

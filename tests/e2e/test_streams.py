@@ -1,7 +1,7 @@
 """The chat graph's streams: both SDKs against the stream in process and against the thread's history."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, TypedDict
 
 import pytest
@@ -19,7 +19,8 @@ from graphs.context import Context
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.streaming import StreamEvent, StreamMode, stream_run_events
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import say
@@ -73,10 +74,8 @@ def environment(stub: StubModel) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Iterator[DevServer]:
-    config = PROJECT / "tests/e2e/support/tools.json"
-    with DevServer(tmp_path_factory.mktemp("tools"), config=config, environment=environment) as server:
-        yield server
+def server(serve: Serve, environment: dict[str, str]) -> DevServer:
+    return serve("tests/e2e/support/tools.json", **environment)
 
 
 @pytest.fixture
@@ -84,11 +83,6 @@ async def client(server: DevServer, model: StubModel) -> AsyncIterator[LangGraph
     model.respond = Scripted(chat=answer)
     async with get_client(url=server.url) as client:
         yield client
-
-
-@pytest.fixture
-async def thread_id(client: LangGraphClient) -> str:
-    return (await client.threads.create())["thread_id"]
 
 
 def given(step: Step, heads: list[str | None], checkpoint_name: str = "checkpoint_id") -> dict[str, Any]:

@@ -1,11 +1,72 @@
-from collections.abc import Iterator
+"""Stores and servers that integration tests share."""
 
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+
+import httpx
 import pytest
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
 
-from tests.postgres import Postgres, running_postgres
+from graphs.persistence import open_store
+from tests.memory_app import MemoryApp
+from tests.postgres import INDEX, Postgres, open_async, running_postgres
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     with running_postgres() as server:
         yield server
+
+
+@pytest.fixture(params=["memory", "index", "sqlite", "postgres", "postgres index", "async postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseStore]:
+    """Every store that facts must work in; a module may have a narrower one."""
+    with ExitStack() as stack:
+        yield stack.enter_context(store_named(request.param, request, tmp_path))
+
+
+def store_named(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> AbstractContextManager[BaseStore]:
+    if name == "memory":
+        return nullcontext(InMemoryStore())
+    if name == "index":
+        return nullcontext(InMemoryStore(index=INDEX))
+    if name == "sqlite":
+        return sqlite_store(tmp_path / "store.sqlite")
+    postgres: Postgres = request.getfixturevalue("postgres")
+    if name == "async postgres":
+        return postgres.store_of_a_loop(INDEX)
+    return postgres.store(INDEX if name == "postgres index" else None)
+
+
+@contextmanager
+def sqlite_store(path: Path) -> Iterator[BaseStore]:
+    with SqliteStore.from_conn_string(str(path)) as store:
+        store.setup()
+        yield store
+
+
+@pytest.fixture(params=["sqlite", "postgres", "postgres index"])
+async def durable(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseStore]:
+    """Every store on a disk."""
+    if request.param == "sqlite":
+        async with open_store(tmp_path / "store.sqlite") as opened:
+            yield opened
+    else:
+        database = request.getfixturevalue("postgres").database()
+        async with open_async(database, INDEX if request.param == "postgres index" else None) as opened:
+            yield opened
+
+
+@pytest.fixture
+def app() -> MemoryApp:
+    """The memory API in process."""
+    return MemoryApp()
+
+
+@pytest.fixture
+def ada(app: MemoryApp) -> httpx.AsyncClient:
+    """A user of it."""
+    return app.user("ada")

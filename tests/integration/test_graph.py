@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.base import PutOp
+from langgraph.store.base import PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import interrupt
 
@@ -173,6 +173,16 @@ async def test_an_input_key_context_does_not_break_the_state(house: House, noise
     assert (await house.say("Again"))["messages"][-1].text == "reply to Again"
 
 
+@pytest.mark.parametrize("noise", ["text", ["list"], {"receipt": "text"}, {"basis": 1, "epoch": {}, "learn_from": []}])
+async def test_a_state_that_a_client_edited_breaks_no_turn(house: House, noise: Any) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    await house.say("Hello")
+    await house.graph.aupdate_state(config, {"memory": noise})
+    state = await house.say("Again")
+    assert state["messages"][-1].text == "reply to Again"
+    assert state["memory"]["receipt"]["queued"]
+
+
 async def test_a_model_that_fails_gives_one_clear_sentence(house: House) -> None:
     house.chat.replies = [ConnectionError("nobody there")]
     with pytest.raises(RuntimeError, match="No server answers"):
@@ -200,6 +210,25 @@ async def test_a_clients_system_message_joins_the_one_at_the_beginning(
     (prompt,) = house.chat.prompts
     assert [message.type for message in prompt] == ["system", "human"]
     assert "Speak like a pirate." in prompt[0].text
+
+
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+async def test_a_clients_later_system_message_joins_them_too(
+    house: House, transcript: Literal["keep", "compact"]
+) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    await house.say("Hello", context=Context(transcript=transcript))
+    sent: Any = {"messages": [SystemMessage("Speak like a pirate."), HumanMessage("And now?")]}
+    await house.graph.ainvoke(sent, config, context=Context(transcript=transcript))
+    prompt = house.chat.prompts[-1]
+    assert [message.type for message in prompt] == ["system", "human", "ai", "human"]
+    assert prompt[0].text.endswith("Speak like a pirate.")
+
+
+@pytest.mark.parametrize("nothing", [{}, {"messages": []}])
+async def test_a_thread_without_a_message_is_refused_with_what_to_send(house: House, nothing: Any) -> None:
+    with pytest.raises(ValueError, match="messages must hold at least one message"):
+        await house.graph.ainvoke(nothing, {"configurable": {"thread_id": "t"}})
 
 
 async def test_C1_a_system_prompt_larger_than_the_budget_is_shortened(house: House) -> None:
@@ -262,6 +291,35 @@ async def test_erase_wins_over_a_question_that_was_never_answered(house: House) 
     await house.say("Hello again.")
     written = house.store.search(Owner.of("local").namespace("outbox"))
     assert "peanuts" not in json.dumps([item.value for item in written])
+
+
+class DownWhileReading(InMemoryStore):
+    """A store that does not answer who looks for facts, while told so."""
+
+    down = False
+
+    async def abatch(self, ops: Any) -> Any:
+        listed = list(ops)
+        if self.down and any(isinstance(op, SearchOp) for op in listed):
+            raise ConnectionError("down")
+        return await super().abatch(listed)
+
+
+async def test_erase_wins_though_memory_could_not_be_read_in_the_turn_after_it() -> None:
+    store = DownWhileReading()
+    house = House(store=store)
+    house.facts = [FACT]
+    await house.say("Hello.")
+    house.chat.replies = [ConnectionError("down")]
+    with pytest.raises(RuntimeError, match="No server answers"):
+        await house.say("I am allergic to peanuts.")
+    await aerase_user(store, "local")
+    store.down = True
+    await house.say("Hello again.")
+    store.down = False
+    await house.settle()
+    assert FactStore(store, "local").list() == []
+    assert "peanuts" not in str([item.value for item in store.search(("palimpsest",), limit=1000)])
 
 
 async def test_an_edited_message_is_learned_in_its_newest_words(house: House) -> None:

@@ -1,13 +1,16 @@
 """What a failing model, a full disk and a read-only disk do to messages, summary, pending updates and facts."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -30,6 +33,8 @@ from tests.fakes import RecordingModel, Reply, learns
 from tests.stores import FaultyStore, fail_at
 
 LOCAL = Owner.of("local")
+PATIENCE = 30.0
+NO_BACK_OFF = MemoryConfig(retry_base_seconds=0, update_spacing_seconds=0)
 
 
 class RateLimited(Exception):
@@ -46,11 +51,16 @@ both_disks = pytest.mark.parametrize("disk", list(DISKS))
 class Deployment:
     """The chat graph, whose models, store and disk can fail."""
 
-    def __init__(self, store: BaseStore, saver: BaseCheckpointSaver[str]) -> None:
+    def __init__(
+        self,
+        store: BaseStore,
+        saver: BaseCheckpointSaver[str],
+        memory: MemoryConfig = NO_BACK_OFF,
+    ) -> None:
         self.store = store
         self.chat = RecordingModel()
         self.memory = RecordingModel(respond=self._answer)
-        settings = Settings(single_user=True, trigger="run", memory=MemoryConfig(retry_base_seconds=0))
+        settings = Settings(single_user=True, trigger="run", memory=memory)
         # A server that is not there: nothing but what the tests call triggers an update.
         self.service = MemoryService(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
         self.graph = build_graph(service=self.service).compile(checkpointer=saver, store=store)
@@ -141,6 +151,32 @@ async def test_a_failing_memory_model_that_comes_back_summarizes_and_learns_all(
     assert await deployment.summary() is not None
     await deployment.drain()
     assert len(await deployment.facts()) == 12
+
+
+class SilentModel(RecordingModel):
+    """A model that takes a prompt and never answers."""
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self.prompts.append(messages)
+        await asyncio.Event().wait()
+        raise AssertionError("never")
+
+
+async def test_a_summary_that_never_comes_ends_no_turn_and_is_asked_for_again() -> None:
+    store, saver = FaultyStore(), InMemorySaver()
+    deployment = Deployment(store, saver, MemoryConfig(model_timeout_seconds=0.02))
+    silent = deployment.memory = SilentModel()
+    async with asyncio.timeout(PATIENCE):
+        await deployment.talk()
+        asked = len(silent.prompts)
+        assert asked > 1
+        assert await deployment.say("Are you there?") == "reply to Are you there?"
+    assert len(silent.prompts) == asked + 1
+    assert await deployment.summary() is None
+    assert len(await deployment.said()) == 13
+    patient = Deployment(store, saver)
+    await patient.say("And now?")
+    assert await patient.summary() is not None
 
 
 @both_disks

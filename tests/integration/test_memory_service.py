@@ -47,7 +47,8 @@ class Server:
     running: bool = False
     fails: bool = False
     created: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
-    opened: list[str] = field(default_factory=list)
+    opened: list[tuple[str, dict[str, str] | None]] = field(default_factory=list)
+    squatted: dict[str, str] = field(default_factory=dict)
 
     @property
     def threads(self) -> "Threads":
@@ -62,9 +63,10 @@ class Server:
 class Threads:
     server: Server
 
-    async def create(self, *, thread_id: str, if_exists: str) -> None:
+    async def create(self, *, thread_id: str, metadata: dict[str, str] | None, if_exists: str) -> dict[str, Any]:
         assert if_exists == "do_nothing"
-        self.server.opened.append(thread_id)
+        self.server.opened.append((thread_id, metadata))
+        return {"thread_id": thread_id, "metadata": self.server.squatted or metadata}
 
 
 @dataclass
@@ -103,7 +105,7 @@ class Process:
         )
 
     async def say(self, store: BaseStore, text: str, number: int = 1, owner: Owner = ADA, thread: str = "T") -> Any:
-        return await self.service.aremember(store, owner, thread_id=thread, messages=turn(text, number))
+        return await self.service.aremember(store, owner, "turn", turn(text, number), thread_id=thread)
 
     async def close(self) -> bool:
         return await asyncio.to_thread(self.service.close, PATIENCE)
@@ -135,14 +137,14 @@ async def test_a_turn_is_written_down_and_its_update_runs_on_a_thread_of_this_pr
 async def test_a_turn_whose_ids_and_text_no_database_takes_is_learnt_too(store: BaseStore) -> None:
     process = Process(memory=AT_ONCE)
     messages = [HumanMessage("I like \x00figs\ud800", id="u\x001"), AIMessage("Noted.", id="a\ud800")]
-    await process.service.aremember(store, ADA, thread_id="T", messages=messages)
+    await process.service.aremember(store, ADA, "turn", messages, thread_id="T")
     assert await process.close()
     assert await learnt(store) == ["Likes figs"]
 
 
 async def test_C5_exactly_what_is_cut_is_written_down(store: BaseStore) -> None:
     process = Process()
-    await process.service.aremember_cut(store, ADA, thread_id="T", messages=turn("I like figs"))
+    await process.service.aremember(store, ADA, "cut", turn("I like figs"), thread_id="T")
     (pending,) = await arun(store, read_entries(ADA))
     assert (pending.kind, [message.id for message in pending.messages]) == ("cut", ["u1", "a1"])
     await process.close()
@@ -152,7 +154,7 @@ async def test_C5_what_cannot_be_written_down_raises_so_that_it_is_kept() -> Non
     store = FaultyStore()
     store.fault = lambda _: OSError("disk full")
     with pytest.raises(OSError, match="disk full"):
-        await Process().service.aremember_cut(store, ADA, thread_id="T", messages=turn("I like figs"))
+        await Process().service.aremember(store, ADA, "cut", turn("I like figs"), thread_id="T")
 
 
 async def test_a_hiccup_of_the_store_costs_no_turn() -> None:
@@ -174,7 +176,7 @@ async def test_B8_a_disabled_memory_writes_nothing_and_asks_nothing(store: BaseS
 
 
 async def test_a_turn_in_which_nothing_was_said_is_not_written_down(store: BaseStore) -> None:
-    assert await Process().service.aremember(store, ADA, thread_id="T", messages=[]) is None
+    assert await Process().service.aremember(store, ADA, "turn", [], thread_id="T") is None
 
 
 async def test_what_an_earlier_process_left_is_taken_over_with_the_first_turn(store: BaseStore) -> None:
@@ -235,7 +237,7 @@ async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: B
     queued = await process.say(store, "I like figs")
     ((thread_id, graph, options),) = process.server.created
     assert thread_id == queued.thread_id == memory_thread_id(ADA) != "T"
-    assert process.server.opened == [thread_id]
+    assert process.server.opened == [(thread_id, None)]
     assert graph == "memory"
     assert options == {
         "input": {"drain": ADA.due_key},
@@ -243,6 +245,18 @@ async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: B
         "multitask_strategy": "rollback",
         "stream_mode": ["values", "custom"],
     }
+
+
+async def test_the_run_of_an_authenticated_user_may_be_followed_by_them(store: BaseStore) -> None:
+    process = Process(trigger="run")
+    await process.service.aremember(store, ADA, "turn", turn("I like figs"), thread_id="T", reader="ada")
+    assert process.server.opened == [(memory_thread_id(ADA), {"reader": "ada"})]
+
+
+async def test_no_run_goes_to_a_thread_that_a_client_made_under_its_id(store: BaseStore) -> None:
+    process = Process(trigger="run", server=Server(squatted={"owner": "mallory"}))
+    assert await process.say(store, "I like figs") is not None
+    assert process.server.created == []
 
 
 async def test_the_trigger_run_waits_no_longer_than_the_maximum(store: BaseStore) -> None:

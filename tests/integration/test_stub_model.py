@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import openai
 import pytest
@@ -88,6 +89,29 @@ def test_a_connection_may_be_cut_in_the_middle(stub: StubModel) -> None:
     words = [chunk.text for chunk in model(stub).stream("hi")]
 
     assert "".join(words) == "one two "
+
+
+def test_what_a_tests_own_responder_raises_is_raised_in_the_test(stub: StubModel) -> None:
+    def respond(request: ChatRequest) -> Reply:
+        raise KeyError(request.last)
+
+    stub.respond = respond
+    with pytest.raises(openai.BadRequestError, match="responder failed"):
+        model(stub).invoke("hi")
+    with pytest.raises(ExceptionGroup) as caught:
+        stub.raise_failures()
+    assert [repr(error) for error in caught.value.exceptions] == ["KeyError('hi')"]
+
+
+def test_and_at_the_latest_when_the_stub_ends() -> None:
+    stub = StubModel(lambda request: str(request.body["nothing"]))
+
+    def ask() -> None:
+        with stub, suppress(openai.BadRequestError):
+            model(stub).invoke("hi")
+
+    with pytest.raises(ExceptionGroup):
+        ask()
 
 
 def test_a_model_may_hang_until_its_gate_opens(stub: StubModel) -> None:

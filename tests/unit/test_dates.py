@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.core.dates import with_dates
+from memory.core.dates import leading_stamp, stamped_day, with_dates
 
 FRIDAY = date(2026, 5, 8)
 
@@ -55,3 +55,46 @@ def test_a_weekday_is_always_that_weekday(said: date, which: str, weekday: int) 
 @given(st.text(max_size=80))
 def test_any_text_can_be_dated(text: str) -> None:
     assert with_dates(text, FRIDAY).startswith(text[:1])
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "(1:56 pm on 8 May, 2026)",
+        "[2026-05-08]",
+        "[2026-05-08, 13:56]",
+        "[2026-05-08T13:56:01Z]",
+        "(8 May 2026)",
+        "(Friday, 8th May 2026, 13:56)",
+        "[May 8, 2026 at 1:56 PM]",
+        "(8 may 2026)",
+    ],
+)
+def test_a_date_that_a_text_begins_with_is_its_own(stamp: str) -> None:
+    assert leading_stamp(f"  {stamp} I ran yesterday.") == stamp
+    assert stamped_day(stamp) == FRIDAY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I ran yesterday.",
+        "8 May 2026 was fun.",
+        "On (8 May 2026) I ran.",
+        "(8/5/2026) I ran.",
+        "(31 June 2026) I ran.",
+        "(2026-13-01) I ran.",
+        "(8 May 2026) Ran yesterday. (9 May 2026) Rested.",
+        "(May 2026) I ran.",
+        "(the 8 May 2026 edition) I ran.",
+    ],
+)
+def test_a_text_that_does_not_clearly_begin_with_one_date_has_none(text: str) -> None:
+    assert leading_stamp(text) == ""
+
+
+@pytest.mark.parametrize(
+    "beginning", ["(1:56", "(1:56 pm on", "(8 May 2026", "(8 May", "[2026-05-08,", "(Friday,", "("]
+)
+def test_a_run_of_spaces_takes_no_time(beginning: str) -> None:
+    assert leading_stamp(beginning + " " * 200_000 + "x") == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HOUSE = Path(__file__).parents[2]
-EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "storage", "control", "message"}
+EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "storage", "control", "message", "steps", "tolerance"}
 COUNTING = {"memory.context.tokens", "memory.context.budget"}
 TIERS = {"context", "core", "daily"}
 MAY_KNOW = {

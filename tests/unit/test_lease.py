@@ -32,6 +32,10 @@ def test_a_lease_runs_out_and_no_lease_holds_nothing() -> None:
     assert not is_held(None, NOW, ME, lambda _: True)
 
 
+def test_a_lease_that_was_made_under_a_clock_ahead_holds_nothing() -> None:
+    assert not is_held(Lease(Worker("there", 1, "x", "y"), NOW + 366 * 86_400), NOW, ME, lambda _: True)
+
+
 def test_a_lease_comes_back_from_json_and_garbage_is_none() -> None:
     lease = Lease(ME, NOW)
     assert Lease.from_json(lease.to_json()) == lease

@@ -66,7 +66,15 @@ def test_B5_a_hung_call_does_not_keep_the_process_from_ending() -> None:
     program = """
 import threading
 from memory.updates.model_calls import ModelCalls
-threading.Thread(target=lambda: ModelCalls().run(threading.Event().wait, 3600), daemon=True).start()
+
+begun = threading.Event()
+
+def hang():
+    begun.set()
+    threading.Event().wait()
+
+threading.Thread(target=lambda: ModelCalls().run(hang, 3600), daemon=True).start()
+begun.wait()
 print("leaving")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=True)

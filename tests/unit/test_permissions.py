@@ -52,8 +52,10 @@ async def test_what_no_rule_knows_is_denied() -> None:
 
 @pytest.mark.parametrize("action", ["create", "read", "update", "delete", "search", "create_run"])
 async def test_threads_belong_to_who_made_them(action: str) -> None:
-    value: dict[str, Any] = {"metadata": {"owner": "bob", "topic": "x"}}
-    assert await own_thread(asks("threads", action), value) == {"owner": "ada"}
+    value: dict[str, Any] = {"metadata": {"owner": "bob", "reader": "bob", "topic": "x"}}
+    own = {"owner": "ada"}
+    readable = {"$or": [own, {"reader": "ada"}]}
+    assert await own_thread(asks("threads", action), value) == (readable if action in ("read", "search") else own)
     if action in ("create", "update", "create_run"):
         assert value["metadata"] == {"owner": "ada", "topic": "x"}
 

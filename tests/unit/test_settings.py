@@ -61,7 +61,12 @@ def test_single_user_mode_is_on_under_langgraph_dev_only(environ: dict[str, str]
         ("PALIMPSEST_SINGLE_USER", "maybe"),
         ("PALIMPSEST_TRIGGER", "cron"),
         ("PALIMPSEST_MAX_FACTS", "many"),
+        ("PALIMPSEST_MAX_FACTS", "inf"),
+        ("PALIMPSEST_JOURNAL_DAYS", "2.5"),
+        ("PALIMPSEST_REQUESTS_PER_MINUTE", "nan"),
         ("PALIMPSEST_DEBOUNCE_SECONDS", "soon"),
+        ("PALIMPSEST_DEBOUNCE_SECONDS", "-1"),
+        ("PALIMPSEST_CONFIDENCE_THRESHOLD", "1.5"),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_refused_with_the_variables_name(name: str, value: str) -> None:

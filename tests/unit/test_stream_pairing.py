@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs.streaming.envelopes import Checkpoint, EnvelopePairing, StreamEvent, StreamMode
+from graphs.streaming.envelopes import Checkpoint, EnvelopePairing, PlainEvent, StreamEvent, StreamMode
 
 MODES: tuple[StreamMode, ...] = ("values", "updates", "checkpoints", "tasks")
 
@@ -16,8 +16,8 @@ MODES: tuple[StreamMode, ...] = ("values", "updates", "checkpoints", "tasks")
 class Run:
     """A made-up run: what callbacks say and what the graph streams, each event with the checkpoint it must get."""
 
-    callbacks: list[dict[str, Any]] = field(default_factory=list)
-    streamed: list[dict[str, Any]] = field(default_factory=list)
+    callbacks: list[PlainEvent] = field(default_factory=list)
+    streamed: list[PlainEvent] = field(default_factory=list)
     numbers: Any = field(default_factory=count)
 
     def event(self, kind: str, run_id: str, parents: list[str], expected: Checkpoint | None, **rest: Any) -> Any:
@@ -114,7 +114,7 @@ plans = st.lists(tokens | subgraphs | nested, min_size=1, max_size=4)
 
 
 @st.composite
-def runs(draw: st.DrawFn, saves: bool = True) -> list[dict[str, Any]]:
+def runs(draw: st.DrawFn, saves: bool = True) -> list[PlainEvent]:
     """Draw a run with its callbacks and its chunks interleaved anyhow; each of the two keeps its own order."""
     run = Run()
     first = Checkpoint(id="#-1", parent_id=None, step=-1, source="input") if saves else None
@@ -128,7 +128,7 @@ def runs(draw: st.DrawFn, saves: bool = True) -> list[dict[str, Any]]:
     return [start, *(next(turn) for turn in turns), end]
 
 
-def stamp(events: list[dict[str, Any]], modes: tuple[StreamMode, ...] = MODES) -> list[StreamEvent]:
+def stamp(events: list[PlainEvent], modes: tuple[StreamMode, ...] = MODES) -> list[StreamEvent]:
     pairing = EnvelopePairing(modes)
     return [ready for event in events for ready in pairing.feed(event)]
 
@@ -138,13 +138,13 @@ def numbers(events: list[Any]) -> list[int]:
 
 
 @given(runs())
-def test_S4_every_event_gets_its_checkpoint_in_whatever_order_they_arrive(events: list[dict[str, Any]]) -> None:
+def test_S4_every_event_gets_its_checkpoint_in_whatever_order_they_arrive(events: list[PlainEvent]) -> None:
     for event in stamp(events):
         assert event["checkpoint"] == event["metadata"]["expected"], event
 
 
 @given(runs(saves=False))
-def test_S4_without_a_checkpointer_nothing_is_made_up(events: list[dict[str, Any]]) -> None:
+def test_S4_without_a_checkpointer_nothing_is_made_up(events: list[PlainEvent]) -> None:
     root = [event for event in stamp(events) if len(event["parent_ids"]) <= 1]
     assert {event["checkpoint"] is None for event in root if not is_nested(event)} == {True}
 
@@ -154,14 +154,14 @@ def is_nested(event: Any) -> bool:
 
 
 @given(runs())
-def test_S3_every_event_comes_out_once(events: list[dict[str, Any]]) -> None:
+def test_S3_every_event_comes_out_once(events: list[PlainEvent]) -> None:
     assert sorted(numbers(stamp(events))) == sorted(numbers(events))
     chunks = [event for event in events if event["event"] == "on_chain_stream"]
     assert len(stamp(events, ())) == len(events) - len(chunks)
 
 
 @given(runs())
-def test_S6_the_events_of_one_run_keep_their_order(events: list[dict[str, Any]]) -> None:
+def test_S6_the_events_of_one_run_keep_their_order(events: list[PlainEvent]) -> None:
     out = stamp(events)
     for run_id in {event["run_id"] for event in events if event["run_id"] != "root"}:
         assert numbers([event for event in out if event["run_id"] == run_id]) == numbers(
@@ -170,7 +170,7 @@ def test_S6_the_events_of_one_run_keep_their_order(events: list[dict[str, Any]])
 
 
 @given(runs())
-def test_S6_nothing_is_held_once_its_checkpoint_is_announced(events: list[dict[str, Any]]) -> None:
+def test_S6_nothing_is_held_once_its_checkpoint_is_announced(events: list[PlainEvent]) -> None:
     pairing = EnvelopePairing(MODES)
     announced: set[str] = set()
     held: dict[int, str] = {}

@@ -1,78 +1,23 @@
-"""What a summarization does to a conversation: the requirements C1 to C8, and the traps of the field's other node."""
+"""Summarizing a conversation: what is cut, what is asked, what the hook is given."""
 
-import logging
 import threading
-from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 import pytest
 from langchain_core.messages import (
-    AIMessage,
     BaseMessage,
     HumanMessage,
-    RemoveMessage,
     SystemMessage,
-    ToolMessage,
 )
-from langchain_core.prompts import ChatPromptTemplate
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
-from memory.context.running_summary import LEAST_IDS, STATE_BYTES, rehydrate, summarized_ids
+from memory.context.running_summary import summarized_ids
 from memory.context.summarization import (
-    SUMMARY_ID,
-    RunningSummary,
-    SummarizationNode,
-    SummarizationResult,
     asummarize_messages,
     summarize_messages,
 )
 from tests.fakes import RecordingModel
-from tests.threads import broken_pairs, newest_user, own_ids, word_counter, words
-
-
-def human(name: str, size: int = 20) -> HumanMessage:
-    return HumanMessage(f"{name} {words(size - 1)}", id=name)
-
-
-def ai(name: str, size: int = 20) -> AIMessage:
-    return AIMessage(f"{name} {words(size - 1)}", id=name)
-
-
-def talk(turns: int, size: int = 20, first: int = 1) -> list[BaseMessage]:
-    """Exchanges h1 a1 h2 a2 …, the last one still unanswered."""
-    said = list[BaseMessage]()
-    for n in range(first, first + turns):
-        said += [human(f"h{n}", size), ai(f"a{n}", size)]
-    return said[:-1]
-
-
-def summarize(messages: list[BaseMessage], model: RecordingModel | None = None, **options: Any) -> SummarizationResult:
-    options = {"running_summary": None, "max_tokens": 200, "max_summary_tokens": 40} | options
-    model = model or saying()
-    return summarize_messages(messages, model=model, token_counter=word_counter(), **options)
-
-
-def saying(
-    reply: str | AIMessage | Exception = "what was said", first: Sequence[str | AIMessage | Exception] = ()
-) -> RecordingModel:
-    """A model that gives the first replies, then always the same."""
-    waiting = list(first)
-
-    def respond(messages: list[BaseMessage]) -> str | AIMessage | Exception:
-        return waiting.pop(0) if waiting else reply
-
-    return RecordingModel(respond=respond)
-
-
-def counting() -> RecordingModel:
-    """A model whose replies are `summary 1`, `summary 2` …"""
-    return saying(first=[f"summary {call}" for call in range(1, 99)])
-
-
-def sent(model: RecordingModel, call: int = -1) -> str:
-    return "\n".join(message.text for message in model.prompts[call])
+from tests.summarizing import ai, counting, hooked, human, make_node, saying, sent, summarize, talk
+from tests.threads import word_counter, words
 
 
 def test_C1_within_the_budget_nothing_happens() -> None:
@@ -171,12 +116,6 @@ def test_C4_ids_are_exact_for_the_state_and_for_the_newest_that_left_it_and_do_n
             assert running.summarized_message_ids == set(gone[-len(running.summarized_message_ids) :])
     assert summarized_ids(messages, running) == set(gone)
     assert len(gone) > 300
-
-
-def hooked(**options: Any) -> tuple[list[list[str]], SummarizationResult]:
-    calls: list[list[str]] = []
-    result = summarize(talk(5), memory_flush_hook=lambda gone: calls.append([str(m.id) for m in gone]), **options)
-    return calls, result
 
 
 def test_C5_the_hook_gets_exactly_what_leaves_once() -> None:
@@ -298,97 +237,6 @@ def test_C1_what_people_wrote_cannot_end_the_transcript() -> None:
     assert "{braces}" in sent(model, 0)
 
 
-def parallel_calls() -> list[BaseMessage]:
-    calls = [{"name": "look", "args": {"at": name}, "id": name} for name in ("x", "y")]
-    return [
-        human("h1", 60),
-        AIMessage("", id="a1", tool_calls=calls),
-        ToolMessage(words(40), tool_call_id="x", id="t1"),
-        ToolMessage(words(40), tool_call_id="y", id="t2"),
-        ai("a2", 10),
-        human("h2", 40),
-    ]
-
-
-def test_trap_1_parallel_tool_calls_are_never_split() -> None:
-    for limit in range(60, 220, 5):
-        result = summarize(parallel_calls(), max_tokens=limit, max_summary_tokens=20)
-        assert broken_pairs(result.messages, parallel_calls()) == []
-
-
-def test_trap_2_a_question_larger_than_the_budget_is_still_there_shortened(caplog: pytest.LogCaptureFixture) -> None:
-    messages = [*talk(3)[:-1], human("h9", 5000)]
-    result = summarize(messages)
-    assert newest_user(result.messages) == "h9"
-    assert "left out" in result.messages[-1].text
-    assert word_counter()(result.messages) <= 200
-    assert len(messages[-1].text.split()) == 5000
-    assert any(record.levelno == logging.WARNING for record in caplog.records)
-
-
-def test_trap_4_a_system_message_larger_than_the_budget_does_not_break_it(caplog: pytest.LogCaptureFixture) -> None:
-    result = summarize([SystemMessage(words(900)), *talk(5)])
-    assert isinstance(result.messages[0], SystemMessage)
-    assert word_counter()(result.messages) <= 200
-    assert newest_user(result.messages) == "h5"
-    assert "system message" in caplog.text
-
-
-def test_trap_5_the_existing_summary_counts_before_the_next_cut() -> None:
-    running = RunningSummary(words(38), {"h0"}, "h0")
-    exact = talk(5, 15)  # nine messages of 19 tokens, which without the summary fit 200
-    result = summarize(exact, running_summary=running)
-    assert result.cut is not None
-    assert word_counter()(result.messages) <= 200
-
-
-@pytest.mark.parametrize("lost", [1, 3], ids=["the last summarized one", "three of them"])
-def test_trap_6_a_summarized_message_that_is_gone_breaks_nothing_and_none_comes_back(lost: int) -> None:
-    first = summarize(talk(5)).running_summary
-    assert first is not None
-    gone = [m.id for m in talk(5) if m.id in first.summarized_message_ids][-lost:]
-    assert first.last_summarized_message_id in gone
-    calls: list[str] = []
-    for turns, max_tokens in ((6, 200), (9, 200), (9, 1000)):
-        result = summarize(
-            [m for m in talk(turns) if m.id not in gone],
-            running_summary=first,
-            max_tokens=max_tokens,
-            memory_flush_hook=lambda leaving: calls.extend(str(m.id) for m in leaving),
-        )
-        assert not own_ids(result.messages) & first.summarized_message_ids
-        assert newest_user(result.messages) == f"h{turns}"
-    assert calls
-    assert not set(calls) & first.summarized_message_ids
-
-
-def test_trap_6_an_edited_message_breaks_nothing() -> None:
-    first = summarize(talk(5)).running_summary
-    edited = [HumanMessage("edited", id="h1"), *talk(6)[1:]]
-    assert summarize(edited, running_summary=first).running_summary is first
-
-
-def test_trap_7_a_message_without_an_id_is_refused() -> None:
-    with pytest.raises(ValueError, match="id"):
-        summarize([*talk(2), HumanMessage("no id")])
-
-
-@pytest.mark.parametrize(
-    "context", [None, {}, {"running_summary": None}, {"running_summary": 7}, {"theme": "dark"}, "x"]
-)
-def test_trap_8_anything_may_stand_under_context(context: Any) -> None:
-    node = make_node()
-    update = node.invoke({"messages": talk(5), "context": context})
-    assert isinstance(update["context"]["running_summary"], RunningSummary)
-    assert ("theme" in update["context"]) == (context == {"theme": "dark"})
-
-
-@pytest.mark.parametrize("share", [200, 256])
-def test_trap_9_a_share_as_large_as_the_budget_is_refused(share: int) -> None:
-    with pytest.raises(ValueError, match="max_summary_tokens"):
-        summarize(talk(1), max_summary_tokens=share)
-
-
 @pytest.mark.parametrize(
     "name", ["keep_tokens", "keep_messages", "portion_tokens", "max_tokens_before_summary", "max_tokens"]
 )
@@ -402,99 +250,7 @@ def test_words_for_a_further_summary_must_say_where_the_existing_one_goes() -> N
         summarize(talk(1), existing_summary_prompt="Extend it.")
 
 
-def make_node(compact: bool = False, **options: Any) -> SummarizationNode:
-    return SummarizationNode(
-        model=saying(),
-        max_tokens=200,
-        max_summary_tokens=40,
-        token_counter=word_counter(),
-        output_messages_key="messages" if compact else "summarized_messages",
-        **options,
-    )
-
-
-def test_trap_10_11_same_key_keeps_one_system_message_and_one_summary_of_a_stable_id() -> None:
-    node, context = make_node(compact=True), dict[str, Any]()
-    messages: Any = [SystemMessage("Be brief.", id="s")]
-    for turn in range(1, 30):
-        messages = add_messages(messages, human(f"h{turn}"))
-        update = node.invoke({"messages": messages, "context": context})
-        messages, context = add_messages(messages, update["messages"]), update.get("context", context)
-        messages = add_messages(messages, ai(f"a{turn}"))
-    assert [m.id for m in messages if isinstance(m, SystemMessage)] == ["s", SUMMARY_ID]
-
-
-def test_trap_12_a_summary_in_content_blocks_becomes_its_text() -> None:
-    blocks = AIMessage([{"type": "text", "text": "Ada lives in Bergen."}])
-    result = summarize(talk(5), saying(blocks))
-    assert result.running_summary is not None
-    assert result.running_summary.summary == "Ada lives in Bergen."
-
-
-def test_C7_the_node_reads_and_writes_its_keys() -> None:
-    update = make_node(input_messages_key="talk").invoke({"talk": talk(5), "context": {}})
-    assert update["summarized_messages"][0].id == SUMMARY_ID
-    assert update["context"]["running_summary"].summary == "what was said"
-    with pytest.raises(ValueError, match="talk"):
-        make_node(input_messages_key="talk").invoke({"messages": talk(5)})
-
-
-def test_C7_the_calls_for_a_summary_are_kept_out_of_the_messages_stream() -> None:
-    node = make_node()
-    node.invoke({"messages": talk(5)})
-    assert isinstance(node.model, RecordingModel)
-    assert "nostream" in node.model.tags_seen[0]
-
-
-def test_C8_with_one_key_all_messages_are_removed_then_the_new_list_follows() -> None:
-    update = make_node(compact=True).invoke({"messages": talk(5), "context": {}})
-    first, summary, *rest = update["messages"]
-    assert isinstance(first, RemoveMessage)
-    assert first.id == REMOVE_ALL_MESSAGES
-    assert summary.id == SUMMARY_ID
-    assert rest == talk(5)[-len(rest) :]
-
-
-def test_C8_what_is_shortened_for_the_model_stays_whole_in_the_state() -> None:
-    messages = [*talk(3)[:-1], human("h9", 5000)]
-    update = make_node(compact=True).invoke({"messages": messages, "context": {}})
-    assert update["messages"][-1] == messages[-1]
-
-
-def test_langmems_templates_and_counter_are_taken() -> None:
-    model = saying()
-    result = summarize_messages(
-        talk(5),
-        running_summary=None,
-        model=model,
-        max_tokens=6,
-        max_summary_tokens=1,
-        token_counter=lambda messages: len(list(messages)),
-        initial_summary_prompt=ChatPromptTemplate.from_messages([("placeholder", "{messages}"), ("user", "Sum up:")]),
-        final_prompt=ChatPromptTemplate.from_messages(
-            [("placeholder", "{system_message}"), ("user", "Earlier: {summary}"), ("placeholder", "{messages}")]
-        ),
-    )
-    assert model.prompts[0][-1].text == "Sum up:"
-    assert [m.text.split()[0] for m in model.prompts[0][:-1]][:2] == ["h1", "a1"]
-    assert result.messages[0].text == "Earlier: what was said"
-    assert result.messages[0].id == SUMMARY_ID
-    assert len(result.messages) <= 6
-
-
 STORED = {"summary": "Ada", "summarized_message_ids": ["a", "b"], "last_summarized_message_id": "b"}
-
-
-@pytest.mark.parametrize("ids", [["a", "b"], ("a", "b"), {"a", "b"}])
-def test_a_running_summary_comes_back_from_whatever_a_saver_made_of_it(ids: Any) -> None:
-    assert rehydrate({**STORED, "summarized_message_ids": ids}) == RunningSummary("Ada", {"a", "b"}, "b")
-
-
-@pytest.mark.parametrize(
-    "value", [None, 7, "Ada", [], {}, {"summary": ""}, {"summary": 3}, {"theme": "dark"}, object()]
-)
-def test_what_is_no_running_summary_is_none(value: object) -> None:
-    assert rehydrate(value) is None
 
 
 async def test_C5_a_coroutine_hook_is_awaited_and_both_twins_agree() -> None:
@@ -522,20 +278,3 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     await node.ainvoke({"messages": talk(5)})
     assert where
     assert where[0] != threading.get_ident()
-
-
-@pytest.mark.parametrize("size", [10, 120, 220])
-def test_a_running_summary_stays_below_2_kilobytes_however_long_the_thread(size: int) -> None:
-    running = RunningSummary("", set(), None)
-    for cut in range(60):
-        ids = [str(UUID(int=cut * 100 + number)) for number in range(34)]
-        running = running.extended(words(size, "plans"), ids, last=ids[-1], kept=ids[:1])
-    assert STATE_BYTES - 100 < len(JsonPlusSerializer().dumps_typed(running)[1]) <= STATE_BYTES
-    newest = [str(UUID(int=cut * 100 + number)) for cut in (58, 59) for number in range(34)]
-    assert running.summarized_message_ids == set(newest[-len(running.summarized_message_ids) :])
-
-
-def test_a_long_summary_leaves_room_for_some_ids() -> None:
-    ids = [str(number) for number in range(100)]
-    running = RunningSummary("", set(), None).extended(words(2000), ids, last="99", kept=[])
-    assert running.summarized_message_ids == set(ids[-LEAST_IDS:])

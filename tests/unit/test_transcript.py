@@ -95,13 +95,31 @@ def test_B7_the_mark_counts_only_at_the_beginning_and_only_from_the_user() -> No
 
 def test_merging_keeps_the_first_place_and_the_earliest_time() -> None:
     early, late = "2026-11-22T09:00:00+00:00", "2026-11-22T11:00:00+00:00"
-    merged = merge([[said("1", "user", "a", late), said("2", "user", "b")], [said("1", "user", "a", early)]])
+    merged = merge([(1, [said("1", "user", "a", late), said("2", "user", "b")]), (2, [said("1", "user", "a", early)])])
     assert [(one.id, one.time) for one in merged] == [("1", early), ("2", NOW)]
 
 
 def test_what_is_context_in_one_entry_and_new_in_another_is_new() -> None:
-    (merged,) = merge([[replace(reply("1", "why?"), seen=True)], [reply("1", "why?")]])
+    (merged,) = merge([(1, [replace(reply("1", "why?"), seen=True)]), (2, [reply("1", "why?")])])
     assert not merged.seen
+
+
+written_down = st.tuples(
+    st.integers(0, 3),
+    st.lists(st.builds(user, st.sampled_from("1234"), st.sampled_from("abcdef")), max_size=4, unique_by=lambda m: m.id),
+)
+
+
+@given(st.lists(written_down, max_size=5))
+def test_the_words_that_were_written_down_last_count_whatever_was_said_first(
+    lists: list[tuple[int, list[StoredMessage]]],
+) -> None:
+    merged = merge(lists)
+    assert ids(merged) == list(dict.fromkeys(one.id for _, messages in lists for one in messages))
+    for one in merged:
+        versions = [(at, place, known.text) for place, (at, said) in enumerate(lists) for known in said if known == one]
+        newest = max((at, place) for place, (at, said) in enumerate(lists) if one.id in ids(tuple(said)))
+        assert newest in [(at, place) for at, place, _ in versions]
 
 
 def test_B6_what_was_flushed_is_skipped() -> None:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from memory.erase import erase_thread, erase_user
+from memory.message import StoredMessage
 from memory.updates.conversation import ConversationContext
+from memory.updates.thread_view import ThreadView
 from memory.updates.update_queue import MemoryUpdateQueue
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import Killed, fail_at
@@ -26,6 +28,8 @@ class Updates(RuleBasedStateMachine):
         self.said = 0
         self.expected: dict[str, str] = {}
         self.gone: set[str] = set()
+        self.maybe: dict[str, str] = {}
+        self.cut_ids: set[str] = set()
         self.history: dict[str, list[str]] = {"T": [], "U": []}
         self.start_process()
 
@@ -46,9 +50,13 @@ class Updates(RuleBasedStateMachine):
         """A turn that may be cut short by a crash: only what was written down has to be remembered."""
         self.said += 1
         text = f"I like thing{self.said}"
-        self.bench.record(self.bench.messages(text, begin=self.said), thread=thread)
         self.history[thread].append(text)
+        held = {one.id for said in self.history[thread] for one in self.messages_of(said)}
+        self.bench.record(self.messages_of(text), thread=thread, view=ThreadView(held | self.cut_ids))
         self.expected[f"Likes thing{self.said}"] = thread
+
+    def messages_of(self, text: str) -> tuple[StoredMessage, ...]:
+        return self.bench.messages(text, begin=self.number(text))
 
     @rule(thread=THREADS)
     def add(self, thread: str) -> None:
@@ -64,9 +72,24 @@ class Updates(RuleBasedStateMachine):
     def cut(self, thread: str, newest: int) -> None:
         """A summary takes away the thread's oldest messages, which are written down once more."""
         if texts := self.history[thread][:newest]:
-            messages = [one for text in texts for one in self.bench.messages(text, begin=self.number(text))]
+            messages = [one for text in texts for one in self.messages_of(text)]
             self.bench.record(messages, kind="cut", thread=thread)
+            self.cut_ids |= {one.id for one in messages}
             self.history[thread] = self.history[thread][newest:]
+
+    @rule(thread=THREADS)
+    def edit(self, thread: str) -> None:
+        """The user goes back and says something else: what nobody began to learn is not learned any more."""
+        if self.history[thread]:
+            text = self.history[thread].pop()
+            fact, (asked, _) = f"Likes thing{self.number(text)}", self.messages_of(text)
+            holding = [entry for entry in self.bench.entries() if asked.id in [one.id for one in entry.messages]]
+            has_begun = fact in self.bench.facts() or any(entry.lease or entry.extracted for entry in holding)
+            if self.expected.pop(fact, None) and has_begun:
+                self.maybe[fact] = thread
+            elif not has_begun:
+                self.gone.add(fact)
+            self.turn(thread)
 
     def number(self, text: str) -> int:
         return int(text.removeprefix("I like thing"))
@@ -113,17 +136,19 @@ class Updates(RuleBasedStateMachine):
     @rule()
     def erase(self) -> None:
         erase_user(self.bench.store, "ada")
-        self.gone |= set(self.expected)
+        self.gone |= {*self.expected, *self.maybe}
         self.expected.clear()
+        self.maybe.clear()
 
     @rule(thread=THREADS)
     def delete_thread(self, thread: str) -> None:
         self.bench.clock.advance(1)
         erase_thread(self.bench.store, thread, clock=self.bench.clock)
         self.bench.clock.advance(1)
-        mine = {content for content, where in self.expected.items() if where == thread}
+        mine = {content for content, where in (self.expected | self.maybe).items() if where == thread}
         self.gone |= mine
         self.expected = {content: where for content, where in self.expected.items() if content not in mine}
+        self.maybe = {content: where for content, where in self.maybe.items() if content not in mine}
         self.history[thread] = []
 
     @invariant()
@@ -143,9 +168,9 @@ class Updates(RuleBasedStateMachine):
         facts = set(self.bench.facts())
         assert len(facts) <= MAX_FACTS
         assert not self.gone & facts
-        assert facts <= set(self.expected)
-        if len(self.expected) <= MAX_FACTS:
-            assert facts == set(self.expected)
+        assert facts <= {*self.expected, *self.maybe}
+        if len(self.expected) + len(self.maybe) <= MAX_FACTS:
+            assert facts >= set(self.expected)
 
 
 TestUpdates = Updates.TestCase

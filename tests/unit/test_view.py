@@ -10,6 +10,8 @@ from langchain_core.tools import tool
 
 from graphs.view import LEAST_MESSAGE_TOKENS, Delta, count_tools, shares, smaller, view
 from memory.context.summarization import SUMMARY_ID
+from memory.context.tokenizer import Tokenizer
+from memory.context.tokens import TokenCounter
 from tests.threads import newest_user, word_counter, words
 
 PARTS: dict[str, Any] = {
@@ -67,6 +69,17 @@ def test_C1_the_whole_never_has_more_than_its_tokens(turns: int, size: int, budg
     deltas = [Delta(str(messages[-1].id), words(recalled, "known"))] if recalled else []
     sent = seen(messages, max_tokens=budget, deltas=deltas)
     assert word_counter()(sent) <= budget
+    assert newest_user(sent) == newest_user(messages)
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=8), st.integers(300, 3000), st.integers(0, 600))
+def test_C1_what_was_recalled_gives_way_before_the_messages_do(recalled: list[int], budget: int, prompt: int) -> None:
+    characters = TokenCounter(tokenizer=Tokenizer([lambda: len]))
+    messages = talk(len(recalled), 20)
+    deltas = [Delta(f"h{turn}", "k" * size) for turn, size in enumerate(recalled) if size]
+    parts = PARTS | {"system_prompt": "p" * prompt, "max_tokens": budget, "deltas": deltas}
+    sent = view(messages=messages, counter=characters, **parts)
+    assert characters(sent) <= budget
     assert newest_user(sent) == newest_user(messages)
 
 

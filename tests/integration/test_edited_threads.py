@@ -1,0 +1,174 @@
+"""A user goes back, edits what they said and goes on: what the thread no longer has is not learned, all else is."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START
+from langgraph.store.base import BaseStore
+from langgraph.types import StateSnapshot
+
+from graphs.chat import build_graph
+from graphs.context import Context
+from graphs.persistence import open_checkpointer, open_store
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.state import InputState
+from memory.config import MemoryConfig
+from memory.core.store import FactStore
+from memory.namespaces import Owner
+from memory.storage import arun
+from memory.updates.entry import Entry
+from memory.updates.outbox import read_entries
+from tests.fakes import RecordingModel, learns
+
+LOCAL = Owner.of("local")
+CONTEXT = Context(max_tokens=900, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
+LONG = "word " * 60
+
+both_transcripts = pytest.mark.parametrize("transcript", ["keep", "compact"])
+
+
+def answer(messages: list[BaseMessage]) -> str:
+    return learns(messages) if "Messages:" in messages[-1].text else "They talked."
+
+
+@dataclass
+class Talk:
+    """One thread of the chat graph on SQLite; nothing is learned before `learned` is called."""
+
+    store: BaseStore
+    saver: BaseCheckpointSaver[str]
+    context: Context = CONTEXT
+
+    def __post_init__(self) -> None:
+        chat, memory = RecordingModel(respond=lambda _: "Noted."), RecordingModel(respond=answer)
+        settings = Settings(single_user=True, trigger="run", memory=MemoryConfig(update_spacing_seconds=0))
+        self.service = MemoryService(settings, lambda _, purpose: chat if purpose == "chat" else memory)
+        self.graph = build_graph(service=self.service).compile(checkpointer=self.saver, store=self.store)
+        self.config: RunnableConfig = {"configurable": {"thread_id": "T"}}
+
+    async def say(self, text: str, config: RunnableConfig | None = None) -> None:
+        asked = InputState(messages=[HumanMessage(text)])
+        await self.graph.ainvoke(asked, config or self.config, context=self.context)
+
+    async def before(self, text: str) -> StateSnapshot:
+        """Return the checkpoint at the end of the turn before the one that began with this text."""
+        ends = [state async for state in self.graph.aget_state_history(self.config) if not state.next]
+        return next(state for state in ends if text not in [one.text for one in state.values["messages"]])
+
+    async def entries(self) -> list[Entry]:
+        return await arun(self.store, read_entries(LOCAL))
+
+    async def learned(self) -> list[str]:
+        await self.service.adrain(self.store, LOCAL)
+        assert await self.entries() == []
+        return sorted(fact.content for fact in await FactStore.of_owner(self.store, LOCAL).alist())
+
+
+@pytest.fixture
+async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(tmp_path / "store.sqlite"))
+        saver = await stack.enter_async_context(open_checkpointer(tmp_path / "checkpoints.sqlite"))
+        yield Talk(store, saver)
+
+
+async def test_what_was_edited_away_by_a_fork_is_not_learned(talk: Talk) -> None:
+    await talk.say("I like figs.")
+    await talk.say("I like plums.")
+    await talk.say("I like kiwis.", (await talk.before("I like plums.")).config)
+    assert await talk.learned() == ["Likes figs", "Likes kiwis"]
+
+
+async def test_what_was_edited_away_by_an_update_of_the_state_is_not_learned(talk: Talk) -> None:
+    await talk.say("I like figs.")
+    await talk.say("I like plums.")
+    before = await talk.before("I like plums.")
+    forked = await talk.graph.aupdate_state(before.config, {"messages": [HumanMessage("I like kiwis.")]}, as_node=START)
+    await talk.graph.ainvoke(None, forked, context=talk.context)
+    assert await talk.learned() == ["Likes figs", "Likes kiwis"]
+
+
+async def test_the_first_message_of_a_thread_can_be_edited_away(talk: Talk) -> None:
+    await talk.say("I like plums.")
+    beginning = [state async for state in talk.graph.aget_state_history(talk.config)][-1]
+    await talk.say("I like kiwis.", beginning.config)
+    assert await talk.learned() == ["Likes kiwis"]
+
+
+async def test_an_answer_that_is_made_again_keeps_its_question(talk: Talk) -> None:
+    await talk.say("I like figs.")
+    asked = [state async for state in talk.graph.aget_state_history(talk.config) if state.next == ("call_model",)]
+    await talk.graph.ainvoke(None, asked[0].config, context=talk.context)
+    told = [message.id for entry in await talk.entries() for message in entry.messages if message.role == "assistant"]
+    state = await talk.graph.aget_state(talk.config)
+    assert set(told) == {message.id for message in state.values["messages"] if isinstance(message, AIMessage)}
+    assert await talk.learned() == ["Likes figs"]
+
+
+async def test_what_was_learned_before_the_edit_stays(talk: Talk) -> None:
+    await talk.say("I like figs.")
+    await talk.say("I like plums.")
+    await talk.learned()
+    await talk.say("I like kiwis.", (await talk.before("I like plums.")).config)
+    assert await talk.learned() == ["Likes figs", "Likes kiwis", "Likes plums"]
+
+
+async def test_looking_at_an_old_checkpoint_changes_nothing(talk: Talk) -> None:
+    await talk.say("I like figs.")
+    await talk.say("I like plums.")
+    pending = await talk.entries()
+    looked_at = await talk.graph.aget_state((await talk.before("I like plums.")).config)
+    assert len(looked_at.values["messages"]) == 2
+    assert await talk.entries() == pending
+    assert await talk.learned() == ["Likes figs", "Likes plums"]
+
+
+async def test_without_a_fork_nothing_is_dropped(talk: Talk) -> None:
+    for number in range(5):
+        await talk.say(f"I like thing{number}.")
+    assert await talk.learned() == [f"Likes thing{number}" for number in range(5)]
+
+
+@both_transcripts
+async def test_what_a_summary_took_is_learned_though_the_thread_goes_on(
+    talk: Talk, transcript: Literal["keep", "compact"]
+) -> None:
+    talk.context = replace(CONTEXT, transcript=transcript)
+    for number in range(40):
+        await talk.say(f"{number}: I like thing{number}. {LONG}")
+    assert any(entry.kind == "cut" for entry in await talk.entries())
+    assert await talk.learned() == sorted(f"Likes thing{number}" for number in range(40))
+
+
+@both_transcripts
+async def test_after_a_summary_only_what_was_edited_away_is_not_learned(
+    talk: Talk, transcript: Literal["keep", "compact"]
+) -> None:
+    talk.context = replace(CONTEXT, transcript=transcript)
+    for number in range(40):
+        await talk.say(f"{number}: I like thing{number}. {LONG}")
+    await talk.say("40: I like plums.")
+    await talk.say("40: I like kiwis.", (await talk.before("40: I like plums.")).config)
+    assert await talk.learned() == sorted(["Likes kiwis", *(f"Likes thing{number}" for number in range(40))])
+
+
+@both_transcripts
+async def test_what_a_summary_takes_while_pending_updates_fail_is_learned_in_the_end(
+    talk: Talk, transcript: Literal["keep", "compact"]
+) -> None:
+    """The cut's own update is done, and only the turns' entries are left: what they hold is still the user's."""
+    talk.context = replace(CONTEXT, transcript=transcript)
+    for number in range(40):
+        await talk.say(f"{number}: I like thing{number}. {LONG}")
+        for entry in await talk.entries():
+            if entry.kind == "cut":
+                await talk.store.adelete(LOCAL.namespace("outbox"), entry.key)
+    assert await talk.learned() == sorted(f"Likes thing{number}" for number in range(40))

@@ -1,0 +1,103 @@
+"""Facts from a model over the OpenAI protocol: answers that break off, and servers that refuse schemas or bounds."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from memory.config import MemoryConfig
+from memory.core.extraction import aextract_facts, extract_facts
+from memory.core.store import FactStore
+from memory.message import StoredMessage
+from memory.updates.updater import MemoryUpdater
+from tests.memory_bench import ADA, MemoryBench
+from tests.stub_model import ChatRequest, Reply, StubModel
+
+NOW = "2026-11-22T10:00:00+00:00"
+LIKES = [StoredMessage("u1", "user", "I like figs and plums", NOW)]
+
+
+@pytest.fixture
+def stub() -> Iterator[StubModel]:
+    with StubModel() as stub:
+        yield stub
+
+
+def model(stub: StubModel) -> ChatOpenAI:
+    return ChatOpenAI(model="stub", base_url=stub.url, api_key=SecretStr("none"), max_retries=0, timeout=20.0)
+
+
+def fact(content: str) -> dict[str, Any]:
+    return {"message": 1, "action": "new", "known": 0, "content": content, "category": "preference", "confidence": 0.9}
+
+
+def broken_off(*whole: str) -> Reply:
+    """An answer that reached the length limit in the middle of one fact more."""
+    text = json.dumps({"facts": [*map(fact, whole), fact("Likes kiwis")], "profile": []})
+    return Reply(text=text[: text.index("kiwis") + 2], finish="length")
+
+
+def schema_of(request: ChatRequest) -> str:
+    return json.dumps(request.schema)
+
+
+def test_an_answer_that_breaks_off_makes_the_facts_that_are_whole_and_no_dead_letter(
+    stub: StubModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    stub.respond = lambda _: broken_off("Likes figs", "Likes plums")
+    bench = MemoryBench()
+    bench.say("I like figs and plums and kiwis")
+    drained = MemoryUpdater(bench.store, lambda _: model(stub), clock=bench.clock).drain(ADA)
+    assert drained.failed == 0
+    assert sorted(fact.content for fact in FactStore.of_owner(bench.store, ADA).list()) == ["Likes figs", "Likes plums"]
+    assert bench.entries() == []
+    assert "broke off" in caplog.text
+    assert "figs" not in caplog.text
+
+
+async def test_an_answer_that_breaks_off_is_read_on_an_event_loop_too(stub: StubModel) -> None:
+    stub.respond = lambda _: broken_off("Likes figs")
+    found = await aextract_facts(model(stub), LIKES)
+    assert [change.content for change in found.changes] == ["Likes figs"]
+
+
+def test_an_answer_that_breaks_off_before_it_says_anything_is_a_failure(stub: StubModel) -> None:
+    stub.respond = lambda _: Reply(text="", finish="length")
+    with pytest.raises(Exception, match="length"):
+        extract_facts(model(stub), LIKES)
+
+
+def test_an_answer_is_bounded_by_what_it_may_hold(stub: StubModel) -> None:
+    stub.respond = lambda _: Reply.json({"facts": [], "profile": []})
+    extract_facts(model(stub), LIKES, config=MemoryConfig(max_fact_chars=80))
+    (request,) = stub.requests
+    facts = request.schema["schema"]["properties"]["facts"]
+    assert 2 <= facts["maxItems"] < 10
+    assert facts["items"]["properties"]["content"]["maxLength"] == 81
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_server_that_refuses_bounds_is_asked_with_the_bare_schema(stub: StubModel, status: int) -> None:
+    def respond(request: ChatRequest) -> Reply:
+        if "maxItems" in schema_of(request) or "maxLength" in schema_of(request):
+            return Reply(text="unsupported keyword", status=status)
+        return Reply.json({"facts": [fact("Likes figs")], "profile": []})
+
+    stub.respond = respond
+    found = extract_facts(model(stub), LIKES)
+    assert [change.content for change in found.changes] == ["Likes figs"]
+    assert [bool(request.schema) for request in stub.requests] == [True, True]
+
+
+def test_a_server_that_refuses_schemas_is_asked_without(stub: StubModel) -> None:
+    def respond(request: ChatRequest) -> Reply:
+        if request.schema:
+            return Reply(text="no schemas here", status=400)
+        return Reply.json({"facts": [fact("Likes figs")], "profile": []})
+
+    stub.respond = respond
+    found = extract_facts(model(stub), LIKES)
+    assert [change.content for change in found.changes] == ["Likes figs"]

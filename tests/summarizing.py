@@ -1,0 +1,91 @@
+"""Conversations to summarize, and a model that does."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
+
+from memory.context.summarization import (
+    SummarizationNode,
+    SummarizationResult,
+    summarize_messages,
+)
+from tests.fakes import RecordingModel
+from tests.threads import word_counter, words
+
+
+def human(name: str, size: int = 20) -> HumanMessage:
+    return HumanMessage(f"{name} {words(size - 1)}", id=name)
+
+
+def ai(name: str, size: int = 20) -> AIMessage:
+    return AIMessage(f"{name} {words(size - 1)}", id=name)
+
+
+def talk(turns: int, size: int = 20, first: int = 1) -> list[BaseMessage]:
+    """Exchanges h1 a1 h2 a2 …, the last one still unanswered."""
+    said = list[BaseMessage]()
+    for n in range(first, first + turns):
+        said += [human(f"h{n}", size), ai(f"a{n}", size)]
+    return said[:-1]
+
+
+def summarize(messages: list[BaseMessage], model: RecordingModel | None = None, **options: Any) -> SummarizationResult:
+    options = {"running_summary": None, "max_tokens": 200, "max_summary_tokens": 40} | options
+    model = model or saying()
+    return summarize_messages(messages, model=model, token_counter=word_counter(), **options)
+
+
+def saying(
+    reply: str | AIMessage | Exception = "what was said", first: Sequence[str | AIMessage | Exception] = ()
+) -> RecordingModel:
+    """A model that gives the first replies, then always the same."""
+    waiting = list(first)
+
+    def respond(messages: list[BaseMessage]) -> str | AIMessage | Exception:
+        return waiting.pop(0) if waiting else reply
+
+    return RecordingModel(respond=respond)
+
+
+def counting() -> RecordingModel:
+    """A model whose replies are `summary 1`, `summary 2` …"""
+    return saying(first=[f"summary {call}" for call in range(1, 99)])
+
+
+def sent(model: RecordingModel, call: int = -1) -> str:
+    return "\n".join(message.text for message in model.prompts[call])
+
+
+def hooked(**options: Any) -> tuple[list[list[str]], SummarizationResult]:
+    calls: list[list[str]] = []
+    result = summarize(talk(5), memory_flush_hook=lambda gone: calls.append([str(m.id) for m in gone]), **options)
+    return calls, result
+
+
+def parallel_calls() -> list[BaseMessage]:
+    calls = [{"name": "look", "args": {"at": name}, "id": name} for name in ("x", "y")]
+    return [
+        human("h1", 60),
+        AIMessage("", id="a1", tool_calls=calls),
+        ToolMessage(words(40), tool_call_id="x", id="t1"),
+        ToolMessage(words(40), tool_call_id="y", id="t2"),
+        ai("a2", 10),
+        human("h2", 40),
+    ]
+
+
+def make_node(compact: bool = False, **options: Any) -> SummarizationNode:
+    return SummarizationNode(
+        model=saying(),
+        max_tokens=200,
+        max_summary_tokens=40,
+        token_counter=word_counter(),
+        output_messages_key="messages" if compact else "summarized_messages",
+        **options,
+    )

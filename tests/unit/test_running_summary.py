@@ -1,0 +1,26 @@
+"""What a thread remembers of summarized messages stays small."""
+
+from uuid import UUID
+
+import pytest
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from memory.context.running_summary import LEAST_IDS, STATE_BYTES, RunningSummary
+from tests.threads import words
+
+
+@pytest.mark.parametrize("size", [10, 120, 220])
+def test_a_running_summary_stays_below_2_kilobytes_however_long_the_thread(size: int) -> None:
+    running = RunningSummary("", set(), None)
+    for cut in range(60):
+        ids = [str(UUID(int=cut * 100 + number)) for number in range(34)]
+        running = running.extended(words(size, "plans"), ids, last=ids[-1], kept=ids[:1])
+    assert STATE_BYTES - 100 < len(JsonPlusSerializer().dumps_typed(running)[1]) <= STATE_BYTES
+    newest = [str(UUID(int=cut * 100 + number)) for cut in (58, 59) for number in range(34)]
+    assert running.summarized_message_ids == set(newest[-len(running.summarized_message_ids) :])
+
+
+def test_a_long_summary_leaves_room_for_some_ids() -> None:
+    ids = [str(number) for number in range(100)]
+    running = RunningSummary("", set(), None).extended(words(2000), ids, last="99", kept=[])
+    assert running.summarized_message_ids == set(ids[-LEAST_IDS:])

@@ -1,0 +1,35 @@
+"""What is tolerated goes no further, is logged without its text, and is never a cancellation."""
+
+import asyncio
+import logging
+
+import pytest
+
+from memory.tolerance import tolerated
+
+logger = logging.getLogger("memory.test")
+
+
+def test_a_failure_is_logged_by_its_sort_and_goes_no_further(caplog: pytest.LogCaptureFixture) -> None:
+    with tolerated(logger, "thread %s is not erased", "t1"):
+        raise OSError("what somebody said")
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("WARNING", "thread t1 is not erased: OSError")
+    ]
+
+
+def test_it_is_logged_as_loudly_as_its_consequence_deserves(caplog: pytest.LogCaptureFixture) -> None:
+    with tolerated(logger, "it stays", level=logging.ERROR):
+        raise OSError
+    assert caplog.records[0].levelname == "ERROR"
+
+
+def test_what_succeeds_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with tolerated(logger, "it stays"):
+        pass
+    assert caplog.records == []
+
+
+async def test_a_cancellation_passes() -> None:
+    with pytest.raises(asyncio.CancelledError), tolerated(logger, "it stays"):
+        raise asyncio.CancelledError
