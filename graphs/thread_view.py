@@ -2,7 +2,7 @@
 
 from graphs.prompt import running_of
 from graphs.state import State
-from memory.context.running_summary import REMEMBERED_IDS, summarized_ids
+from memory.context.running_summary import summarized_ids
 from memory.updates.thread_view import ThreadView
 from memory.updates.transcript import stored_id
 
@@ -11,5 +11,5 @@ def view_of(state: State) -> ThreadView:
     """Return the ids of the thread's messages and of those that its summary stands for, as far as it remembers."""
     running, messages = running_of(state), state["messages"]
     ids = {message.id for message in messages} | summarized_ids(messages, running)
-    is_complete = running is None or len(running.summarized_message_ids) < REMEMBERED_IDS
+    is_complete = running is None or not running.forgotten
     return ThreadView(frozenset(map(stored_id, ids)), is_complete)

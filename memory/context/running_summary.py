@@ -18,7 +18,7 @@ The state's own messages tell the others, and the journal knows all."""
 LEAST_IDS = 8
 """So many ids are kept even beside a text that is larger than that."""
 
-_FRAME_BYTES = 160  # names of class and fields, and what msgpack puts around values
+_FRAME_BYTES = 180  # names of class and fields, and what msgpack puts around values
 _ID_BYTES = 4  # what msgpack puts around an id, and the id's place in `order`
 
 
@@ -35,6 +35,7 @@ class RunningSummary:
         kept_message_ids: Messages before the last summarized one that still stand for themselves: the question of a
             turn whose first tool results were summarized.
         order: For each id, oldest first, its place among the sorted ids: a set forgets which of them are newest.
+        forgotten: How many older ids are no longer among them.
     """
 
     summary: str
@@ -42,14 +43,17 @@ class RunningSummary:
     last_summarized_message_id: str | None
     kept_message_ids: list[str] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
+    forgotten: int = 0
 
     def extended(self, summary: str, ids: Sequence[str], *, last: str | None, kept: Sequence[str]) -> "RunningSummary":
         """Return the state after a further summary into which the messages with these ids went, oldest first."""
         fresh = set(ids)
-        known = [*(known for known in self._oldest_first() if known not in fresh), *ids]
+        known = [*(identity for identity in self._oldest_first() if identity not in fresh), *ids]
         newest = _newest(known, STATE_BYTES - _FRAME_BYTES - sum(map(_size, (summary, last or "", *kept))))
-        places = {known: place for place, known in enumerate(sorted(newest))}
-        return RunningSummary(summary, set(newest), last, list(kept), [places[known] for known in newest])
+        places = {identity: place for place, identity in enumerate(sorted(newest))}
+        order = [places[identity] for identity in newest]
+        forgotten = self.forgotten + len(known) - len(newest)
+        return RunningSummary(summary, set(newest), last, list(kept), order, forgotten)
 
     def _oldest_first(self) -> list[str]:
         known = sorted(self.summarized_message_ids)
@@ -91,13 +95,14 @@ def rehydrate(value: object) -> RunningSummary | None:
     summary, last = _plain_text(read("summary")), read("last_summarized_message_id")
     if not summary:
         return None
-    order = read("order")
+    order, forgotten = read("order"), read("forgotten")
     return RunningSummary(
         summary,
         set(_strings(read("summarized_message_ids"))),
         last if isinstance(last, str) else None,
         _strings(read("kept_message_ids")),
         [place for place in order if isinstance(place, int)] if isinstance(order, list) else [],
+        forgotten if isinstance(forgotten, int) else 0,
     )
 
 

@@ -18,6 +18,7 @@ def test_a_running_summary_stays_below_2_kilobytes_however_long_the_thread(size:
     assert STATE_BYTES - 100 < len(JsonPlusSerializer().dumps_typed(running)[1]) <= STATE_BYTES
     newest = [str(UUID(int=cut * 100 + number)) for cut in (58, 59) for number in range(34)]
     assert running.summarized_message_ids == set(newest[-len(running.summarized_message_ids) :])
+    assert running.forgotten == 60 * 34 - len(running.summarized_message_ids)
 
 
 def test_a_long_summary_leaves_room_for_some_ids() -> None:
