@@ -4,6 +4,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from langgraph.errors import GraphBubbleUp
+
 
 @contextmanager
 def tolerated(
@@ -11,7 +13,8 @@ def tolerated(
 ) -> Iterator[None]:
     """Let the work inside fail without its caller: log what that means and the sort of failure, and go on behind.
 
-    Cancellation is no failure and passes. The failure's own text is left out: it may quote what somebody said.
+    Cancellation and a graph's interrupt are no failures and pass. The failure's own text is left out: it may quote
+    what somebody said.
 
     Args:
         logger: The caller's.
@@ -21,5 +24,7 @@ def tolerated(
     """
     try:
         yield
+    except GraphBubbleUp:
+        raise
     except Exception as error:  # stores, providers and servers have exceptions of their own
         logger.log(level, "%s: %s", consequence % values, type(error).__name__)

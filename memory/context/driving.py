@@ -14,6 +14,7 @@ from langchain_core.runnables.config import merge_configs
 from langgraph.constants import TAG_NOSTREAM
 
 from memory.context.summarizer import Ask, Flush, Steps, SummarizationResult
+from memory.steps import adrive, drive
 
 FlushHook = Callable[[list[BaseMessage]], Awaitable[None] | None]
 """Takes exactly the messages that are about to leave; returns at once. It may be a coroutine function."""
@@ -34,17 +35,7 @@ def run(
             _finish(called)
         return ""
 
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = do(step)
-            except Exception as error:  # handed into the steps: they decide what a failure means
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+    return drive(steps, do)
 
 
 async def arun(
@@ -59,17 +50,7 @@ async def arun(
             await _call(hook, step.messages)
         return ""
 
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = await do(step)
-            except Exception as error:  # handed into the steps: they decide what a failure means
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+    return await adrive(steps, do)
 
 
 async def _call(hook: FlushHook, messages: list[BaseMessage]) -> None:

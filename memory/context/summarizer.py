@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
-from langgraph.errors import GraphBubbleUp
 
 from memory import text
 from memory.context.budget import Budget, choose_cut
@@ -15,6 +14,7 @@ from memory.context.running_summary import SUMMARY_ID, Conversation, RunningSumm
 from memory.context.shortening import fit, shorten, shorten_text
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, words_for
 from memory.context.tokens import TokenCounter, shared_counter
+from memory.tolerance import tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -106,12 +106,8 @@ class Summarizer:
             return SummarizationResult(self._composed(conversation, running, conversation.live), running)
         leaving = choose_cut(conversation.live, counts, self.budget.keep(system))
         if leaving:
-            try:
+            with tolerated(logger, "%d messages not summarized this time", len(leaving)):
                 return (yield from self._summarized(conversation, running, leaving, before))
-            except GraphBubbleUp:
-                raise
-            except Exception as error:  # memory never fails a turn: whatever a provider or a hook raises
-                logger.warning("%d messages not summarized this time: %s", len(leaving), type(error).__name__)
         return SummarizationResult(self._fitting(conversation, running, drop=bool(leaving)), running)
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:

@@ -3,15 +3,17 @@
 import asyncio
 import contextvars
 import logging
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
+
+from memory.daemons import in_daemon_thread
+from memory.steps import adrive, drive
 
 logger = logging.getLogger(__name__)
 
@@ -36,29 +38,26 @@ def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: f
         TimeoutError: If there is no answer in time.
         Exception: What the model raises.
     """
-    for structured in _structured(model, schema):
-        try:
-            return _text(_within(timeout, structured, prompt))
-        except Exception as error:  # whatever a provider's client raises for "I know no schemas"
-            if broken_off := _broken_off(error):
-                return broken_off
-            if not _is_refused(error):
-                raise
-    return _text(_within(timeout, model, prompt))
+    return drive(_asking(model, schema), lambda asked: _within(timeout, asked, prompt))
 
 
 async def aask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
     """Do what `ask` does, asynchronously."""
     async with asyncio.timeout(timeout):
-        for structured in _structured(model, schema):
-            try:
-                return _text(await structured.ainvoke(list(prompt), _config()))
-            except Exception as error:  # whatever a provider's client raises for "I know no schemas"
-                if broken_off := _broken_off(error):
-                    return broken_off
-                if not _is_refused(error):
-                    raise
-        return _text(await model.ainvoke(list(prompt), _config()))
+        return await adrive(_asking(model, schema), lambda asked: asked.ainvoke(list(prompt), _config()))
+
+
+def _asking(model: BaseChatModel, schema: dict[str, Any]) -> Generator[Runnable[Any, Any], Any, str]:
+    """Yield whom to ask, in turn, until one answers, and return the answer's text."""
+    for structured in _structured(model, schema):
+        try:
+            return _text((yield structured))
+        except Exception as error:  # whatever a provider's client raises for "I know no schemas"
+            if broken_off := _broken_off(error):
+                return broken_off
+            if not _is_refused(error):
+                raise
+    return _text((yield model))
 
 
 def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnable[Any, Any]]:
@@ -110,14 +109,5 @@ def _text(answer: Any) -> str:
 
 def _within(timeout: float, model: Runnable[Any, Any], prompt: Prompt) -> Any:
     """Call in a thread that nothing waits for at exit: a hung call must not keep the process alive."""
-    answer: Future[Any] = Future()
-    context = contextvars.copy_context()
-
-    def call() -> None:
-        try:
-            answer.set_result(context.run(model.invoke, list(prompt), _config()))
-        except BaseException as error:  # it belongs to the one who waits, not to this thread
-            answer.set_exception(error)
-
-    threading.Thread(target=call, name="palimpsest-extract", daemon=True).start()
-    return answer.result(timeout)
+    call = partial(contextvars.copy_context().run, model.invoke, list(prompt), _config())
+    return in_daemon_thread(call, "palimpsest-extract").result(timeout)

@@ -8,9 +8,10 @@ free again and its thread dies with the process.
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
+
+from memory.daemons import in_daemon_thread
 
 T = TypeVar("T")
 
@@ -33,21 +34,3 @@ class ModelCalls:
     async def arun(self, call: Callable[[], T], timeout: float) -> T:
         """Make the call like `run`, without holding up the event loop."""
         return await asyncio.wrap_future(in_daemon_thread(partial(self.run, call, timeout)))
-
-
-def in_daemon_thread(call: Callable[[], T]) -> Future[T]:
-    """Start the call on a daemon thread of its own, with no context variables of the caller, and return its future."""
-    future: Future[T] = Future()
-
-    def work() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            value = call()
-        except BaseException as error:  # whatever it is belongs to the one who waits, not to this thread
-            future.set_exception(error)
-        else:
-            future.set_result(value)
-
-    threading.Thread(target=work, name="palimpsest-model", daemon=True).start()
-    return future

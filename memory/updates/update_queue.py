@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from memory.config import MemoryConfig
+from memory.tolerance import tolerated
 from memory.updates.conversation import ConversationContext, Key
 from memory.updates.schedule import Pending, enqueue, plan, put_back
 
@@ -184,10 +185,9 @@ class MemoryUpdateQueue:
 
     def _run(self, context: ConversationContext) -> None:
         again: float | None = None
-        try:
+        # What failed is in the outbox, and others go on.
+        with tolerated(logger, "update of thread %s failed", context.thread_id, level=logging.ERROR):
             again = self._process(context)
-        except Exception as error:  # the worker's outer loop: what failed is in the outbox, and others go on
-            logger.error("update of thread %s failed: %s", context.thread_id, type(error).__name__)
         with self._changed:
             self._busy_users.discard(context.user_id)
             if again is not None and context.key not in self._pending and not self._closed:

@@ -15,6 +15,7 @@ from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.steps import adrive, drive
 from memory.storage import persistently, run
+from memory.tolerance import tolerated
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext, Message
 from memory.updates.entry import Entry, EntryKind
@@ -121,11 +122,9 @@ class MemoryUpdater:
 
         async def guarded(owner: Owner) -> T:
             async with places:
-                try:
+                with tolerated(logger, "memory work for %s failed", owner.due_key, level=logging.ERROR):
                     return await work(owner)
-                except Exception as error:  # the worker's outer loop: what failed waits for the next time
-                    logger.error("memory work for %s failed: %s", owner.due_key, type(error).__name__)
-                    return failed
+                return failed  # what it was waits for the next time
 
         return list(await asyncio.gather(*map(guarded, owners)))
 

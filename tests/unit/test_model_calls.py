@@ -7,7 +7,8 @@ from functools import partial
 
 import pytest
 
-from memory.updates.model_calls import ModelCalls, in_daemon_thread
+from memory.daemons import in_daemon_thread
+from memory.updates.model_calls import ModelCalls
 
 PATIENCE = 10.0
 whose: ContextVar[str] = ContextVar("whose", default="nobody's")

@@ -9,6 +9,7 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
 )
+from langgraph.errors import GraphInterrupt
 
 from memory.context.running_summary import summarized_ids
 from memory.context.summarization import (
@@ -141,6 +142,14 @@ def test_C5_when_the_hook_fails_the_messages_stay(caplog: pytest.LogCaptureFixtu
     assert word_counter()(result.messages) <= 200
     assert "ConnectionError" in caplog.text
     assert "secret text" not in caplog.text
+
+
+def test_C5_a_hook_may_interrupt_the_graph() -> None:
+    def hook(gone: list[BaseMessage]) -> None:
+        raise GraphInterrupt
+
+    with pytest.raises(GraphInterrupt):
+        summarize(talk(5), memory_flush_hook=hook)
 
 
 @pytest.mark.parametrize("reply", [TimeoutError("late"), "", "<think>only thoughts</think>", "<think>no end"])

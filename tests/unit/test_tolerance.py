@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 import pytest
+from langgraph.errors import GraphInterrupt
 
 from memory.tolerance import tolerated
 
@@ -30,6 +31,7 @@ def test_what_succeeds_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.records == []
 
 
-async def test_a_cancellation_passes() -> None:
-    with pytest.raises(asyncio.CancelledError), tolerated(logger, "it stays"):
-        raise asyncio.CancelledError
+@pytest.mark.parametrize("not_a_failure", [asyncio.CancelledError, GraphInterrupt])
+def test_what_ends_a_run_without_being_a_failure_passes(not_a_failure: type[BaseException]) -> None:
+    with pytest.raises(not_a_failure), tolerated(logger, "it stays"):
+        raise not_a_failure
