@@ -16,8 +16,8 @@ from memory.core.profile import drop_sections_about
 from memory.core.shelf import read_history, read_shelf
 from memory.core.tombstones import forget
 from memory.daily.journal import redact
-from memory.namespaces import Owner, owner_of, thread_place
-from memory.storage import PAGE, Steps, arun, delete, put, read, run, scan
+from memory.namespaces import Owner, owner_of, thread_namespace
+from memory.storage import PAGE, Steps, arun, delete, run, scan
 from memory.updates import outbox
 from memory.updates.forgetting import forget_rows
 
@@ -126,12 +126,17 @@ def _forget_owner(owner: Owner | None, items: list[Item]) -> Steps[None]:
     """Delete the owner's due marker, and the notes that these items' threads fed their memory."""
     if owner is None:
         return
-    yield [delete(owner.due_namespace, owner.due_key)]
-    for thread_id in sorted({str(item.value["thread_id"]) for item in items if item.value.get("thread_id")}):
-        namespace, key = thread_place(thread_id)
-        note = yield from read(namespace, key)
-        others = [one for one in (note.value.get("owners", []) if note else []) if one != owner.due_key]
-        yield [put(namespace, key, {"owners": others}) if others else delete(namespace, key)]
+    threads = sorted({_thread_of(item) for item in items} - {""})
+    yield [
+        delete(owner.due_namespace, owner.due_key),
+        *(delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads),
+    ]
+
+
+def _thread_of(item: Item) -> str:
+    """Return the thread that an item came from; empty if it came from none."""
+    key = item.value.get("key")  # of an outbox entry: thread, user, agent
+    return str(item.value.get("thread_id") or (key[0] if isinstance(key, list) and key else ""))
 
 
 def _erase_thread(thread_id: str, now: float) -> Steps[int]:
@@ -143,7 +148,9 @@ def _erase_thread(thread_id: str, now: float) -> Steps[int]:
         yield from outbox.remove(cancelled)
         epoch = yield from read_epoch(owner)
         deleted += len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
-        yield from outbox.settle(owner)
-    namespace, key = thread_place(thread_id)
-    yield [delete(namespace, key)]
+        left = yield from outbox.settle(owner)
+        if all(
+            entry.thread_id != thread_id for entry in left
+        ):  # or a turn wrote one down meanwhile: not the last erase
+            yield [delete(thread_namespace(thread_id), owner.due_key)]
     return deleted

@@ -94,7 +94,6 @@ def due_namespaces() -> tuple[tuple[str, ...], ...]:
     return tuple((DUE_ROOT, str(shard)) for shard in range(DUE_SHARDS))
 
 
-def thread_place(thread_id: str) -> tuple[tuple[str, ...], str]:
-    """Return namespace and key of the item that says whose memory a thread fed; it does not hold the id itself."""
-    mark = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return (THREADS_ROOT, str(int(mark[:8], 16) % DUE_SHARDS)), mark
+def thread_namespace(thread_id: str) -> tuple[str, ...]:
+    """Return where it is noted whose memory a thread fed, an empty item an owner (`due_key`); the id is not in it."""
+    return (THREADS_ROOT, hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:32])

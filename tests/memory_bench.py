@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.core.store import FactStore
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
-from memory.storage import run
+from memory.storage import Steps, run
 from memory.updates import outbox
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
@@ -19,6 +20,8 @@ from memory.updates.update import Drained
 from memory.updates.updater import MemoryUpdater
 from tests.fakes import Clock, RecordingModel, learns
 from tests.stores import FaultyStore
+
+T = TypeVar("T")
 
 ADA = Owner.of("ada")
 CONFIG = MemoryConfig(retry_base_seconds=5, lease_seconds=180)
@@ -86,18 +89,31 @@ class MemoryBench:
         model: str = "",
         view: ThreadView | None = None,
     ) -> Recorded:
+        draft = self.draft(messages, owner=owner, kind=kind, thread=thread, model=model)
+        return run(self.store, outbox.record(draft, view))
+
+    def draft(
+        self,
+        messages: Sequence[StoredMessage],
+        *,
+        owner: Owner = ADA,
+        kind: EntryKind = "turn",
+        thread: str = "T",
+        model: str = "",
+        epoch: str = "",
+    ) -> Entry:
+        """An update that is not written down yet."""
         now = self.clock()
-        entry = Entry(
+        return Entry(
             kind=kind,
             owner=owner,
             thread_id=thread,
-            epoch="",
+            epoch=epoch,
             created=now,
             due=now + self.config.max_wait_seconds,
             messages=tuple(messages),
             model=model,
         )
-        return run(self.store, outbox.record(entry, view))
 
     def say(self, *texts: str, owner: Owner = ADA, begin: int = 1, thread: str = "T") -> Recorded:
         return self.record(self.messages(*texts, begin=begin), owner=owner, thread=thread)
@@ -129,3 +145,13 @@ class MemoryBench:
     def everything_stored(self) -> str:
         """All that the store holds, as text."""
         return repr([(item.namespace, item.key, item.value) for item in self.store.items(())])
+
+
+def going_on(steps: Steps[T], results: list[Any]) -> Steps[T]:
+    """The rest of steps whose first batch was carried out already."""
+    try:
+        operations = steps.send(results)
+        while True:
+            operations = steps.send((yield operations))
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it

@@ -13,8 +13,8 @@ from typing import Any
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
 from memory.control import CONTROL_KEY, epoch_in
-from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_place
-from memory.storage import PAGE, Steps, delete, put, read, read_many, scan
+from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
+from memory.storage import PAGE, Steps, delete, put, read_many, scan
 from memory.updates.entry import Entry
 from memory.updates.thread_view import ThreadView, edited_away
 
@@ -44,17 +44,16 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded]:
         view: What the thread holds now; what the user edited away leaves the entries of earlier turns that nobody
             works on. `None` leaves them as they are.
     """
-    owner, (threads, thread) = draft.owner, thread_place(draft.thread_id)
+    owner, threads = draft.owner, thread_namespace(draft.thread_id)
     control, stored, note, marker = yield [
         GetOp(owner.control, CONTROL_KEY, refresh_ttl=False),
         GetOp(owner.namespace("outbox"), draft.key, refresh_ttl=False),
-        GetOp(threads, thread, refresh_ttl=False),
+        GetOp(threads, owner.due_key, refresh_ttl=False),
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
     fresh = replace(draft, epoch=draft.epoch or epoch_in(control))
     entry = _same(stored, fresh)
-    owners = list(note.value.get("owners", [])) if note else []
-    writes = [] if owner.due_key in owners else [put(threads, thread, {"owners": sorted([*owners, owner.due_key])})]
+    writes = [] if note else [put(threads, owner.due_key, {})]
     if entry is fresh:
         writes.append(put(owner.namespace("outbox"), entry.key, entry.to_json()))
     if writes:
@@ -97,8 +96,7 @@ def _marked(marker: Item | None, entry: Entry) -> tuple[float, float]:
 
 def read_owners(thread_id: str) -> Steps[list[Owner]]:
     """Read whose memory a thread fed."""
-    item = yield from read(*thread_place(thread_id))
-    return [Owner.from_due_key(key) for key in (item.value.get("owners", []) if item else [])]
+    return list(_owners((yield from scan(thread_namespace(thread_id)))))
 
 
 def _seconds(marker: Mapping[str, Any], field: str, default: float) -> float:
@@ -209,12 +207,13 @@ def due_owners(now: float | None) -> Steps[list[Owner]]:
     return found
 
 
-def _owners(markers: Iterable[Item]) -> Iterable[Owner]:
-    for marker in markers:
+def _owners(items: Iterable[Item]) -> Iterable[Owner]:
+    """Yield the owners that keys of due markers, or of a thread's notes, name."""
+    for item in items:
         try:
-            yield Owner.from_due_key(marker.key)
+            yield Owner.from_due_key(item.key)
         except ValueError:
-            logger.warning("due marker %s names no owner and is left alone", marker.key)
+            logger.warning("%s %s names no owner and is left alone", item.namespace[0], item.key)
 
 
 def owners_with(kind: Kind) -> Steps[list[Owner]]:

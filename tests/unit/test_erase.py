@@ -6,9 +6,9 @@ from memory.core.store import FactStore
 from memory.erase import aerase_fact, aerase_thread, aerase_user, erase_fact, erase_thread, erase_user
 from memory.namespaces import THREADS_ROOT, Owner
 from memory.storage import run
-from memory.updates.outbox import read_owners
+from memory.updates.outbox import read_owners, record
 from tests.fakes import learns
-from tests.memory_bench import ADA, MemoryBench
+from tests.memory_bench import ADA, MemoryBench, going_on
 
 BOB = Owner.of("bob")
 
@@ -141,4 +141,37 @@ async def test_the_asynchronous_doors_do_the_same() -> None:
     assert bench.facts() == ["Likes kiwis"]
     await aerase_user(bench.store, "ada")
     assert bench.facts() == []
-    assert [item.value["owners"] for item in bench.store.items((THREADS_ROOT,))] == [[BOB.due_key]]
+    assert [item.key for item in bench.store.items((THREADS_ROOT,))] == [BOB.due_key]
+
+
+def test_two_owners_who_write_a_threads_first_turn_down_at_once_are_both_found() -> None:
+    bench = MemoryBench()
+    tutor = Owner.of("ada", "tutor")
+    ours, theirs = (record(bench.draft(bench.messages("I like figs"), owner=owner)) for owner in (ADA, tutor))
+    read, also_read = bench.store.batch(next(ours)), bench.store.batch(next(theirs))  # before either has written
+    run(bench.store, going_on(ours, read))
+    run(bench.store, going_on(theirs, also_read))
+    assert {*run(bench.store, read_owners("T"))} == {ADA, tutor}
+    erase_thread(bench.store, "T", clock=bench.clock)
+    assert "figs" not in bench.everything_stored()
+    assert bench.store.items((THREADS_ROOT,)) == []
+
+
+def test_erasing_a_user_takes_the_notes_of_threads_that_were_only_pending() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs")
+    erase_user(bench.store, "ada")
+    assert bench.store.items((THREADS_ROOT,)) == []
+
+
+def test_a_turn_written_down_while_its_thread_is_erased_is_found_by_the_next_erase() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs")
+    begun = bench.clock()
+    bench.clock.advance(1)
+    bench.say("I like plums", begin=2)
+    erase_thread(bench.store, "T", clock=lambda: begun)
+    assert len(bench.entries()) == 1
+    erase_thread(bench.store, "T", clock=bench.clock)
+    assert bench.entries() == []
+    assert bench.store.items((THREADS_ROOT,)) == []
