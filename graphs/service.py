@@ -133,7 +133,7 @@ class MemoryService:
             view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
 
         Returns:
-            What became of it, or `None` if memory is off or nothing was said.
+            What became of it, or `None` if memory is off, nothing was said, or everything was erased meanwhile.
 
         Raises:
             Exception: Whatever the store raises; then nothing was written down.
@@ -154,6 +154,8 @@ class MemoryService:
         )
         self.bind(store)
         recorded = await arun_patiently(store, functools.partial(outbox.record, draft, view))
+        if recorded is None:
+            return None
         await self._trigger(store, owner, thread_id, recorded, reader)
         in_process = self.settings.trigger == "thread"
         return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))

@@ -148,9 +148,5 @@ def _erase_thread(thread_id: str, now: float) -> Steps[int]:
         yield from outbox.remove(cancelled)
         epoch = yield from read_epoch(owner)
         deleted += len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
-        left = yield from outbox.settle(owner)
-        if all(
-            entry.thread_id != thread_id for entry in left
-        ):  # or a turn wrote one down meanwhile: not the last erase
-            yield [delete(thread_namespace(thread_id), owner.due_key)]
+        yield from outbox.settle_thread(owner, thread_id)
     return deleted

@@ -90,7 +90,9 @@ class MemoryBench:
         view: ThreadView | None = None,
     ) -> Recorded:
         draft = self.draft(messages, owner=owner, kind=kind, thread=thread, model=model)
-        return run(self.store, outbox.record(draft, view))
+        recorded = run(self.store, outbox.record(draft, view))
+        assert recorded is not None
+        return recorded
 
     def draft(
         self,

@@ -36,8 +36,10 @@ class Recorded:
     since: float
 
 
-def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded]:
+def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
+
+    Nothing of it stays in the store, and the value is `None`, if everything was erased since the draft's epoch.
 
     Args:
         draft: The entry; without an epoch it gets the user's current one.
@@ -52,6 +54,8 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded]:
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
     fresh = replace(draft, epoch=draft.epoch or epoch_in(control))
+    if fresh.epoch != epoch_in(control):
+        return None
     entry = _same(stored, fresh)
     writes = [] if note else [put(threads, owner.due_key, {})]
     if entry is fresh:
@@ -60,10 +64,22 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded]:
         yield writes
     # A marker without an entry would be dropped as settled; an entry without a marker is found once a day.
     due, since = _marked(marker, entry)
-    yield [put(owner.due_namespace, owner.due_key, {"due": due, "since": since})]
+    _, control = yield [
+        put(owner.due_namespace, owner.due_key, {"due": due, "since": since}),
+        GetOp(owner.control, CONTROL_KEY, refresh_ttl=False),
+    ]
+    if entry.epoch != epoch_in(control):  # an erase began before the entry was there, and may not have seen it
+        yield from _take_back(entry)
+        return None
     if view is not None:
         yield from _drop_edited(fresh, view)
     return Recorded(entry.key, entry.due, since)
+
+
+def _take_back(entry: Entry) -> Steps[None]:
+    stored = yield from read_entries(entry.owner, [entry.key])
+    yield from remove(one for one in stored if one.epoch == entry.epoch)
+    yield from settle_thread(entry.owner, entry.thread_id)
 
 
 def _drop_edited(newest: Entry, view: ThreadView) -> Steps[None]:
@@ -185,6 +201,13 @@ def settle(owner: Owner) -> Steps[list[Entry]]:
         if {entry.key for entry in now} == {entry.key for entry in left}:
             return now
         left = now
+
+
+def settle_thread(owner: Owner, thread_id: str) -> Steps[None]:
+    """Bring the due marker in line after a thread was erased; drop its note, unless a turn of it is pending again."""
+    left = yield from settle(owner)
+    if all(entry.thread_id != thread_id for entry in left):
+        yield [delete(thread_namespace(thread_id), owner.due_key)]
 
 
 def _waiting(owner: Owner) -> Steps[list[Entry]]:

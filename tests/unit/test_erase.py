@@ -164,6 +164,52 @@ def test_erasing_a_user_takes_the_notes_of_threads_that_were_only_pending() -> N
     assert bench.store.items((THREADS_ROOT,)) == []
 
 
+def test_a_turn_that_began_before_an_erase_is_not_written_down() -> None:
+    bench = MemoryBench()
+    draft = bench.draft(bench.messages("I like figs"), epoch=bench.epoch())
+    erase_user(bench.store, "ada")
+    assert run(bench.store, record(draft)) is None
+    assert [item.namespace for item in bench.store.items(())] == [ADA.control]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize("knows_epoch", [True, False])
+def test_an_erase_while_a_turn_is_written_down_leaves_nothing_of_it(batch: int, knows_epoch: bool) -> None:
+    bench = MemoryBench()
+    draft = bench.draft(bench.messages("I like figs"), epoch=bench.epoch() if knows_epoch else "")
+    begun = bench.store.calls
+
+    def erase_before(call: int) -> None:
+        if call == begun + batch:
+            erase_user(bench.store, "ada")
+
+    bench.store.fault = erase_before
+    recorded = run(bench.store, record(draft))
+    if batch == 1 and not knows_epoch:  # said after the erase, then
+        assert recorded is not None
+    else:
+        assert recorded is None
+        assert [item.namespace for item in bench.store.items(())] == [ADA.control]
+
+
+def test_what_is_said_again_after_an_erase_is_not_taken_back_with_it() -> None:
+    bench = MemoryBench()
+    messages = bench.messages("I like figs")
+    stale = record(bench.draft(messages))
+    read = bench.store.batch(next(stale))
+    erase_user(bench.store, "ada")
+
+    def say_again(call: int) -> None:
+        if call == begun + 2:  # between the entry and the look at the epoch
+            bench.record(messages)
+
+    begun = bench.store.calls
+    bench.store.fault = say_again
+    assert run(bench.store, going_on(stale, read)) is None
+    assert [entry.epoch for entry in bench.entries()] == [bench.epoch()]
+    assert run(bench.store, read_owners("T")) == [ADA]
+
+
 def test_a_turn_written_down_while_its_thread_is_erased_is_found_by_the_next_erase() -> None:
     bench = MemoryBench()
     bench.say("I like figs")
