@@ -185,7 +185,7 @@ class MemoryService:
     def _owners_of_journals(self, store: BaseStore) -> Steps[list[Owner]]:
         """Read who has a journal, at most once an hour: days end at every hour somewhere."""
         now = self.clock()
-        if now - self._rolled.get(store, float("-inf")) < _HOUR:
+        if _is_recent(self._rolled.get(store), now, _HOUR):
             return []
         owners = yield from outbox.owners_with("journal")
         self._rolled[store] = now
@@ -201,7 +201,7 @@ class MemoryService:
 
     def _owners(self, store: BaseStore) -> Steps[list[Owner]]:
         now = self.clock()
-        if now - self._swept.get(store, float("-inf")) < _DAY:
+        if _is_recent(self._swept.get(store), now, _DAY):
             return (yield from outbox.due_owners(now))
         owners = yield from outbox.owners_with("outbox")
         self._swept[store] = now
@@ -262,6 +262,11 @@ class MemoryService:
             gate=self._gate,
             worker=self._worker,
         )
+
+
+def _is_recent(last: float | None, now: float, period: float) -> bool:
+    """Say whether less than a period has passed; where the clock was set back since, nobody knows, so it has not."""
+    return last is not None and 0 <= now - last < period
 
 
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:
