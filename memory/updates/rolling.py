@@ -9,7 +9,7 @@ from memory.control import Fences, belongs, read_fences, read_time_zone
 from memory.core.changes import Section
 from memory.core.profile import read_profile, texts_of, write_profile
 from memory.core.tombstones import forgotten_messages
-from memory.daily.journal import day_of, prune, read_journal
+from memory.daily.journal import JournalEntry, day_of, prune, read_journal
 from memory.daily.rollup import Fold, Marks, chunks, fold, plan_rollup
 from memory.namespaces import Owner
 from memory.storage import Steps, delete, put, read
@@ -39,7 +39,8 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     if marks.looked == today:
         return False
     journal = yield from read_journal(owner, epoch)
-    folds, reached = plan_rollup(today, marks, journal)
+    planned, reached = plan_rollup(today, marks, journal)
+    folds = yield from _without_forgotten(owner, epoch, planned)
     texts = texts_of((yield from read_profile(owner, epoch)))
     sections = []
     if folds:
@@ -56,6 +57,23 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     dropped = yield from prune(owner, today, terms.config.journal_days)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
     return bool(folds)
+
+
+def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> Steps[list[Fold]]:
+    """Leave out what deleted facts came from: deleting one, unlike erasing it, leaves the journal as it is."""
+    kept = []
+    for one in folds:
+        entries = []
+        for entry in one.entries:
+            gone = yield from _forgotten_in(owner, epoch, entry)
+            messages = tuple(message for message in entry.messages if message.id not in gone)
+            entries += [replace(entry, messages=messages)] if messages else []
+        kept.append(replace(one, entries=tuple(entries)))
+    return kept
+
+
+def _forgotten_in(owner: Owner, epoch: str, entry: JournalEntry) -> Steps[frozenset[str]]:
+    return forgotten_messages(owner, epoch, entry.thread_id, [message.id for message in entry.messages])
 
 
 def _tell(one: Fold, existing: str) -> Job[str]:
@@ -75,8 +93,7 @@ def _is_erased(owner: Owner, fences: Fences, folds: Iterable[Fold]) -> Steps[boo
     if (yield from read_fences(owner)) != fences:
         return True
     for entry in {entry.key: entry for one in folds for entry in one.entries}.values():
-        told = [message.id for message in entry.messages]
-        if (yield from forgotten_messages(owner, fences.epoch, entry.thread_id, told)):
+        if (yield from _forgotten_in(owner, fences.epoch, entry)):
             return True
     return False
 

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from memory.config import MemoryConfig
 from memory.control import INITIAL_EPOCH
 from memory.core.profile import read_profile, texts_of
+from memory.core.store import FactStore
 from memory.daily.journal import JournalEntry, append, read_journal
 from memory.daily.rollup import CHUNK_CHARS, Fold, Marks, chunks, fold, plan_rollup
 from memory.erase import erase_thread, erase_user
@@ -146,6 +147,20 @@ async def test_an_erase_in_flight_wins_over_a_roll_up() -> None:
     await bench.updater.aroll_up([ADA])
     assert "erased" not in bench.everything_stored()
     assert "words of" not in bench.everything_stored()
+
+
+async def test_a_deleted_fact_is_not_told_and_does_not_keep_the_rest_from_being_told() -> None:
+    bench = MemoryBench()
+    bench.record(bench.messages("I like figs"), kind="cut")
+    bench.record(bench.messages("I like plums", begin=2), kind="cut", thread="U")
+    bench.drain()
+    store = FactStore.of_owner(bench.store, ADA, clock=bench.clock)
+    store.delete(next(fact.id for fact in store.list() if "figs" in fact.content))
+    bench.clock.advance(86_400)
+    bench.model.respond = lambda messages: messages[-1].text
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert "plums" in profile(bench)["history.recent"]
+    assert "figs" not in profile(bench)["history.recent"]
 
 
 async def test_erasing_a_thread_erases_the_history_that_tells_of_it_and_the_rest_is_told_anew() -> None:
