@@ -20,6 +20,7 @@ from memory.namespaces import Owner, owner_of, thread_namespace
 from memory.storage import PAGE, Steps, arun, delete, run, scan
 from memory.updates import outbox
 from memory.updates.forgetting import forget_rows
+from memory.updates.rolling import tell_again
 
 
 def erase_user(store: BaseStore, user_id: str) -> int:
@@ -93,7 +94,8 @@ def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> Steps[str]:
         raise FactNotFound(fact_id)
     fact = max(revisions, key=lambda fact: fact.revision)
     yield from forget(owner, shelf, fact, now=timestamp(seconds), epoch=epoch)
-    yield from drop_sections_about(owner, epoch, [revision.content for revision in revisions])
+    dropped = yield from drop_sections_about(owner, epoch, [revision.content for revision in revisions])
+    yield from tell_again(owner, epoch, dropped)
     yield from redact(owner, fact.thread_id, fact.message_ids)
     yield from outbox.redact(owner, fact.thread_id, fact.message_ids)
     return fact.thread_id

@@ -100,7 +100,9 @@ def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
     return {name: section.text for name, section in profile.items()}
 
 
-def drop_sections_about(owner: Owner, epoch: str, contents: Iterable[str], kept: Collection[str] = ()) -> Steps[None]:
+def drop_sections_about(
+    owner: Owner, epoch: str, contents: Iterable[str], kept: Collection[str] = ()
+) -> Steps[list[str]]:
     """Delete the sections that say, or said, what facts say that are gone; the next update writes them anew.
 
     Args:
@@ -108,6 +110,9 @@ def drop_sections_about(owner: Owner, epoch: str, contents: Iterable[str], kept:
         epoch: The user's current epoch.
         contents: What the facts said.
         kept: Names of sections to leave alone.
+
+    Returns:
+        The names of the deleted ones.
     """
     sections = yield from read_profile(owner, epoch)
     gone = list(contents)
@@ -119,6 +124,7 @@ def drop_sections_about(owner: Owner, epoch: str, contents: Iterable[str], kept:
     ]
     if about:
         yield [delete(owner.namespace("profile"), name) for name in about]
+    return about
 
 
 def repeats(text: str, content: str) -> bool:

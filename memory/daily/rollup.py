@@ -6,8 +6,8 @@ is over. When those are more than two weeks, all but the last week are folded in
 back more than two months, its oldest days are folded into `background` and the rest of it is written anew.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from html import escape
 from itertools import groupby
@@ -52,6 +52,17 @@ class Marks:
     def from_json(cls, value: Mapping[str, object]) -> Self:
         """Return the marks of a stored JSON form; what is missing was never folded."""
         return cls(*(str(value.get(name) or "") for name in ("recent", "earlier", "background", "looked")))
+
+    def without(self, sections: Collection[str]) -> Self:
+        """Return the marks once these sections say nothing: what the journal still has of their days is due again."""
+        background = "" if "background" in sections else self.background
+        return replace(
+            self,
+            recent="",
+            earlier=background if "earlier" in sections else self.earlier,
+            background=background,
+            looked="",
+        )
 
 
 @dataclass(frozen=True, slots=True)

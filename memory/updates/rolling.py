@@ -59,6 +59,14 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     return bool(folds)
 
 
+def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> Steps[None]:
+    """Make due again what history sections told of that were dropped (`history.recent`); other names are ignored."""
+    sections = {name.removeprefix("history.") for name in dropped if name.startswith("history.")}
+    if sections:
+        marks = (yield from _read_marks(owner, epoch)).without(sections)
+        yield [put(owner.namespace("journal"), MARKS, {**marks.to_json(), "epoch": epoch})]
+
+
 def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> Steps[list[Fold]]:
     """Leave out what deleted facts came from: deleting one, unlike erasing it, leaves the journal as it is."""
     kept = []

@@ -12,7 +12,7 @@ from memory.core.profile import read_profile, texts_of
 from memory.core.store import FactStore
 from memory.daily.journal import JournalEntry, append, read_journal
 from memory.daily.rollup import CHUNK_CHARS, Fold, Marks, chunks, fold, plan_rollup
-from memory.erase import erase_thread, erase_user
+from memory.erase import erase_fact, erase_thread, erase_user
 from memory.message import StoredMessage, iso_time
 from memory.storage import run
 from tests.fakes import RecordingModel
@@ -32,6 +32,10 @@ def entry(on: str, text: str = "words", model: str = "") -> JournalEntry:
 
 def sections(folds: tuple[Fold, ...]) -> dict[str, list[str]]:
     return {one.section: [each.day for each in one.entries] for one in folds}
+
+
+def days_of(one: Fold) -> list[str]:
+    return [each.day for each in one.entries]
 
 
 def test_today_is_not_over_and_what_was_told_is_not_due() -> None:
@@ -161,6 +165,41 @@ async def test_a_deleted_fact_is_not_told_and_does_not_keep_the_rest_from_being_
     assert await bench.updater.aroll_up([ADA]) == [True]
     assert "plums" in profile(bench)["history.recent"]
     assert "figs" not in profile(bench)["history.recent"]
+
+
+async def test_history_that_told_of_an_erased_fact_is_told_anew_the_same_day() -> None:
+    bench = MemoryBench()
+    bench.record(bench.messages("I like figs"), kind="cut")
+    bench.record(bench.messages("I like plums", begin=2), kind="cut", thread="U")
+    bench.drain()
+    bench.clock.advance(86_400)
+    bench.model.respond = lambda messages: messages[-1].text
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert "figs" in profile(bench)["history.recent"]
+    facts = FactStore.of_owner(bench.store, ADA, clock=bench.clock).list()
+    erase_fact(bench.store, ADA, next(fact.id for fact in facts if "figs" in fact.content), clock=bench.clock)
+    assert profile(bench) == {}
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert "plums" in profile(bench)["history.recent"]
+    assert "figs" not in profile(bench)["history.recent"]
+    assert await bench.updater.aroll_up([ADA]) == [False]
+
+
+@pytest.mark.parametrize("dropped", [{"recent"}, {"earlier"}, {"background"}, {"recent", "earlier", "background"}])
+def test_what_a_dropped_section_told_of_is_planned_again_and_nothing_is_told_twice(dropped: set[str]) -> None:
+    journal = [entry(day(number)) for number in range(80)]
+    told: dict[str, list[str]] = {}
+    marks = Marks()
+    for today in (16, 40, 70, 80):
+        folds, marks = plan_rollup(day(today), marks, journal)
+        told |= {one.section: ([] if one.anew else told.get(one.section, [])) + days_of(one) for one in folds}
+    folds, again = plan_rollup(day(80), marks.without(dropped), journal)
+    left: dict[str, list[str]] = {name: days for name, days in told.items() if name not in dropped}
+    for one in folds:
+        left[one.section] = ([] if one.anew else left.get(one.section, [])) + days_of(one)
+    days = [each for days in left.values() for each in days]
+    assert sorted(days) == [day(number) for number in range(80)]
+    assert plan_rollup(day(80), again, journal)[0] == ()
 
 
 async def test_erasing_a_thread_erases_the_history_that_tells_of_it_and_the_rest_is_told_anew() -> None:
