@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
@@ -170,10 +170,15 @@ class Summarizer:
             return again
         share = self.budget.max_summary_tokens
         logger.info("a summary was longer than its %d tokens even when asked again: it is cut", share)
-        frame = self._text_tokens("")
-        return shorten_text(min(again, summary, key=len), max(1, share - frame), self.counter)
+        return self._cut(min(again, summary, key=len))
+
+    def _cut(self, summary: str) -> str:
+        room = self.budget.max_summary_tokens - self._text_tokens("")
+        return shorten_text(summary, max(1, room), self.counter)
 
     def _fitting(self, conversation: Conversation, running: RunningSummary | None, *, drop: bool) -> list[BaseMessage]:
+        if running and self._is_too_long(running.summary):  # it was made when its share was larger
+            running = replace(running, summary=self._cut(running.summary))
         summary = self._summary_tokens(running)
         system = [*conversation.system]
         half = (self.budget.max_tokens - summary) // 2

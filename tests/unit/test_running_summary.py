@@ -6,7 +6,8 @@ import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from memory.context.running_summary import LEAST_IDS, STATE_BYTES, RunningSummary
-from tests.threads import words
+from tests.summarizing import saying, summarize, talk
+from tests.threads import word_counter, words
 
 
 @pytest.mark.parametrize("size", [10, 120, 220])
@@ -25,3 +26,16 @@ def test_a_long_summary_leaves_room_for_some_ids() -> None:
     ids = [str(number) for number in range(100)]
     running = RunningSummary("", set(), None).extended(words(2000), ids, last="99", kept=[])
     assert running.summarized_message_ids == set(ids[-LEAST_IDS:])
+
+
+@pytest.mark.parametrize("turns", [1, 5])
+@pytest.mark.parametrize("reply", ["what was said", TimeoutError("late")])
+def test_C1_a_summary_made_under_a_larger_budget_does_not_burst_a_smaller_one(
+    turns: int, reply: str | Exception
+) -> None:
+    large = RunningSummary(words(500), {"h0"}, "h0")
+    result = summarize(talk(turns), saying(reply), running_summary=large)
+    assert word_counter()(result.messages) <= 200
+    assert f"h{turns}" in [message.id for message in result.messages]
+    if turns == 1 or isinstance(reply, Exception):
+        assert result.running_summary == large  # whole again under the larger one
