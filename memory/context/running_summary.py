@@ -135,9 +135,10 @@ class Conversation:
         """Return the running summary after the live messages at these indices went into `summary`."""
         before = running or RunningSummary("", set(), None)
         ids = [identity for index in leaving if (identity := self.live[index].id) is not None]
+        gone = set(ids)
         moves_on = leaving[-1] >= self.kept
         passed = self.live[: leaving[-1]] if moves_on else self.live[: self.kept]
-        kept = [message.id for message in passed if message.id is not None and message.id not in set(ids)]
+        kept = [message.id for message in passed if message.id is not None and message.id not in gone]
         last = ids[-1] if moves_on else before.last_summarized_message_id
         return before.extended(summary, ids, last=last, kept=kept)
 
