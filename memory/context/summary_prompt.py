@@ -75,27 +75,22 @@ def portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter)
     portion: list[BaseMessage] = []
     room = limit
     for message in messages:
-        tokens = min(limit, counter.message(message))
+        plain, tokens = _plain(message), counter.message(message)
+        if tokens > limit:
+            plain = plain.model_copy(update={"content": shorten_text(plain.text, limit, counter)})
+            tokens = min(limit, counter.message(plain))
         if tokens > room:
             yield portion
             portion, room = [], limit
         room -= tokens
-        portion.append(_plain(message, limit, counter))
+        portion.append(plain)
     if portion:
         yield portion
 
 
-def _plain(message: BaseMessage, limit: int, counter: TokenCounter) -> BaseMessage:
-    said = _said(message)
-    if counter.message(message) > limit:
-        said = shorten_text(said, limit, counter)
-    if isinstance(message, (HumanMessage, SystemMessage)):
-        return (
-            HumanMessage(said, id=message.id)
-            if isinstance(message, HumanMessage)
-            else SystemMessage(said, id=message.id)
-        )
-    return AIMessage(said, id=message.id)
+def _plain(message: BaseMessage) -> BaseMessage:
+    kind = next((kind for kind in (HumanMessage, SystemMessage) if isinstance(message, kind)), AIMessage)
+    return kind(_said(message), id=message.id)
 
 
 def _said(message: BaseMessage) -> str:
@@ -103,11 +98,15 @@ def _said(message: BaseMessage) -> str:
     if isinstance(message, ToolMessage):
         parts = [f"[result of {message.name or 'a tool'}] {message.text}"]
     if isinstance(message, AIMessage):
-        parts += [f"[calls {call['name']}({json.dumps(call['args'], default=str)})]" for call in message.tool_calls]
+        parts += [f"[calls {call['name']}({_written_out(call['args'])})]" for call in message.tool_calls]
     if not isinstance(message.content, str):
         kinds = [block["type"] for block in message.content if isinstance(block, dict) and "type" in block]
         parts += [f"[{kind}]" for kind in kinds if kind in ("image", "image_url", "audio", "file", "video")]
     return "\n".join(part for part in parts if part)
+
+
+def _written_out(arguments: object) -> str:
+    return text.sanitize(json.dumps(arguments, default=str, ensure_ascii=False))
 
 
 def _line(message: BaseMessage) -> str:
