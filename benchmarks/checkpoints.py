@@ -19,7 +19,7 @@ from langgraph.graph import MessagesState, StateGraph
 from langmem.short_term import SummarizationNode as LangmemNode
 
 from benchmarks.conversations import question, speaker, summarizer
-from benchmarks.measuring import Row, megabytes
+from benchmarks.measuring import Row, megabytes, progress
 from graphs.chat import build_graph
 from graphs.context import Context
 from graphs.service import MemoryService
@@ -54,7 +54,10 @@ class Life:
 
 def rows(turns: int) -> list[Row]:
     """Live the same thread in each graph and return the lines of the table."""
-    lives = {name: asyncio.run(_live(build, turns, context)) for name, (build, context) in _GRAPHS.items()}
+    lives = {}
+    for name, (build, context) in _GRAPHS.items():
+        progress(f"{turns:,} turns of the graph {name!r}")
+        lives[name] = asyncio.run(_live(build, turns, context))
     keep, compact, bare = lives["keep"], lives["compact"], lives["bare"]
 
     def size(measure: str, ours: Life, peer: str, goal: float | None) -> Row:

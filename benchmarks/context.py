@@ -1,6 +1,6 @@
 """The context tier against langmem and langchain: CPU time, tokenizer calls, bytes in the checkpoint file.
 
-    python -m benchmarks.context [--turns 1000] [--rounds 7] [--write README.md]
+    python -m benchmarks.context [--turns 1000] [--rounds 15] [--write README.md]
 
 All in one process, on made-up conversations of 40 words a message. `--write` puts the table between the marks
 `<!-- benchmark: context -->` and `<!-- end -->` of a file. The exit code is 1 when a goal is missed.
@@ -22,7 +22,7 @@ def main() -> int:
     """Measure, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     shared_counter().tokenizer.warm_up()

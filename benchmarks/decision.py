@@ -10,7 +10,7 @@ from langmem.short_term import RunningSummary as LangmemSummary
 from langmem.short_term import SummarizationNode as LangmemNode
 
 from benchmarks.conversations import conversation, from_checkpoint, question, summarizer
-from benchmarks.measuring import Prepared, Row, cpu_seconds, milliseconds
+from benchmarks.measuring import Prepared, Row, cpu_seconds, milliseconds, progress
 from memory.context.running_summary import RunningSummary
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import MESSAGE_TOKENS, TokenCounter, count_tokens, shared_counter
@@ -21,6 +21,7 @@ ENDLESS = 10_000_000
 
 def rows(rounds: int) -> list[Row]:
     """Measure and return the lines of the table."""
+    progress(f"deciding with {MANY:,} messages, {rounds} rounds")
     seconds = cpu_seconds(_contestants(), rounds)
 
     def row(measure: str, ours: str, peer: str, goal: float | None) -> Row:
@@ -38,6 +39,7 @@ def rows(rounds: int) -> list[Row]:
 
 def tokenizer_calls(turns: int) -> Row:
     """Count how often a message is tokenized in a long thread whose messages come from checkpoints."""
+    progress(f"counting tokenizer calls in {turns:,} turns")
     counted: list[int] = []
 
     def count(messages: Iterable[BaseMessage]) -> int:

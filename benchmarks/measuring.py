@@ -2,6 +2,7 @@
 
 import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,11 @@ def cpu_seconds(contestants: Mapping[str, Prepared], rounds: int) -> dict[str, f
             work()
             taken[name].append(time.process_time() - start)
     return {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}  # the first round warms up
+
+
+def progress(what: str) -> None:
+    """Say what is measured now, with the time, beside the table and not in it."""
+    print(f"{time.strftime('%H:%M:%S')} {what} …", file=sys.stderr, flush=True)
 
 
 def milliseconds(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -99,15 +99,15 @@ class Summarizer:
         """
         running = rehydrate(running_summary)
         conversation = divide(messages, running)
-        counts = self.counter.each(_identified(conversation.live))
-        system = self.counter(conversation.system)
-        before = sum(counts) + system + self._summary_tokens(running)
-        if not self.budget.is_exceeded(messages=sum(counts), beside=before - sum(counts)):
+        counts = self.counter.each(conversation.live, identified=True)
+        tokens, system = sum(counts), self.counter(conversation.system)
+        beside = system + self._summary_tokens(running)
+        if not self.budget.is_exceeded(messages=tokens, beside=beside):
             return SummarizationResult(self._composed(conversation, running, conversation.live), running)
         leaving = choose_cut(conversation.live, counts, self.budget.keep(system))
         if leaving:
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
-                return (yield from self._summarized(conversation, running, leaving, before))
+                return (yield from self._summarized(conversation, running, leaving, tokens + beside))
         return SummarizationResult(self._fitting(conversation, running, drop=bool(leaving)), running)
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
@@ -211,14 +211,6 @@ class Summarizer:
 
 def _named(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"id": SUMMARY_ID})
-
-
-def _identified(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
-    """Yield the messages, each known to have an id; on the way to the counter, as a walk of its own costs as much."""
-    for message in messages:
-        if message.id is None:
-            raise ValueError("messages must have ids: give each an `id`, or let the add_messages reducer do it")
-        yield message
 
 
 def _summary_in(reply: str) -> str:
