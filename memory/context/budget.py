@@ -64,7 +64,7 @@ class Keep:
     Attributes:
         tokens: Tokens of messages at most.
         messages: Number of messages at most, if there is such a limit.
-        least_cut: A summary of fewer tokens is not worth its model call.
+        least_cut: Summarizing fewer tokens of messages than this is not worth a model call.
     """
 
     tokens: int

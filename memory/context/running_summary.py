@@ -13,7 +13,7 @@ SUMMARY_ID = "palimpsest-summary"
 
 STATE_BYTES = 2048
 """What a running summary takes in a checkpoint: its text, and as many of the newest summarized ids as fit beside it.
-The state's own messages tell the others, and the journal knows all."""
+Older ones are known by their place among the state's messages, as long as they are there; the journal has them all."""
 
 LEAST_IDS = 8
 """So many ids are kept even beside a text that is larger than that."""
