@@ -169,9 +169,9 @@ MUTANTS = (
     ),
     Mutant(
         "stock workers",
-        "memory/updates/model_calls.py",
-        'name="palimpsest-model", daemon=True',
-        'name="palimpsest-model", daemon=False',
+        "memory/daemons.py",
+        "name=name, daemon=True",
+        "name=name, daemon=False",
         ("tests/unit/test_model_calls.py",),
     ),
     Mutant(

@@ -226,23 +226,6 @@ async def test_once_a_day_a_sweep_finds_what_has_no_marker(store: BaseStore) -> 
     assert await arun(store, due_owners(None)) == []
 
 
-async def test_a_clock_that_is_set_back_puts_off_neither_the_daily_sweep_nor_the_hourly_roll_up(
-    store: BaseStore,
-) -> None:
-    process = Process(trigger="run")
-    process.clock.seconds = 1_767_225_600.0  # day 0 of the journal's entries
-    process.clock.advance(30 * 86_400)
-    await process.service.asweep(store)
-    assert await process.service.arollup(store, None) == 0
-    await process.say(store, "I like figs")
-    await store.adelete(ADA.due_namespace, ADA.due_key)
-    await arun(store, append(ADA, [entry("2026-01-02")]))
-    process.clock.advance(-20 * 86_400)
-    await process.service.asweep(store)
-    assert await learnt(store) == ["Likes figs"]
-    assert await process.service.arollup(store, None) == 1
-
-
 async def test_the_first_sweep_of_a_process_takes_all(store: BaseStore) -> None:
     await Process(trigger="run").say(store, "I like figs")
     await Process(trigger="run").service.asweep(store)
