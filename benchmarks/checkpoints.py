@@ -22,6 +22,7 @@ from benchmarks.conversations import question, speaker, summarizer
 from benchmarks.measuring import Row, megabytes, progress
 from graphs.chat import build_graph
 from graphs.context import Context
+from graphs.models import Purpose
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.context.running_summary import RunningSummary
@@ -140,10 +141,10 @@ def _langmem(output: str) -> Graph:
 
 
 def _ours() -> Graph:
-    models = {"chat": speaker(), "memory": summarizer()}
+    chat, memory = speaker(), summarizer()
 
-    def load(_: str, purpose: str) -> BaseChatModel:
-        return models[purpose]
+    def load(_: str, purpose: Purpose) -> BaseChatModel:
+        return chat if purpose == "chat" else memory
 
     return build_graph(service=MemoryService(Settings(single_user=True), load))
 

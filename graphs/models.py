@@ -13,7 +13,7 @@ from graphs.context import Context
 from graphs.model_errors import LOCAL, ModelUnavailable
 from graphs.settings import Settings
 
-Purpose = Literal["chat", "memory"]
+Purpose = Literal["chat", "summary", "memory"]
 
 _TIMEOUT_SECONDS = 120.0
 _LOCAL_TIMEOUT_SECONDS = 300.0  # reading a full prompt takes a minute on two cores, more when both slots work
@@ -66,10 +66,12 @@ _LOCAL_PROFILE = ModelProfile(
 # 2,048 (DRY, llama.cpp's tools/server/README.md); shorter repetitions, as in JSON, it leaves alone.
 _NO_LOOPS = {"dry_multiplier": 0.5, "dry_allowed_length": 8, "dry_penalty_last_n": 2048}
 
-# Each purpose has a slot of the server for itself: a summary or an extraction between two turns would otherwise evict
-# the chat's cached prefix, and the next turn would read all of it again.
+# What works in the background has a slot of the server for itself: an extraction between two turns would otherwise
+# evict the chat's cached prefix, and the next turn would read all of it again. A summary is what a turn waits for: it
+# must not queue behind an extraction, and the prefix that it evicts is no longer the same after it.
 _LOCAL_CALLS: dict[Purpose, _LocalCall] = {
     "chat": _LocalCall(slot=0, temperature=0.3, max_tokens=_LOCAL_PROFILE.reply_tokens),
+    "summary": _LocalCall(slot=0, temperature=0.0, max_tokens=_LOCAL_PROFILE.max_summary_tokens),
     "memory": _LocalCall(slot=1, temperature=0.0, max_tokens=768),
 }
 
@@ -110,7 +112,7 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
     Args:
         name: `provider:model`, `local`, or empty for the deployment's own.
         settings: What this deployment is configured for.
-        purpose: `chat` for what a user waits for, `memory` for summaries and extraction.
+        purpose: `chat` for answers, `summary` for what a turn waits for, `memory` for what works in the background.
 
     Raises:
         ModelUnavailable: If nothing is configured, or the provider, its package or its key is missing.

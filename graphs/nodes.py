@@ -192,7 +192,7 @@ class ChatNodes:
 
         async def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
             async with asyncio.timeout(self._settings.memory.model_timeout_seconds):
-                model = await self._load(self._settings.memory_model or run.context.model, "memory")
+                model = await self._load(self._settings.memory_model or run.context.model, "summary")
                 # Its text alone: a message that a runnable returns inside a node is streamed to the user.
                 return (await model.ainvoke(prompt, config)).text
 

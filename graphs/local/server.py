@@ -2,7 +2,7 @@
 
     python -m graphs.local.server --model model.gguf --port 8080
 
-It has two slots, each with a prompt cache: `graphs.models` sends the chat to the first and everything that works in
+It has two slots, each with a prompt cache: `graphs.models` sends what a turn waits for to the first and what works in
 the background to the second.
 """
 

@@ -255,7 +255,7 @@ async def test_a_call_that_was_never_carried_out_is_sent_with_a_result() -> None
 
 async def test_a_memory_model_that_cannot_be_loaded_fails_no_turn(house: House) -> None:
     def load(_: str, purpose: str) -> RecordingModel:
-        if purpose == "memory":
+        if purpose != "chat":
             raise ModelUnavailable("no key")
         return house.chat
 

@@ -43,10 +43,11 @@ def test_another_server_streams() -> None:
 
 def test_the_local_server_is_told_the_slot_and_the_length_of_the_reply() -> None:
     with StubModel() as stub:
-        for purpose in ("chat", "memory"):
+        for purpose in ("chat", "summary", "memory"):
             load_chat_model("local", local(stub.url), purpose=purpose).invoke("hi")
-        chat, memory = (request.body for request in stub.requests)
-        assert (chat["id_slot"], memory["id_slot"]) == (0, 1)
+        chat, summary, memory = (request.body for request in stub.requests)
+        assert (chat["id_slot"], summary["id_slot"], memory["id_slot"]) == (0, 0, 1)
+        assert chat["dry_multiplier"] > 0
         assert chat["cache_prompt"] is True
         assert chat["max_completion_tokens"] == 384
 

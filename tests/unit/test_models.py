@@ -35,8 +35,9 @@ def body(model: ChatOpenAI) -> dict[str, Any]:
     return dict(model.extra_body)
 
 
-def test_chat_and_background_never_share_a_slot_of_the_local_server() -> None:
+def test_chat_and_background_never_share_a_slot_of_the_local_server_nor_does_a_turn_wait_behind_it() -> None:
     assert body(local("chat"))["id_slot"] != body(local("memory"))["id_slot"]
+    assert body(local("summary"))["id_slot"] != body(local("memory"))["id_slot"]
 
 
 def test_a_local_reply_is_as_long_as_its_profile_reserves() -> None:
