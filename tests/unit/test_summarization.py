@@ -11,7 +11,7 @@ from langchain_core.messages import (
 )
 from langgraph.errors import GraphInterrupt
 
-from memory.context.running_summary import summarized_ids
+from memory.context.running_summary import REMEMBERED_IDS, summarized_ids
 from memory.context.summarization import (
     asummarize_messages,
     summarize_messages,
@@ -114,7 +114,7 @@ def test_C4_ids_are_exact_for_the_state_and_for_the_newest_that_left_it_and_do_n
             left = {m.id for m in result.messages}
             gone += [str(m.id) for m in messages if m.id not in left and m.id not in gone]
             assert running is not None
-            assert running.summarized_message_ids == set(gone[-len(running.summarized_message_ids) :])
+            assert running.summarized_message_ids == set(gone[-REMEMBERED_IDS:])
     assert summarized_ids(messages, running) == set(gone)
     assert len(gone) > 300
 
