@@ -108,7 +108,7 @@ def plan_rollup(today: str, marks: Marks, entries: Sequence[JournalEntry]) -> tu
 
 
 def _believable(marks: Marks, today: str) -> Marks:
-    """Return the marks without those on days that are not over: a clock was ahead, and what is told since would wait."""
+    """Return the marks without those on days that are not over: a clock was ahead, and what came since would wait."""
     ahead = [name for name in ("recent", "earlier", "background") if getattr(marks, name) >= today]
     return marks.without(ahead) if ahead else marks
 
