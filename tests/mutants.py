@@ -177,7 +177,7 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "    if view is not None:\n        yield from _drop_edited(fresh, view)\n",
+        "    if view is not None:\n        yield from _set_edits_aside(fresh, view)\n",
         "",
         (EDITS, MACHINE),
     ),
@@ -189,10 +189,17 @@ MUTANTS = (
         (EDITS,),
     ),
     Mutant(
-        "the old entry goes before the new one is there",
-        "memory/updates/outbox.py",
-        "yield from write([shorter] if is_new and not known else [])\n",
-        "yield from remove([entry])\n            yield from write([shorter] if is_new and not known else [])\n",
+        "what was trimmed counts as edited away",
+        "memory/updates/thread_view.py",
+        "    kept = _and_all_before(held, before)\n",
+        "    kept = held\n",
+        (EDITS,),
+    ),
+    Mutant(
+        "what is back in the thread stays edited away",
+        "memory/updates/thread_view.py",
+        "for known in entry.edited_away} - kept",
+        "for known in entry.edited_away}",
         (EDITS,),
     ),
     Mutant(

@@ -25,6 +25,8 @@ class Entry:
         created: When it was written down, in seconds since the epoch.
         due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
         messages: What was said, oldest first.
+        edited_away: Ids of messages that the thread no longer has, as the user edited them away: they are not learned
+            unless they are back before the update runs.
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
         attempts: How often it failed.
         lease: Who works on it.
@@ -41,6 +43,7 @@ class Entry:
     created: float
     due: float
     messages: tuple[StoredMessage, ...]
+    edited_away: tuple[str, ...] = ()
     model: str = ""
     attempts: int = 0
     lease: Lease | None = None
@@ -53,6 +56,11 @@ class Entry:
         """The store key: what was said in one place has one entry, however often it is written down."""
         return digest(self.kind, self.thread_id, *(message.id for message in self.messages))
 
+    @property
+    def to_learn(self) -> tuple[StoredMessage, ...]:
+        """What was said and not edited away."""
+        return tuple(message for message in self.messages if message.id not in self.edited_away)
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps."""
         return {
@@ -64,6 +72,7 @@ class Entry:
             "attempts": self.attempts,
             "lease": self.lease.to_json() if self.lease else None,
             "messages": [message.to_json() for message in self.messages],
+            "edited_away": list(self.edited_away),
             "model": self.model,
             "extracted": self.extracted,
             "state": self.state,
@@ -83,6 +92,7 @@ class Entry:
                 created=float(value["created"]),
                 due=float(value["due"]),
                 messages=tuple(map(StoredMessage.from_json, value["messages"])),
+                edited_away=tuple(map(str, value.get("edited_away") or ())),
                 model=str(value.get("model") or ""),
                 attempts=int(value.get("attempts", 0)),
                 lease=Lease.from_json(value.get("lease")),

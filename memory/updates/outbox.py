@@ -43,8 +43,8 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | Non
 
     Args:
         draft: The entry; without an epoch it gets the user's current one.
-        view: What the thread holds now; what the user edited away leaves the entries of earlier turns that nobody
-            works on. `None` leaves them as they are.
+        view: What the thread holds now; what the user edited away is set aside in the entries of earlier turns that
+            nobody works on. `None` leaves them as they are.
     """
     owner, threads = draft.owner, thread_namespace(draft.thread_id)
     control, stored, note, marker = yield [
@@ -72,7 +72,7 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | Non
         yield from _take_back(entry)
         return None
     if view is not None:
-        yield from _drop_edited(fresh, view)
+        yield from _set_edits_aside(fresh, view)
     return Recorded(entry.key, entry.due, since)
 
 
@@ -82,20 +82,32 @@ def _take_back(entry: Entry) -> Steps[None]:
     yield from settle_thread(entry.owner, entry.thread_id)
 
 
-def _drop_edited(newest: Entry, view: ThreadView) -> Steps[None]:
-    """Take what is edited away out of older entries; what is worked on, or extracted already, is left to its worker."""
+def _set_edits_aside(newest: Entry, view: ThreadView) -> Steps[None]:
     entries = yield from _of_thread(newest.owner, newest.thread_id)
     gone = edited_away(entries, view)
-    idle = [entry for entry in entries if entry.kind == "turn" and entry.lease is None and entry.extracted is None]
-    changed = yield from _take_out([entry for entry in idle if entry.created <= newest.created], gone)
+    turns = [entry for entry in entries if entry.kind == "turn"]
+    changed = [entry for entry in (_without(entry, gone, newest.created) for entry in turns) if entry not in turns]
+    yield from write(changed)
     if changed:
         logger.info("thread %s: edited away before it was learned: messages %d", newest.thread_id, len(gone))
+
+
+def _without(entry: Entry, gone: Collection[str], until: float) -> Entry:
+    """Return the entry with its edits set aside: all, or, where it is worked on or newer, none but those before.
+
+    What is back in the thread is taken away from its worker, to be read anew.
+    """
+    is_idle = entry.lease is None and entry.extracted is None and entry.created <= until
+    aside = tuple(one.id for one in entry.messages if one.id in gone and (is_idle or one.id in entry.edited_away))
+    if aside == entry.edited_away:
+        return entry
+    return replace(entry, edited_away=aside, extracted=None, lease=None)
 
 
 def _same(stored: Item | None, fresh: Entry) -> Entry:
     """Return the entry that is written down already, for its progress must not be lost, or else the fresh one."""
     known = _entry(stored) if stored else None
-    if known is None or known.epoch != fresh.epoch:
+    if known is None or known.epoch != fresh.epoch or known.edited_away:
         return fresh
     texts = [[message.text for message in entry.messages] for entry in (known, fresh)]
     return known if texts[0] == texts[1] else fresh

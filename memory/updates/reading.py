@@ -32,7 +32,7 @@ class Reading:
 
 
 def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after_erase: bool) -> Reading:
-    """Merge entries of one thread by message id: scheduled turns out, flushed messages out or marked.
+    """Merge entries of one thread by message id: scheduled turns and edits out, flushed messages out or marked.
 
     Args:
         entries: Of one thread, in any order.
@@ -41,13 +41,13 @@ def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after
             have it: the rest of the thread is older than the erase and must not come back.
     """
     entries = sorted(entries, key=in_thread)
-    said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.messages if not one.seen}
+    said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.to_learn if not one.seen}
 
     def is_welcome(message: StoredMessage) -> bool:
         return not after_erase or message.id in said_since or _hash(message) in flushed
 
     def counting(entry: Entry) -> list[StoredMessage]:
-        return [one for one in entry.messages if entry.kind == "turn" or is_welcome(one)]
+        return [one for one in entry.to_learn if entry.kind == "turn" or is_welcome(one)]
 
     written = [(entry.created, counting(entry)) for entry in entries]
     messages = tuple(_with_time(one, flushed) for one in merge(written))
@@ -103,7 +103,7 @@ def portions(talk: Iterable[StoredMessage], limit: int = PORTION_MESSAGES) -> li
 
 
 def _is_too_much(entries: Iterable[Entry], limit: int) -> bool:
-    return _is_much({message.id: message for entry in entries for message in entry.messages}.values(), limit)
+    return _is_much({message.id: message for entry in entries for message in entry.to_learn}.values(), limit)
 
 
 def _is_much(messages: Collection[StoredMessage], limit: int) -> bool:

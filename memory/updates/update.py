@@ -236,7 +236,8 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
             return None
         found = _joined(found, part)
         keys = [entry.key for entry in claimed]
-        journal = {"entries": keys, "portions": number, "size": size, "result": found.to_json()}
+        without, result = _edited_away(claimed), found.to_json()
+        journal = {"entries": keys, "edited_away": without, "portions": number, "size": size, "result": result}
         yield from outbox.write([replace(carrier, lease=_lease(terms), extracted=journal)])
     return found
 
@@ -244,12 +245,18 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
 def _journaled(claimed: Sequence[Entry], size: int) -> tuple[Extraction, int]:
     """Return what an earlier worker found, and in how many portions of the messages.
 
-    Nothing, if it read other entries, as messages were taken out of one since, or cut other portions than today's.
+    Nothing, if it read other entries, or others of their messages, or cut other portions than today's.
     """
     journal = claimed[-1].extracted
     if not journal or journal.get("size", size) != size or {*journal["entries"]} != {entry.key for entry in claimed}:
         return Extraction(), 0
+    if journal.get("edited_away", []) != _edited_away(claimed):
+        return Extraction(), 0
     return Extraction.from_json(journal["result"]), int(journal["portions"])
+
+
+def _edited_away(claimed: Sequence[Entry]) -> list[str]:
+    return sorted({message_id for entry in claimed for message_id in entry.edited_away})
 
 
 def _ask(carrier: Entry, portion: Sequence[StoredMessage], terms: Terms) -> Job[Extraction]:
