@@ -231,9 +231,16 @@ MUTANTS = (
         ("tests/unit/test_interference.py",),
     ),
     Mutant(
+        "what failed is not tried again",
+        "memory/updates/update_queue.py",
+        "if is_done else failed(taken, now, config))",
+        "if is_done else None)",
+        (QUEUE,),
+    ),
+    Mutant(
         "no thread, no update",
         "memory/updates/update_queue.py",
-        "                self._put_back(taken)\n",
+        "                self._has_no_thread(taken)\n",
         "                pass\n",
         ("tests/unit/test_queue_threads.py",),
     ),
