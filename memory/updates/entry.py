@@ -22,6 +22,7 @@ class Entry:
         owner: Whose memory it is.
         thread_id: The thread the messages are from.
         epoch: The user's epoch when it was written; another one cancels it.
+        generation: The thread's generation when it was written; after an erase of the thread, another one cancels it.
         created: When it was written down, in seconds since the epoch.
         due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
         messages: What was said, oldest first.
@@ -44,6 +45,7 @@ class Entry:
     due: float
     messages: tuple[StoredMessage, ...]
     edited_away: tuple[str, ...] = ()
+    generation: str = ""
     model: str = ""
     attempts: int = 0
     lease: Lease | None = None
@@ -67,6 +69,7 @@ class Entry:
             "kind": self.kind,
             "key": [self.thread_id, self.owner.segment, self.owner.agent_name],
             "epoch": self.epoch,
+            "generation": self.generation,
             "created": self.created,
             "due": self.due,
             "attempts": self.attempts,
@@ -89,6 +92,7 @@ class Entry:
                 owner=Owner(segment, agent_name),
                 thread_id=thread_id,
                 epoch=value["epoch"],
+                generation=str(value.get("generation") or ""),
                 created=float(value["created"]),
                 due=float(value["due"]),
                 messages=tuple(map(StoredMessage.from_json, value["messages"])),

@@ -12,7 +12,7 @@ from typing import Any
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
-from memory.control import CONTROL_KEY, epoch_in
+from memory.control import CONTROL_KEY, epoch_in, generation_in, thread_mark
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.storage import PAGE, Steps, delete, put, read_many, scan
 from memory.updates.entry import Entry
@@ -47,13 +47,14 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | Non
             nobody works on. `None` leaves them as they are.
     """
     owner, threads = draft.owner, thread_namespace(draft.thread_id)
-    control, stored, note, marker = yield [
+    control, mark, stored, note, marker = yield [
         GetOp(owner.control, CONTROL_KEY, refresh_ttl=False),
+        GetOp(owner.control, thread_mark(draft.thread_id), refresh_ttl=False),
         GetOp(owner.namespace("outbox"), draft.key, refresh_ttl=False),
         GetOp(threads, owner.due_key, refresh_ttl=False),
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
-    fresh = replace(draft, epoch=draft.epoch or epoch_in(control))
+    fresh = replace(draft, epoch=draft.epoch or epoch_in(control), generation=generation_in(mark))
     if fresh.epoch != epoch_in(control):
         return None
     entry = _same(stored, fresh)
@@ -107,7 +108,8 @@ def _without(entry: Entry, gone: Collection[str], until: float) -> Entry:
 def _same(stored: Item | None, fresh: Entry) -> Entry:
     """Return the entry that is written down already, for its progress must not be lost, or else the fresh one."""
     known = _entry(stored) if stored else None
-    if known is None or known.epoch != fresh.epoch or known.edited_away:
+    origin = (fresh.epoch, fresh.generation)
+    if known is None or (known.epoch, known.generation) != origin or known.edited_away:
         return fresh
     texts = [[message.text for message in entry.messages] for entry in (known, fresh)]
     return known if texts[0] == texts[1] else fresh

@@ -88,7 +88,7 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
 
 
 def _is_cancelled(entry: Entry, fences: Fences) -> bool:
-    return fences.cancels(entry.epoch, entry.thread_id, entry.created)
+    return fences.cancels(entry.epoch, entry.thread_id, entry.generation)
 
 
 def _is_ready(entry: Entry, terms: Terms) -> bool:
