@@ -238,6 +238,13 @@ MUTANTS = (
         (QUEUE,),
     ),
     Mutant(
+        "what was rewritten meanwhile is deleted unread",
+        "memory/updates/update.py",
+        "outbox.remove_read(claimed)",
+        "outbox.remove(claimed)",
+        ("tests/unit/test_interference.py",),
+    ),
+    Mutant(
         "no thread, no update",
         "memory/updates/update_queue.py",
         "                self._has_no_thread(taken)\n",

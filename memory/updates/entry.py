@@ -59,6 +59,12 @@ class Entry:
         return digest(self.kind, self.thread_id, *(message.id for message in self.messages))
 
     @property
+    def contents(self) -> tuple[object, ...]:
+        """What there is to learn from it, whatever became of it so far: old ids may have got other texts."""
+        texts = tuple(message.text for message in self.messages)
+        return (self.key, self.epoch, self.generation, texts, self.edited_away)
+
+    @property
     def to_learn(self) -> tuple[StoredMessage, ...]:
         """What was said and not edited away."""
         return tuple(message for message in self.messages if message.id not in self.edited_away)

@@ -108,11 +108,7 @@ def _without(entry: Entry, gone: Collection[str], until: float) -> Entry:
 def _same(stored: Item | None, fresh: Entry) -> Entry:
     """Return the entry that is written down already, for its progress must not be lost, or else the fresh one."""
     known = _entry(stored) if stored else None
-    origin = (fresh.epoch, fresh.generation)
-    if known is None or (known.epoch, known.generation) != origin or known.edited_away:
-        return fresh
-    texts = [[message.text for message in entry.messages] for entry in (known, fresh)]
-    return known if texts[0] == texts[1] else fresh
+    return known if known and known.contents == fresh.contents else fresh
 
 
 def _marked(marker: Item | None, entry: Entry) -> tuple[float, float]:
@@ -171,6 +167,13 @@ def remove(entries: Iterable[Entry]) -> Steps[None]:
     operations = [delete(entry.owner.namespace("outbox"), entry.key) for entry in entries]
     if operations:
         yield operations
+
+
+def remove_read(entries: Sequence[Entry]) -> Steps[None]:
+    """Delete entries of one owner that were applied, unless they say something else now, which nobody has read."""
+    stored = yield from read_entries(entries[0].owner, [entry.key for entry in entries])
+    read = {entry.contents for entry in entries}
+    yield from remove(entry for entry in stored if entry.contents in read)
 
 
 def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[None]:

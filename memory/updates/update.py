@@ -184,7 +184,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     if is_cancelled:
         yield from forget_rows(owner, thread_id, epoch)
     # The entries go last: a worker that is killed before this is followed by one that ends in the same place.
-    yield from outbox.remove(claimed)
+    yield from outbox.remove_read(claimed)
     return None if is_cancelled else receipt
 
 
