@@ -245,6 +245,20 @@ MUTANTS = (
         ("tests/unit/test_interference.py",),
     ),
     Mutant(
+        "an erased thread is fenced for nobody",
+        "memory/control.py",
+        "return epoch != self.epoch or generation !=",
+        "return epoch != self.epoch and generation !=",
+        ("tests/unit/test_erase.py",),
+    ),
+    Mutant(
+        "a scheduled reply is read apart from its message",
+        "memory/updates/reading.py",
+        "strip_scheduled(_without_scheduled_replies(messages, flushed))",
+        "strip_scheduled(messages)",
+        ("tests/unit/test_scheduled_turns.py",),
+    ),
+    Mutant(
         "no thread, no update",
         "memory/updates/update_queue.py",
         "                self._has_no_thread(taken)\n",
