@@ -127,7 +127,8 @@ class ChatNodes:
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
         run = await self._run(runtime)
-        queued = await self._memory.remember(run, learnable_since(state), epoch_of(state), view_of(state))
+        view = view_of(state, get_config())
+        queued = await self._memory.remember(run, learnable_since(state), epoch_of(state), view)
         if queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
         receipt = Receipt(**{**receipt_of(state), "queued": queued.entry if queued else None})

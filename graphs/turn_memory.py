@@ -60,7 +60,9 @@ class TurnMemory:
         steps = read_receipts(run.owner, known.epoch, iso_time(previous.at))
         return await self._guarded("receipts were not read", arun(run.store, steps)) or []
 
-    async def remember(self, run: Run, messages: Sequence[BaseMessage], epoch: str, view: ThreadView) -> Queued | None:
+    async def remember(
+        self, run: Run, messages: Sequence[BaseMessage], epoch: str, view: ThreadView | None
+    ) -> Queued | None:
         """Write the newest turn of these messages down; what goes wrong is logged and never fails the turn."""
         if may_learn(said_mode(messages)):
             with tolerated(logger, "the turn was not written down"):

@@ -32,21 +32,21 @@ class Fences:
 
     Attributes:
         epoch: The token that valid items carry.
-        threads: When threads were forgotten, in seconds since the epoch, by the keys of their marks.
+        threads: The generations of threads that were forgotten at some time, by the keys of their marks.
     """
 
     epoch: str = INITIAL_EPOCH
-    threads: Mapping[str, float] = field(default_factory=dict)
+    threads: Mapping[str, str] = field(default_factory=dict)
 
-    def cancels(self, epoch: str, thread_id: str, created: float) -> bool:
-        """Say whether what was written under this epoch, for this thread, at this time must not be applied."""
-        return epoch != self.epoch or created <= self.threads.get(_mark(thread_id), 0.0)
+    def cancels(self, epoch: str, thread_id: str, generation: str) -> bool:
+        """Say whether what was written under this epoch, in this generation of a thread must not be applied."""
+        return epoch != self.epoch or generation != self.threads.get(thread_mark(thread_id), generation)
 
 
 def read_fences(owner: Owner) -> Steps[Fences]:
     """Read the user's epoch and forgotten threads; a user who never erased anything has the initial epoch and none."""
     items = {item.key: item for item in (yield from scan(owner.control))}
-    threads = {key: _when(item) for key, item in items.items() if key.startswith(_THREAD)}
+    threads = {key: generation_in(item) for key, item in items.items() if key.startswith(_THREAD)}
     return Fences(epoch_in(items.get(CONTROL_KEY)), threads)
 
 
@@ -66,16 +66,31 @@ def write_epoch(owner: Owner, epoch: str) -> Steps[None]:
     yield [put(owner.control, CONTROL_KEY, {"epoch": epoch})]
 
 
-def forget_thread(owner: Owner, thread_id: str, now: float) -> Steps[None]:
-    """Cancel the updates of a thread that were written down up to now (seconds since the epoch)."""
-    yield [put(owner.control, _mark(thread_id), {"forgotten": now})]
-    marks = [item for item in (yield from scan(owner.control)) if item.key.startswith(_THREAD)]
-    surplus = sorted(marks, key=_when)[:-MAX_FORGOTTEN_THREADS]
+def generation_in(mark: Item | None) -> str:
+    """Return a thread's generation, as its mark (`Owner.control`, `thread_mark`) holds it; empty before any erase."""
+    generation = mark.value.get("generation") if mark else None
+    return generation if isinstance(generation, str) else ""
+
+
+def forget_thread(owner: Owner, thread_id: str, generation: str, now: float) -> Steps[None]:
+    """Cancel the updates of a thread that were written down so far: they are of another generation.
+
+    Args:
+        owner: Whose memory the thread fed.
+        thread_id: The thread.
+        generation: A random token, compared for equality: clocks of two processes differ, and may be set back.
+        now: Seconds since the epoch, to tell which marks are the oldest.
+    """
+    own = thread_mark(thread_id)
+    yield [put(owner.control, own, {"generation": generation, "forgotten": now})]
+    marks = [item for item in (yield from scan(owner.control)) if item.key.startswith(_THREAD) and item.key != own]
+    surplus = sorted(marks, key=_when)[: 1 - MAX_FORGOTTEN_THREADS]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
-def _mark(thread_id: str) -> str:
+def thread_mark(thread_id: str) -> str:
+    """Return the key of the control item that holds a thread's generation."""
     return _THREAD + digest("thread", thread_id)[:32]
 
 

@@ -52,12 +52,12 @@ def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float]
     Returns:
         How many items were deleted.
     """
-    return run(store, _erase_thread(thread_id, clock()))
+    return run(store, _erase_thread(thread_id, uuid.uuid4().hex, clock()))
 
 
 async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
     """Do what `erase_thread` does, asynchronously."""
-    return await arun(store, _erase_thread(thread_id, clock()))
+    return await arun(store, _erase_thread(thread_id, uuid.uuid4().hex, clock()))
 
 
 def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> str:
@@ -141,12 +141,12 @@ def _thread_of(item: Item) -> str:
     return str(item.value.get("thread_id") or (key[0] if isinstance(key, list) and key else ""))
 
 
-def _erase_thread(thread_id: str, now: float) -> Steps[int]:
+def _erase_thread(thread_id: str, generation: str, now: float) -> Steps[int]:
     deleted = 0
     for owner in (yield from outbox.read_owners(thread_id)):
-        yield from forget_thread(owner, thread_id, now)
+        yield from forget_thread(owner, thread_id, generation, now)
         entries = yield from outbox.read_entries(owner)
-        cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.created <= now]
+        cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.generation != generation]
         yield from outbox.remove(cancelled)
         epoch = yield from read_epoch(owner)
         deleted += len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))

@@ -22,9 +22,12 @@ class Entry:
         owner: Whose memory it is.
         thread_id: The thread the messages are from.
         epoch: The user's epoch when it was written; another one cancels it.
+        generation: The thread's generation when it was written; after an erase of the thread, another one cancels it.
         created: When it was written down, in seconds since the epoch.
         due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
         messages: What was said, oldest first.
+        edited_away: Ids of messages that the thread no longer has, as the user edited them away: they are not learned
+            unless they are back before the update runs.
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
         attempts: How often it failed.
         lease: Who works on it.
@@ -41,6 +44,8 @@ class Entry:
     created: float
     due: float
     messages: tuple[StoredMessage, ...]
+    edited_away: tuple[str, ...] = ()
+    generation: str = ""
     model: str = ""
     attempts: int = 0
     lease: Lease | None = None
@@ -53,17 +58,30 @@ class Entry:
         """The store key: what was said in one place has one entry, however often it is written down."""
         return digest(self.kind, self.thread_id, *(message.id for message in self.messages))
 
+    @property
+    def contents(self) -> tuple[object, ...]:
+        """What there is to learn from it, whatever became of it so far: old ids may have got other texts."""
+        texts = tuple(message.text for message in self.messages)
+        return (self.key, self.epoch, self.generation, texts, self.edited_away)
+
+    @property
+    def to_learn(self) -> tuple[StoredMessage, ...]:
+        """What was said and not edited away."""
+        return tuple(message for message in self.messages if message.id not in self.edited_away)
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps."""
         return {
             "kind": self.kind,
             "key": [self.thread_id, self.owner.segment, self.owner.agent_name],
             "epoch": self.epoch,
+            "generation": self.generation,
             "created": self.created,
             "due": self.due,
             "attempts": self.attempts,
             "lease": self.lease.to_json() if self.lease else None,
             "messages": [message.to_json() for message in self.messages],
+            "edited_away": list(self.edited_away),
             "model": self.model,
             "extracted": self.extracted,
             "state": self.state,
@@ -80,9 +98,11 @@ class Entry:
                 owner=Owner(segment, agent_name),
                 thread_id=thread_id,
                 epoch=value["epoch"],
+                generation=str(value.get("generation") or ""),
                 created=float(value["created"]),
                 due=float(value["due"]),
                 messages=tuple(map(StoredMessage.from_json, value["messages"])),
+                edited_away=tuple(map(str, value.get("edited_away") or ())),
                 model=str(value.get("model") or ""),
                 attempts=int(value.get("attempts", 0)),
                 lease=Lease.from_json(value.get("lease")),

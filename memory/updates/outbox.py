@@ -12,7 +12,7 @@ from typing import Any
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
-from memory.control import CONTROL_KEY, epoch_in
+from memory.control import CONTROL_KEY, epoch_in, generation_in, thread_mark
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.storage import PAGE, Steps, delete, put, read_many, scan
 from memory.updates.entry import Entry
@@ -43,17 +43,18 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | Non
 
     Args:
         draft: The entry; without an epoch it gets the user's current one.
-        view: What the thread holds now; what the user edited away leaves the entries of earlier turns that nobody
-            works on. `None` leaves them as they are.
+        view: What the thread holds now; what the user edited away is set aside in the entries of earlier turns that
+            nobody works on. `None` leaves them as they are.
     """
     owner, threads = draft.owner, thread_namespace(draft.thread_id)
-    control, stored, note, marker = yield [
+    control, mark, stored, note, marker = yield [
         GetOp(owner.control, CONTROL_KEY, refresh_ttl=False),
+        GetOp(owner.control, thread_mark(draft.thread_id), refresh_ttl=False),
         GetOp(owner.namespace("outbox"), draft.key, refresh_ttl=False),
         GetOp(threads, owner.due_key, refresh_ttl=False),
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
-    fresh = replace(draft, epoch=draft.epoch or epoch_in(control))
+    fresh = replace(draft, epoch=draft.epoch or epoch_in(control), generation=generation_in(mark))
     if fresh.epoch != epoch_in(control):
         return None
     entry = _same(stored, fresh)
@@ -72,7 +73,7 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | Non
         yield from _take_back(entry)
         return None
     if view is not None:
-        yield from _drop_edited(fresh, view)
+        yield from _set_edits_aside(fresh, view)
     return Recorded(entry.key, entry.due, since)
 
 
@@ -82,23 +83,32 @@ def _take_back(entry: Entry) -> Steps[None]:
     yield from settle_thread(entry.owner, entry.thread_id)
 
 
-def _drop_edited(newest: Entry, view: ThreadView) -> Steps[None]:
-    """Take what is edited away out of older entries; what is worked on, or extracted already, is left to its worker."""
+def _set_edits_aside(newest: Entry, view: ThreadView) -> Steps[None]:
     entries = yield from _of_thread(newest.owner, newest.thread_id)
     gone = edited_away(entries, view)
-    idle = [entry for entry in entries if entry.kind == "turn" and entry.lease is None and entry.extracted is None]
-    changed = yield from _take_out([entry for entry in idle if entry.created <= newest.created], gone)
+    turns = [entry for entry in entries if entry.kind == "turn"]
+    changed = [entry for entry in (_without(entry, gone, newest.created) for entry in turns) if entry not in turns]
+    yield from write(changed)
     if changed:
         logger.info("thread %s: edited away before it was learned: messages %d", newest.thread_id, len(gone))
+
+
+def _without(entry: Entry, gone: Collection[str], until: float) -> Entry:
+    """Return the entry with its edits set aside: all, or, where it is worked on or newer, none but those before.
+
+    What is back in the thread is taken away from its worker, to be read anew.
+    """
+    is_idle = entry.lease is None and entry.extracted is None and entry.created <= until
+    aside = tuple(one.id for one in entry.messages if one.id in gone and (is_idle or one.id in entry.edited_away))
+    if aside == entry.edited_away:
+        return entry
+    return replace(entry, edited_away=aside, extracted=None, lease=None)
 
 
 def _same(stored: Item | None, fresh: Entry) -> Entry:
     """Return the entry that is written down already, for its progress must not be lost, or else the fresh one."""
     known = _entry(stored) if stored else None
-    if known is None or known.epoch != fresh.epoch:
-        return fresh
-    texts = [[message.text for message in entry.messages] for entry in (known, fresh)]
-    return known if texts[0] == texts[1] else fresh
+    return known if known and known.contents == fresh.contents else fresh
 
 
 def _marked(marker: Item | None, entry: Entry) -> tuple[float, float]:
@@ -157,6 +167,13 @@ def remove(entries: Iterable[Entry]) -> Steps[None]:
     operations = [delete(entry.owner.namespace("outbox"), entry.key) for entry in entries]
     if operations:
         yield operations
+
+
+def remove_read(entries: Sequence[Entry]) -> Steps[None]:
+    """Delete entries of one owner that were applied, unless they say something else now, which nobody has read."""
+    stored = yield from read_entries(entries[0].owner, [entry.key for entry in entries])
+    read = {entry.contents for entry in entries}
+    yield from remove(entry for entry in stored if entry.contents in read)
 
 
 def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[None]:

@@ -8,12 +8,15 @@ from memory.core.dialogue import in_pieces, read_chars
 from memory.message import StoredMessage
 from memory.text import flush_hash
 from memory.updates.entry import Entry
-from memory.updates.transcript import exchanges, merge, strip_scheduled, unseen
+from memory.updates.transcript import exchanges, is_scheduled, merge, strip_scheduled, unseen
 
 # One model call reads so many messages, and this many characters for each of them, so that neither a backlog nor a long
 # message makes a prompt that the model does not take, or an answer with more facts than are believed at once.
 PORTION_MESSAGES = MemoryConfig().portion_messages
 CHARS_PER_MESSAGE = 1_200
+
+# Stands among what was flushed of a thread while that ends with a scheduled message whose reply is still to come.
+_OPEN = flush_hash("scheduled", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Reading:
 
 
 def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after_erase: bool) -> Reading:
-    """Merge entries of one thread by message id: scheduled turns out, flushed messages out or marked.
+    """Merge entries of one thread by message id: scheduled turns and edits out, flushed messages out or marked.
 
     Args:
         entries: Of one thread, in any order.
@@ -41,17 +44,17 @@ def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after
             have it: the rest of the thread is older than the erase and must not come back.
     """
     entries = sorted(entries, key=in_thread)
-    said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.messages if not one.seen}
+    said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.to_learn if not one.seen}
 
     def is_welcome(message: StoredMessage) -> bool:
         return not after_erase or message.id in said_since or _hash(message) in flushed
 
     def counting(entry: Entry) -> list[StoredMessage]:
-        return [one for one in entry.messages if entry.kind == "turn" or is_welcome(one)]
+        return [one for one in entry.to_learn if entry.kind == "turn" or is_welcome(one)]
 
     written = [(entry.created, counting(entry)) for entry in entries]
     messages = tuple(_with_time(one, flushed) for one in merge(written))
-    talk = strip_scheduled(messages)
+    talk = strip_scheduled(_without_scheduled_replies(messages, flushed))
     cut_ids = {one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "cut" for one in said}
     return Reading(unseen(talk, flushed), tuple(one for one in talk if one.id in cut_ids), messages)
 
@@ -60,16 +63,35 @@ def _hash(message: StoredMessage) -> str:
     return flush_hash(message.role, message.text)
 
 
+def _without_scheduled_replies(
+    messages: Sequence[StoredMessage], flushed: Mapping[str, str]
+) -> tuple[StoredMessage, ...]:
+    """Return the messages without the replies at their beginning that are known to answer a scheduler."""
+    begin = next((at for at, message in enumerate(messages) if message.role == "user"), len(messages))
+    replies = () if _OPEN in flushed else (one for one in messages[:begin] if _scheduled_hash(one) not in flushed)
+    return (*replies, *messages[begin:])
+
+
+def _scheduled_hash(message: StoredMessage) -> str:
+    return flush_hash("scheduled", message.text)
+
+
 def _with_time(message: StoredMessage, flushed: Mapping[str, str]) -> StoredMessage:
     return replace(message, time=min(message.time, flushed.get(_hash(message), message.time)))
 
 
 def remembered(flushed: Mapping[str, str], messages: Iterable[StoredMessage], limit: int) -> dict[str, str]:
-    """Return what counts as flushed once these messages are, the newest `limit` of them."""
-    known = dict(flushed)
-    for message in messages:
+    """Return what counts as flushed once these messages are, the newest `limit` of them, and which were scheduled."""
+    read = tuple(messages)
+    known = {key: time for key, time in flushed.items() if key != _OPEN or not read}
+    told = {message.id for message in _without_scheduled_replies(strip_scheduled(read), flushed)}
+    for message in read:
         if not message.seen:
             known[_hash(message)] = min(message.time, known.pop(_hash(message), message.time))
+        if message.id not in told:
+            known[_scheduled_hash(message)] = message.time
+    if read and is_scheduled(read[-1]):
+        known[_OPEN] = read[-1].time
     return dict(list(known.items())[-limit:])
 
 
@@ -103,7 +125,7 @@ def portions(talk: Iterable[StoredMessage], limit: int = PORTION_MESSAGES) -> li
 
 
 def _is_too_much(entries: Iterable[Entry], limit: int) -> bool:
-    return _is_much({message.id: message for entry in entries for message in entry.messages}.values(), limit)
+    return _is_much({message.id: message for entry in entries for message in entry.to_learn}.values(), limit)
 
 
 def _is_much(messages: Collection[StoredMessage], limit: int) -> bool:

@@ -1,11 +1,12 @@
 """When what waits is due, and what starts next: pure decisions on times of one clock, in seconds."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from memory.config import MemoryConfig
 from memory.updates.conversation import ConversationContext, Key
+from memory.updates.retry import retry_delay
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +17,13 @@ class Pending:
         context: What is to be done.
         first: When the first context that it stands for was added.
         due: When it is to be processed.
+        failures: How often that was tried and failed.
     """
 
     context: ConversationContext
     first: float
     due: float
+    failures: int = 0
 
 
 class Plan(NamedTuple):
@@ -51,10 +54,16 @@ def plan(now: float, pending: Mapping[Key, Pending], busy_users: Collection[str]
 
 
 def put_back(taken: Pending, newer: Pending | None) -> Pending:
-    """Return what waits once something that was taken could not start, and what came for its conversation meanwhile."""
+    """Return what waits once something that was taken was not processed, and what came for its conversation since."""
     if newer is None:
         return taken
-    return Pending(newer.context.replacing(taken.context), taken.first, min(taken.due, newer.due))
+    return replace(taken, context=newer.context.replacing(taken.context), due=min(taken.due, newer.due))
+
+
+def failed(taken: Pending, now: float, config: MemoryConfig) -> Pending:
+    """Return what waits once something that was taken has failed at this moment: the same, for longer each time."""
+    failures = taken.failures + 1
+    return replace(taken, due=now + retry_delay(failures, config), failures=failures)
 
 
 def enqueue(
@@ -74,4 +83,4 @@ def enqueue(
     if old:
         context = context.replacing(old.context)
         due = min(due, old.due) if old.due <= now else due
-    return Pending(context, first, due)
+    return Pending(context, first, due, old.failures if old else 0)

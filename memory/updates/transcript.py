@@ -72,8 +72,12 @@ def _turn_start(messages: Sequence[BaseMessage]) -> int:
 
 
 def to_turn(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
-    """Return the newest turn as memory keeps it, after the answer it replies to, which is marked as seen."""
-    context = to_stored(last_answer(messages), time)
+    """Return the newest turn as memory keeps it, after the answer it replies to, which is marked as seen.
+
+    An answer to a scheduler is left out, as is all of a scheduled turn when it is read.
+    """
+    answer = {message.id for message in to_stored(last_answer(messages), time)}
+    context = [one for one in strip_scheduled(to_stored(messages, time)) if one.id in answer]
     return (*(replace(one, seen=True) for one in context), *to_stored(latest_turn(messages), time))
 
 
@@ -97,13 +101,18 @@ def merge(lists: Iterable[tuple[float, Sequence[StoredMessage]]]) -> tuple[Store
     return tuple(merged.values())
 
 
+def is_scheduled(message: StoredMessage) -> bool:
+    """Say whether a scheduler sent the message, not a person."""
+    return message.role == "user" and message.text.lstrip().startswith(SCHEDULED)
+
+
 def strip_scheduled(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
     """Return the messages without scheduled turns: a `[SCHEDULED]` user message and all up to the next user message."""
     kept: list[StoredMessage] = []
     scheduled = False
     for message in messages:
         if message.role == "user":
-            scheduled = message.text.lstrip().startswith(SCHEDULED)
+            scheduled = is_scheduled(message)
         if not scheduled:
             kept.append(message)
     return tuple(kept)

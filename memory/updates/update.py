@@ -88,7 +88,7 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
 
 
 def _is_cancelled(entry: Entry, fences: Fences) -> bool:
-    return fences.cancels(entry.epoch, entry.thread_id, entry.created)
+    return fences.cancels(entry.epoch, entry.thread_id, entry.generation)
 
 
 def _is_ready(entry: Entry, terms: Terms) -> bool:
@@ -184,7 +184,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     if is_cancelled:
         yield from forget_rows(owner, thread_id, epoch)
     # The entries go last: a worker that is killed before this is followed by one that ends in the same place.
-    yield from outbox.remove(claimed)
+    yield from outbox.remove_read(claimed)
     return None if is_cancelled else receipt
 
 
@@ -236,7 +236,8 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
             return None
         found = _joined(found, part)
         keys = [entry.key for entry in claimed]
-        journal = {"entries": keys, "portions": number, "size": size, "result": found.to_json()}
+        without, result = _edited_away(claimed), found.to_json()
+        journal = {"entries": keys, "edited_away": without, "portions": number, "size": size, "result": result}
         yield from outbox.write([replace(carrier, lease=_lease(terms), extracted=journal)])
     return found
 
@@ -244,12 +245,18 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
 def _journaled(claimed: Sequence[Entry], size: int) -> tuple[Extraction, int]:
     """Return what an earlier worker found, and in how many portions of the messages.
 
-    Nothing, if it read other entries, as messages were taken out of one since, or cut other portions than today's.
+    Nothing, if it read other entries, or others of their messages, or cut other portions than today's.
     """
     journal = claimed[-1].extracted
     if not journal or journal.get("size", size) != size or {*journal["entries"]} != {entry.key for entry in claimed}:
         return Extraction(), 0
+    if journal.get("edited_away", []) != _edited_away(claimed):
+        return Extraction(), 0
     return Extraction.from_json(journal["result"]), int(journal["portions"])
+
+
+def _edited_away(claimed: Sequence[Entry]) -> list[str]:
+    return sorted({message_id for entry in claimed for message_id in entry.edited_away})
 
 
 def _ask(carrier: Entry, portion: Sequence[StoredMessage], terms: Terms) -> Job[Extraction]:

@@ -1,22 +1,24 @@
 """Debounce per conversation with a maximum wait, on one daemon thread; it calls the function it was given.
 
-The queue is a trigger, not the record: what it holds is also written down in the outbox, so that nothing is lost
-with it. One conversation's quiet period never waits for another's, updates of one user run one after the other and
-those of different users side by side. It spaces their starts itself, as the function it was given may be anybody's;
-`memory.updates.spacing` spaces what one drain makes of several conversations, and what sweeps do beside the queue.
+The queue is a trigger, not the record: it holds contexts in memory only, and they are gone with the process. The graph
+writes a turn down in the outbox before it adds a context, so that nothing is lost with it; in a program of one's own, a
+context is written down when `MemoryUpdater.process` gets it, and until then the queue alone has it. One conversation's
+quiet period never waits for another's, updates of one user run one after the other and those of different users side by
+side. It spaces their starts itself, as the function it was given may be anybody's; `memory.updates.spacing` spaces what
+one drain makes of several conversations, and what sweeps do beside the queue.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
 from memory.config import MemoryConfig
 from memory.tolerance import tolerated
 from memory.updates.conversation import ConversationContext, Key
-from memory.updates.schedule import Pending, enqueue, plan, put_back
+from memory.updates.schedule import Pending, enqueue, failed, plan, put_back
 
 __all__ = ["ConversationContext", "MemoryUpdateQueue", "Process", "StartThread", "start_daemon_thread"]
 
@@ -45,9 +47,11 @@ class MemoryUpdateQueue:
     """Pending updates of this process, one for each `(thread_id, user_id, agent_name)`.
 
     Args:
-        process: Runs one update; called on daemon threads, for one user never twice at a time.
+        process: Runs one update; called on daemon threads, for one user never twice at a time. What it raises is
+            logged, and its context waits for another try, longer each time.
         memory_config: Limits and switches, or a function that returns them; `enabled`, `debounce_seconds`,
-            `max_wait_seconds` and `update_spacing_seconds` are read at every add and tick.
+            `max_wait_seconds`, `update_spacing_seconds`, `retry_base_seconds` and `retry_max_seconds` are read
+            whenever they count.
         clock: Returns seconds; only differences matter.
         start_thread: Runs a named function in the background; where it raises `RuntimeError`, as Python does when
             there is no thread to be had, what waits is kept and tried again.
@@ -89,7 +93,7 @@ class MemoryUpdateQueue:
             return tuple(one.context for one in self._pending.values())
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Process all that waits without its quiet period, and wait for it.
+        """Process all that waits without its quiet period, and wait for it; what fails then is left for later.
 
         Args:
             timeout: Wait at most so many seconds; `None` waits without end.
@@ -101,16 +105,21 @@ class MemoryUpdateQueue:
         with self._changed:
             now = self._clock()
             self._pending = {key: replace(one, due=min(one.due, now)) for key, one in self._pending.items()}
+            before = {key: one.failures for key, one in self._pending.items()}
         while True:
             delay = self.tick()
             with self._changed:
                 left = end - time.monotonic()
-                if left <= 0 or not (self._pending or self._busy_users):
+                if left <= 0 or not self._is_untried(before):
                     return not (self._pending or self._busy_users)
                 self._changed.wait(min(left, _LOOK_AGAIN if delay is None else delay))
 
     def close(self, timeout: float | None = None) -> bool:
-        """Flush, then take nothing more; `True` if nothing was left. What is left is still in the outbox."""
+        """Flush, then take nothing more; `True` if nothing was left.
+
+        What is left is dropped here. It is still in the outbox if the graph added it, or `MemoryUpdater.process` was
+        at work on it; in a program of one's own, `flush` first, and `pending()` tells what else would be lost.
+        """
         done = self.flush(timeout)
         with self._changed:
             self._closed = True
@@ -121,8 +130,8 @@ class MemoryUpdateQueue:
     def tick(self) -> float | None:
         """Start what is due and return in how many seconds to look again (`None`: nothing waits for a time)."""
         while (taken := self._begin()) is not None:
-            if not self._can_start("palimpsest-update", partial(self._run, taken.context)):
-                self._put_back(taken)
+            if not self._can_start("palimpsest-update", partial(self._run, taken)):
+                self._has_no_thread(taken)
         with self._changed:
             return None if self._wake is None else max(0.0, self._wake - self._clock())
 
@@ -153,14 +162,23 @@ class MemoryUpdateQueue:
             return False
         return True
 
-    def _put_back(self, taken: Pending) -> None:
-        key = taken.context.key
+    def _has_no_thread(self, taken: Pending) -> None:
         with self._changed:
-            self._busy_users.discard(key.user_id)
             self._earliest = self._clock() + _NO_THREAD
-            if not self._closed:
-                self._pending[key] = put_back(taken, self._pending.get(key))
-            self._tell()
+            self._end(taken, taken)
+
+    def _end(self, taken: Pending, left: Pending | None) -> None:
+        """Free the user whose update was taken, and let wait what is left of it."""
+        key = taken.context.key
+        self._busy_users.discard(key.user_id)
+        if left is not None and not self._closed:
+            self._pending[key] = put_back(left, self._pending.get(key))
+        self._tell()
+
+    def _is_untried(self, before: Mapping[Key, int]) -> bool:
+        """Say whether something runs, or waits that has not failed since it had failed so often."""
+        waits = any(one.failures <= before.get(key, 0) for key, one in self._pending.items())
+        return waits or bool(self._busy_users)
 
     def _tell(self) -> None:
         self._has_news = True
@@ -183,17 +201,22 @@ class MemoryUpdateQueue:
             self._earliest = now + config.update_spacing_seconds
             return self._pending.pop(key)
 
-    def _run(self, context: ConversationContext) -> None:
-        again: float | None = None
-        # What failed is in the outbox, and others go on.
-        with tolerated(logger, "update of thread %s failed", context.thread_id, level=logging.ERROR):
-            again = self._process(context)
-        with self._changed:
-            self._busy_users.discard(context.user_id)
-            if again is not None and context.key not in self._pending and not self._closed:
-                now = self._clock()
-                self._wait_for(Pending(context, now, now + again))
-            self._tell()
+    def _run(self, taken: Pending) -> None:
+        again, is_done = None, False
+        try:
+            # What failed waits for another try, and others go on.
+            with tolerated(logger, "update of thread %s failed", taken.context.thread_id, level=logging.ERROR):
+                again, is_done = self._process(taken.context), True
+        finally:  # also where the thread is made to end, or its user would wait for ever
+            config, now = self._config(), self._clock()
+            with self._changed:
+                self._end(taken, self._wanted(taken.context, now, again) if is_done else failed(taken, now, config))
+
+    def _wanted(self, context: ConversationContext, now: float, again: float | None) -> Pending | None:
+        """Return the next update that this one asked for, unless one waits already."""
+        if again is None or context.key in self._pending:
+            return None
+        return Pending(context, now, now + again)
 
     def _schedule(self) -> None:
         try:

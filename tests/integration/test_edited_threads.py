@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import START
+from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import StateSnapshot
 
@@ -107,10 +107,58 @@ async def test_an_answer_that_is_made_again_keeps_its_question(talk: Talk) -> No
     await talk.say("I like figs.")
     asked = [state async for state in talk.graph.aget_state_history(talk.config) if state.next == ("call_model",)]
     await talk.graph.ainvoke(None, asked[0].config, context=talk.context)
-    told = [message.id for entry in await talk.entries() for message in entry.messages if message.role == "assistant"]
+    told = [message.id for entry in await talk.entries() for message in entry.to_learn if message.role == "assistant"]
     state = await talk.graph.aget_state(talk.config)
     assert set(told) == {message.id for message in state.values["messages"] if isinstance(message, AIMessage)}
     assert await talk.learned() == ["Likes figs"]
+
+
+async def test_what_the_user_comes_back_to_is_learned_and_what_they_left_is_not(talk: Talk) -> None:
+    await talk.say("Hello.")
+    await talk.say("I like figs.")
+    tip = (await talk.graph.aget_state(talk.config)).config
+    await talk.say("I like plums.", (await talk.before("I like figs.")).config)
+    await talk.say("I like kiwis.", tip)
+    assert await talk.learned() == ["Likes figs", "Likes kiwis"]
+
+
+async def test_without_a_checkpointer_what_is_not_in_a_call_is_learned(talk: Talk) -> None:
+    talk.graph = build_graph(service=talk.service).compile(store=talk.store)
+    for number in range(3):
+        await talk.say(f"I like thing{number}.")
+    assert await talk.learned() == [f"Likes thing{number}" for number in range(3)]
+
+
+async def test_without_a_checkpointer_what_has_left_the_window_is_learned(talk: Talk) -> None:
+    graph = build_graph(service=talk.service).compile(store=talk.store)
+    window: list[HumanMessage | AIMessage] = []
+    for number in range(4):
+        window = [*window, HumanMessage(f"I like thing{number}.")][-3:]
+        result = await graph.ainvoke(InputState(messages=[*window]), talk.config)
+        window.append(result["messages"][-1])
+    assert await talk.learned() == [f"Likes thing{number}" for number in range(4)]
+
+
+@pytest.mark.parametrize("with_memory_of_its_own", [False, True])
+async def test_of_two_chats_below_one_thread_each_is_learned(talk: Talk, with_memory_of_its_own: bool) -> None:
+    chat = build_graph(service=talk.service).compile(checkpointer=with_memory_of_its_own or None)
+    parent = StateGraph(InputState)
+
+    async def cook(state: InputState) -> dict[str, object]:
+        await chat.ainvoke(InputState(messages=[HumanMessage("I like figs.")]))
+        return {}
+
+    async def travel(state: InputState) -> dict[str, object]:
+        await chat.ainvoke(InputState(messages=[HumanMessage("I like trains.")]))
+        return {}
+
+    parent.add_node(cook)
+    parent.add_node(travel)
+    parent.add_edge(START, "cook")
+    parent.add_edge("cook", "travel")
+    graph = parent.compile(checkpointer=talk.saver, store=talk.store)
+    await graph.ainvoke(InputState(messages=[]), talk.config)
+    assert await talk.learned() == ["Likes figs", "Likes trains"]
 
 
 async def test_what_was_learned_before_the_edit_stays(talk: Talk) -> None:

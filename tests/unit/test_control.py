@@ -29,31 +29,33 @@ def test_an_epoch_fences_all_agents_of_a_user_and_nobody_else() -> None:
     assert run(store, read_epoch(Owner.of("bob"))) == INITIAL_EPOCH
 
 
-def test_a_forgotten_thread_cancels_what_was_written_up_to_then_only() -> None:
+def test_a_forgotten_thread_cancels_what_is_of_another_generation_only() -> None:
     store = FaultyStore()
-    run(store, forget_thread(ADA, "T", 100.0))
+    run(store, forget_thread(ADA, "T", "g1", 100.0))
     fences = run(store, read_fences(ADA))
-    assert fences.cancels(INITIAL_EPOCH, "T", 100.0)
-    assert not fences.cancels(INITIAL_EPOCH, "T", 100.1)
-    assert not fences.cancels(INITIAL_EPOCH, "U", 100.0)
-    assert fences.cancels("another", "U", 200.0)
+    assert fences.cancels(INITIAL_EPOCH, "T", "")
+    assert fences.cancels(INITIAL_EPOCH, "T", "g0")
+    assert not fences.cancels(INITIAL_EPOCH, "T", "g1")
+    assert not fences.cancels(INITIAL_EPOCH, "U", "")
+    assert fences.cancels("another", "U", "")
 
 
-def test_only_the_newest_forgotten_threads_are_kept() -> None:
+@pytest.mark.parametrize("now", [9999.0, 0.0])
+def test_only_the_newest_forgotten_threads_are_kept_also_under_a_clock_that_is_set_back(now: float) -> None:
     store = FaultyStore()
     for number in range(MAX_FORGOTTEN_THREADS):
         store.put(ADA.control, f"thread.{number}", {"forgotten": 10.0 + number})
-    run(store, forget_thread(ADA, "T", 9999.0))
+    run(store, forget_thread(ADA, "T", "g1", now))
     fences = run(store, read_fences(ADA))
     assert len(fences.threads) == MAX_FORGOTTEN_THREADS
     assert "thread.0" not in fences.threads
-    assert fences.cancels(INITIAL_EPOCH, "T", 9999.0)
+    assert fences.cancels(INITIAL_EPOCH, "T", "")
 
 
 @pytest.mark.parametrize("batches", [0, 1])
 def test_an_erase_in_the_middle_of_another_controls_writing_is_not_undone(batches: int) -> None:
     store = FaultyStore()
-    forgetting = forget_thread(ADA, "T", 5.0)
+    forgetting = forget_thread(ADA, "T", "g1", 5.0)
     operations = next(forgetting)
     for _ in range(batches):
         operations = forgetting.send(store.batch(operations))

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -60,12 +61,61 @@ def test_a_message_that_was_edited_after_it_was_cut_is_read_in_its_newest_words(
     assert bench.facts() == ["Likes plums"]
 
 
-def test_what_was_edited_away_leaves_what_is_pending() -> None:
+def test_what_was_edited_away_reaches_no_model_and_goes_with_its_entry() -> None:
     bench = MemoryBench()
     edit(bench)
-    assert "plums" not in bench.everything_stored()
     bench.drain()
     assert bench.facts() == ["Likes figs", "Likes kiwis"]
+    assert "plums" not in bench.model.prompts[0][-1].text
+    assert "plums" not in bench.everything_stored()
+    assert bench.entries() == []
+
+
+def test_what_is_back_in_the_thread_is_learned_also_when_an_update_without_it_failed_half_way() -> None:
+    for fails in (False, True):
+        bench = MemoryBench(config=replace(CONFIG, portion_messages=2))
+        edit(bench)
+        if fails:
+            bench.model.replies.append(TimeoutError())
+            bench.drain()
+        figs, plums, dates = (
+            bench.messages(f"I like {what}", begin=n) for n, what in ((1, "figs"), (2, "plums"), (4, "dates"))
+        )
+        bench.clock.advance(60)
+        bench.record((replace(plums[-1], seen=True), *dates), view=ThreadView(ids(*figs, *plums, *dates)))
+        bench.drain_all()
+        assert {"Likes dates", "Likes figs", "Likes plums"} <= set(bench.facts()), fails
+
+
+def test_what_is_back_in_the_thread_while_an_update_without_it_asks_the_model_is_learned() -> None:
+    bench = MemoryBench()
+    edit(bench)
+    told = (*bench.messages("I like figs", "I like plums"), *bench.messages("I like dates", begin=4))
+
+    def respond(messages: list[BaseMessage]) -> str:
+        bench.model.respond = learns
+        bench.record(told[4:], view=ThreadView(ids(*told)))
+        return learns(messages)
+
+    bench.model.respond = respond
+    bench.drain()
+    bench.clock.advance(60)
+    bench.drain_all()
+    assert {"Likes dates", "Likes figs", "Likes plums"} <= set(bench.facts())
+
+
+def test_what_was_trimmed_is_learned() -> None:
+    bench = MemoryBench()
+    figs, plums, kiwis = (
+        bench.messages(f"I like {what}", begin=n) for n, what in enumerate(["figs", "plums", "kiwis"], 1)
+    )
+    bench.record(figs, view=ThreadView(ids(*figs)))
+    bench.clock.advance(1)
+    bench.record((replace(figs[-1], seen=True), *plums), view=ThreadView(ids(*figs, *plums)))
+    bench.clock.advance(1)
+    bench.record((replace(plums[-1], seen=True), *kiwis), view=ThreadView(ids(plums[-1], *kiwis)))
+    bench.drain()
+    assert bench.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
 
 
 @pytest.mark.parametrize("applies_first", [False, True])
@@ -97,7 +147,7 @@ def test_part_of_a_turn_may_be_edited_away_and_a_kill_in_between_doubles_nothing
             bench.record(again, view=ThreadView(ids(*again)))
         bench.store.fault = lambda _: None
         bench.record(again, view=ThreadView(ids(*again)))
-        assert ids(*(message for entry in bench.entries() for message in entry.messages)) == ids(*again), n
+        assert ids(*(message for entry in bench.entries() for message in entry.to_learn)) == ids(*again), n
         bench.drain()
         assert bench.facts() == ["Likes figs"], n
 
@@ -206,11 +256,8 @@ names = st.lists(st.sampled_from("abcdefgh"), max_size=4, unique=True)
 kinds = st.sampled_from(["turn", "turn", "turn", "cut"])
 
 
-@given(st.lists(st.tuples(kinds, names), max_size=5), st.sets(st.sampled_from("abcdefgh")), st.booleans())
-def test_nothing_that_the_thread_or_a_cut_has_and_nothing_that_a_summary_may_have_taken_is_edited_away(
-    written: list[tuple[Any, list[str]]], held: set[str], is_complete: bool
-) -> None:
-    entries = [
+def entries_of(written: list[tuple[Any, list[str]]], *aside: str) -> list[Entry]:
+    return [
         Entry(
             kind=kind,
             owner=ADA,
@@ -219,15 +266,35 @@ def test_nothing_that_the_thread_or_a_cut_has_and_nothing_that_a_summary_may_hav
             created=at,
             due=at,
             messages=tuple(StoredMessage(name, "user", name, "") for name in said),
+            edited_away=aside,
         )
         for at, (kind, said) in enumerate(written)
     ]
+
+
+@given(st.lists(st.tuples(kinds, names), max_size=5), st.sets(st.sampled_from("abcdefgh")), st.booleans())
+def test_nothing_that_the_thread_or_a_cut_has_or_goes_on_from_and_nothing_a_summary_may_have_is_edited_away(
+    written: list[tuple[Any, list[str]]], held: set[str], is_complete: bool
+) -> None:
     cut = {name for kind, said in written if kind == "cut" for name in said}
-    in_turns = [name for kind, said in written if kind == "turn" for name in said]
-    gone = edited_away(entries, ThreadView(held, is_complete))
-    assert not gone & (held | cut)
-    if is_complete:
-        assert gone == set(in_turns) - held - cut
-    known = [at for at, name in enumerate(in_turns) if name in held | cut]
+    turns = [said for kind, said in written if kind == "turn"]
+    in_turns = [name for said in turns for name in said]
+    gone = edited_away(entries_of(written), ThreadView(held, is_complete))
+    assert gone <= {*in_turns} - held - cut
+    for said in turns:
+        for before, after in pairwise(said):
+            assert before not in gone or after not in held | cut
+            assert after not in gone or before in held | cut | gone
     if not is_complete:
-        assert gone == {name for name in in_turns[known[0] :] if name not in held | cut} if known else not gone
+        known = [at for at, name in enumerate(in_turns) if name in held | cut]
+        assert gone <= ({*in_turns[known[0] :]} if known else set())
+
+
+@given(names, st.sets(st.sampled_from("abcdefgh")))
+def test_what_follows_what_the_thread_has_is_edited_away_and_stays_so_until_it_is_back(
+    said: list[str], held: set[str]
+) -> None:
+    last = max((at for at, name in enumerate(said) if name in held), default=-1)
+    written: list[tuple[Any, list[str]]] = [("turn", said)]
+    assert edited_away(entries_of(written), ThreadView(held)) == {*said[last + 1 :]}
+    assert edited_away(entries_of(written, *said), ThreadView(held, is_complete=False)) == {*said[last + 1 :]}

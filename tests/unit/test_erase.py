@@ -6,7 +6,7 @@ from memory.core.store import FactStore
 from memory.erase import aerase_fact, aerase_thread, aerase_user, erase_fact, erase_thread, erase_user
 from memory.namespaces import THREADS_ROOT, Owner
 from memory.storage import run
-from memory.updates.outbox import read_owners, record
+from memory.updates.outbox import read_owners, record, write
 from tests.fakes import learns
 from tests.memory_bench import ADA, MemoryBench, going_on
 
@@ -112,6 +112,32 @@ def test_a_thread_that_lives_on_under_the_same_id_is_learned_from_again() -> Non
     assert bench.facts() == ["Likes plums"]
 
 
+@pytest.mark.parametrize("step", [-10.0, -0.001, 10.0])
+def test_erasing_a_thread_needs_no_clock(step: float) -> None:
+    bench = MemoryBench()
+    bench.say("I like figs")
+    (before,) = bench.entries()
+    bench.clock.advance(step)
+    erase_thread(bench.store, "T", clock=bench.clock)
+    assert bench.entries() == []
+    run(bench.store, write([before]))  # as a worker does that was at work on it
+    bench.clock.advance(step)
+    bench.say("I like plums", begin=2)
+    assert bench.drain().cancelled == 1
+    assert bench.facts() == ["Likes plums"]
+
+
+def test_what_is_said_again_in_an_erased_thread_under_the_same_ids_is_learned() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs")
+    (before,) = bench.entries()
+    erase_thread(bench.store, "T", clock=bench.clock)
+    run(bench.store, write([before]))
+    bench.say("I like figs")
+    bench.drain()
+    assert bench.facts() == ["Likes figs"]
+
+
 def test_an_erased_fact_does_not_come_back_from_old_messages_but_from_new_ones() -> None:
     bench = learned("I like figs")
     bench.record(bench.messages("I like figs", begin=8), thread="T5")
@@ -213,10 +239,14 @@ def test_what_is_said_again_after_an_erase_is_not_taken_back_with_it() -> None:
 def test_a_turn_written_down_while_its_thread_is_erased_is_found_by_the_next_erase() -> None:
     bench = MemoryBench()
     bench.say("I like figs")
-    begun = bench.clock()
-    bench.clock.advance(1)
-    bench.say("I like plums", begin=2)
-    erase_thread(bench.store, "T", clock=lambda: begun)
+
+    def fault(_: int) -> None:
+        if bench.store.items(ADA.control):  # the fence is up
+            bench.store.fault = lambda _: None
+            bench.say("I like plums", begin=2)
+
+    bench.store.fault = fault
+    erase_thread(bench.store, "T", clock=bench.clock)
     assert len(bench.entries()) == 1
     erase_thread(bench.store, "T", clock=bench.clock)
     assert bench.entries() == []

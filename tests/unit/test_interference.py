@@ -40,6 +40,41 @@ def test_what_another_worker_finished_meanwhile_is_not_written_again() -> None:
     assert (bench.entries(), bench.markers()) == ([], [])
 
 
+def test_what_is_written_down_under_the_same_ids_while_an_update_is_applied_is_learned() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs")
+
+    def fault(_: int) -> None:
+        if bench.store.items(ADA.namespace("facts")):
+            bench.store.fault = lambda _: None
+            bench.say("I like plums")
+
+    bench.store.fault = fault
+    bench.drain()
+    assert [entry.messages[0].text for entry in bench.entries()] == ["I like plums"]
+    assert bench.markers() == [ADA]
+    bench.drain()
+    assert bench.facts() == ["Likes figs", "Likes plums"]
+    assert (bench.entries(), bench.markers()) == ([], [])
+
+
+def test_what_is_said_again_while_the_update_of_its_erased_thread_ends_is_learned() -> None:
+    bench = MemoryBench()
+    bench.say("I like figs")
+
+    def fault(_: int) -> None:
+        if bench.store.items(ADA.namespace("receipts")):
+            bench.store.fault = lambda _: None
+            erase_thread(bench.store, "T", clock=bench.clock)
+            bench.say("I like plums")
+
+    bench.store.fault = fault
+    bench.drain()
+    assert (bench.facts(), len(bench.entries())) == ([], 1)
+    bench.drain()
+    assert bench.facts() == ["Likes plums"]
+
+
 def half_read() -> MemoryBench:
     """Two turns that are read together in two portions, of which the second failed."""
     bench = MemoryBench(config=replace(CONFIG, portion_messages=4))

@@ -5,12 +5,15 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 
 from memory.config import MemoryConfig
 from memory.updates.conversation import ConversationContext
 from memory.updates.schedule import Pending, put_back
 from memory.updates.update_queue import MemoryUpdateQueue
 from tests.fakes import Clock
+from tests.memory_bench import MemoryBench
+from tests.stores import fail_at
 
 PATIENCE = 30.0
 
@@ -109,3 +112,17 @@ print(sorted(seen))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert done.stdout == "['T1', 'T2']\n"
     assert "palimpsest-scheduler could not be started" in done.stderr
+
+
+def test_in_a_program_of_ones_own_a_store_that_fails_for_a_while_loses_nothing() -> None:
+    for n in range(1, 30):
+        bench, threads = MemoryBench(), Threads()
+        config = MemoryConfig(update_spacing_seconds=0)
+        process, clock = bench.updater.process, bench.clock
+        queue = MemoryUpdateQueue(process, memory_config=config, clock=clock, start_thread=threads)
+        bench.store.fault = fail_at(n)
+        said = [HumanMessage("I like figs", id="u1"), AIMessage("Noted", id="a1")]
+        queue.add_nowait(ConversationContext("T", "ada", messages=said))
+        while (pause := queue.tick()) is not None:
+            bench.clock.advance(pause)
+        assert (bench.facts(), bench.entries(), queue.pending()) == (["Likes figs"], [], ()), n

@@ -175,3 +175,14 @@ def test_exchanges_lose_and_reorder_nothing(talk: tuple[StoredMessage, ...]) -> 
 @pytest.mark.parametrize("text", ["\ud800", "\x00", "  "])
 def test_text_that_holds_nothing_is_no_message(text: str) -> None:
     assert to_stored([HumanMessage(text, id="1")], NOW) == ()
+
+
+def test_a_scheduled_turns_answer_is_no_turns_context() -> None:
+    talk: list[BaseMessage] = [
+        HumanMessage("[SCHEDULED] report", id="1"),
+        AIMessage("REPORT", id="2"),
+        HumanMessage("figs", id="3"),
+        AIMessage("Noted", id="4"),
+    ]
+    assert ids(to_turn(talk, NOW)) == ["3", "4"]
+    assert ids(to_turn([*talk, HumanMessage("yes", id="5")], NOW)) == ["4", "5"]

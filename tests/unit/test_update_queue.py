@@ -1,7 +1,9 @@
 import itertools
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -37,6 +39,8 @@ class Bench:
     started: list[tuple[str, Callable[[], None]]] = field(default_factory=list)
     again: list[float | None] = field(default_factory=list)
     holds: bool = False
+    fails: int = 0
+    error: type[BaseException] = OSError
 
     def __post_init__(self) -> None:
         self.queue = MemoryUpdateQueue(
@@ -45,6 +49,9 @@ class Bench:
 
     def process(self, context: ConversationContext) -> float | None:
         self.processed.append((self.clock(), context))
+        if self.fails:
+            self.fails -= 1
+            raise self.error
         return self.again.pop(0) if self.again else None
 
     def start(self, name: str, target: Callable[[], None]) -> None:
@@ -282,6 +289,57 @@ def test_a_failing_update_stops_nobody() -> None:
     bench.clock.advance(1)
     queue.tick()
     assert bench.threads() == ["T2"]
+
+
+def test_what_failed_is_tried_again_with_growing_bounded_delays_until_it_is_processed() -> None:
+    bench = Bench(config=replace(CONFIG, retry_base_seconds=4, retry_max_seconds=10), fails=4)
+    bench.queue.add_nowait(context("T", "ada", "1"))
+    bench.queue.tick()
+    (waiting,) = bench.queue.pending()
+    assert waiting == context("T", "ada", "1")
+    bench.advance(60)
+    times = [time for time, _ in bench.processed]
+    assert [after - before for before, after in pairwise(times)] == [4, 8, 10, 10]
+    assert bench.queue.pending() == ()
+
+
+def test_what_comes_for_a_conversation_that_failed_takes_its_place_and_what_it_carried_over_along() -> None:
+    bench = Bench(fails=1)
+    bench.queue.add_nowait(context("T", "ada", "1", kind="cut"))
+    bench.queue.tick()
+    bench.queue.add(context("T", "ada", "2"))
+    bench.advance(60)
+    ((_, taken),) = bench.processed[1:]
+    assert taken.carried_over == (message("1"),)
+
+
+def test_a_flush_gives_up_on_what_fails_and_leaves_it_for_later() -> None:
+    bench = Bench(config=MemoryConfig(update_spacing_seconds=0), fails=1)
+    bench.queue.add(context("T", "ada", "1"))
+    assert not bench.queue.flush(PATIENCE)
+    assert len(bench.queue.pending()) == 1
+    assert bench.queue.flush(PATIENCE)
+    assert len(bench.processed) == 2
+
+
+@pytest.mark.parametrize("error", [CancelledError, SystemExit, KeyboardInterrupt])
+def test_a_user_whose_thread_is_made_to_end_is_free_again(error: type[BaseException]) -> None:
+    bench = Bench(fails=1, error=error)
+    bench.queue.add_nowait(context("T1", "ada"))
+    with pytest.raises(error):
+        bench.queue.tick()
+    bench.queue.add_nowait(context("T2", "ada"))
+    bench.advance(60)
+    assert bench.threads() == ["T1", "T2", "T1"]
+
+
+def test_what_fails_when_the_queue_is_closed_is_not_kept() -> None:
+    bench = Bench(holds=True, fails=1)
+    bench.queue.add_nowait(context("T", "ada"))
+    bench.queue.tick()
+    assert not bench.queue.close(0)
+    bench.release()
+    assert bench.queue.pending() == ()
 
 
 def test_the_log_of_a_failure_holds_no_text(caplog: pytest.LogCaptureFixture) -> None:
