@@ -53,6 +53,8 @@ class MemoryState(TypedDict, total=False):
     """When the prompt was last built, seconds since the epoch."""
     epoch: str
     """The user's epoch when the turn began."""
+    thread_epoch: str
+    """The thread's epoch when the turn began."""
     learn_from: str
     """The first message of the thread that no erase came after; empty if there was none."""
     receipt: Receipt

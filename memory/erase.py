@@ -21,6 +21,7 @@ from memory.storage import PAGE, Steps, arun, delete, run, scan
 from memory.updates import outbox
 from memory.updates.forgetting import forget_rows
 from memory.updates.rolling import tell_again
+from memory.updates.thread_epoch import write_thread_epoch
 
 
 def erase_user(store: BaseStore, user_id: str) -> int:
@@ -52,12 +53,12 @@ def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float]
     Returns:
         How many items were deleted.
     """
-    return run(store, _erase_thread(thread_id, clock()))
+    return run(store, _erase_thread(thread_id, clock(), uuid.uuid4().hex))
 
 
 async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
     """Do what `erase_thread` does, asynchronously."""
-    return await arun(store, _erase_thread(thread_id, clock()))
+    return await arun(store, _erase_thread(thread_id, clock(), uuid.uuid4().hex))
 
 
 def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> str:
@@ -141,7 +142,8 @@ def _thread_of(item: Item) -> str:
     return str(item.value.get("thread_id") or (key[0] if isinstance(key, list) and key else ""))
 
 
-def _erase_thread(thread_id: str, now: float) -> Steps[int]:
+def _erase_thread(thread_id: str, now: float, thread_epoch: str) -> Steps[int]:
+    yield from write_thread_epoch(thread_id, thread_epoch, now)
     deleted = 0
     for owner in (yield from outbox.read_owners(thread_id)):
         yield from forget_thread(owner, thread_id, now)
