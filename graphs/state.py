@@ -66,8 +66,8 @@ class State(InputState):
 
     summarized_messages: Annotated[list[AnyMessage], messages_channel()]
     """What the model sees of the conversation: the summary, then the messages after it."""
-    context: dict[str, RunningSummary]
-    """The `RunningSummary`, under `running_summary`."""
+    context: dict[str, RunningSummary | str]
+    """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""
     memory: MemoryState
     """What memory put before the model."""
 

@@ -57,11 +57,13 @@ class SummarizationResult:
             budget; where a message had to be shortened for that, this is a copy and the conversation has the original.
         running_summary: What to hand in next time; `None` as long as nothing was summarized.
         cut: What was summarized just now; `None` if nothing was.
+        failed: Whether a summary was due and there is none, because the model or the hook failed.
     """
 
     messages: list[BaseMessage]
     running_summary: RunningSummary | None = None
     cut: Cut | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +93,14 @@ class Summarizer:
         if self.portion_tokens is not None and self.portion_tokens < 1:
             raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
 
-    def steps(self, messages: Sequence[BaseMessage], running_summary: object) -> Steps:
+    def steps(self, messages: Sequence[BaseMessage], running_summary: object, *, has_failed: bool = False) -> Steps:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
+
+        Args:
+            messages: The conversation, oldest first.
+            running_summary: The running summary, in whatever form a state holds it.
+            has_failed: Whether the turn's summary failed already: then nobody is asked again, and the oldest are
+                left out of the view.
 
         Raises:
             ValueError: If a message that no summary stands for has no id.
@@ -105,10 +113,11 @@ class Summarizer:
         if not self.budget.is_exceeded(messages=tokens, beside=beside):
             return SummarizationResult(self._composed(conversation, running, conversation.live), running)
         leaving = choose_cut(conversation.live, counts, self.budget.keep(system))
-        if leaving:
+        if leaving and not has_failed:
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
                 return (yield from self._summarized(conversation, running, leaving, tokens + beside))
-        return SummarizationResult(self._fitting(conversation, running, drop=bool(leaving)), running)
+        view = self._fitting(conversation, running, drop=bool(leaving))
+        return SummarizationResult(view, running, failed=bool(leaving))
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
         """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""
