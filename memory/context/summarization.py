@@ -130,7 +130,7 @@ async def asummarize_messages(
         final_prompt,
         portion_tokens,
     )
-    await summarizer.counter.tokenizer.awarm_up()
+    await summarizer.counter.awarm_up()
     return await arun(summarizer.steps(messages, running_summary), model, memory_flush_hook)
 
 
@@ -207,7 +207,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     async def aresult(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
         """Return what comes of the state's messages, before it is made an update."""
-        await self.summarizer.counter.tokenizer.awarm_up()
+        await self.summarizer.counter.awarm_up()
         return await arun(self._steps(state), self.model, self.memory_flush_hook, config)
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:

@@ -193,10 +193,16 @@ class Summarizer:
         half = (self.budget.max_tokens - summary) // 2
         if self.counter(system) > half:
             logger.warning("a system message takes more than half of %d tokens", self.budget.max_tokens)
-            system = [shorten(message, half // len(system), self.counter) for message in system]
+            system = self._newest([shorten(message, half // len(system), self.counter) for message in system], half)
         room = self.budget.room(self.counter(system) + summary)
         live = fit(conversation.live, room, self.counter, drop=drop)
         return self._composed(Conversation(tuple(system), ()), running, live)
+
+    def _newest(self, messages: list[BaseMessage], room: int) -> list[BaseMessage]:
+        """Return the newest messages that fit, at least one."""
+        counts = self.counter.each(messages)
+        start = next((at for at in range(len(messages)) if sum(counts[at:]) <= room), len(messages) - 1)
+        return messages[start:]
 
     def _composed(
         self, conversation: Conversation, running: RunningSummary | None, live: Sequence[BaseMessage]

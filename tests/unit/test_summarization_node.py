@@ -51,6 +51,14 @@ def test_trap_4_a_system_message_larger_than_the_budget_does_not_break_it(caplog
     assert "system message" in caplog.text
 
 
+def test_trap_4_many_small_system_messages_do_not_break_it_either() -> None:
+    rules = [SystemMessage(f"rule {number} {words(8)}", id=f"s{number}") for number in range(100)]
+    result = summarize([*rules, *talk(3)], max_tokens=300)
+    assert word_counter()(result.messages) <= 300
+    assert newest_user(result.messages) == "h3"
+    assert "s99" in [message.id for message in result.messages]
+
+
 def test_trap_5_the_existing_summary_counts_before_the_next_cut() -> None:
     running = RunningSummary(words(38), {"h0"}, "h0")
     exact = talk(5, 15)  # nine messages of 19 tokens, which without the summary fit 200
