@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from graphs.modes import is_open
 from graphs.state import MemoryState, State, memory_of
 from memory.updates.thread_epoch import erased_between
 
@@ -25,9 +26,9 @@ def fence(state: State, epochs: Epochs | None) -> MemoryState:
     before, memory = epochs_of(state), _as_before(memory_of(state))
     if epochs is None:
         return memory
-    asked = [message.id for message in state["messages"] if isinstance(message, HumanMessage)]
-    if asked and _has_changed(before, epochs):
-        memory["learn_from"] = str(asked[-1])
+    if _has_changed(before, epochs):
+        asked = next((one.id for one in reversed(state["messages"]) if isinstance(one, HumanMessage)), None)
+        memory["learn_from"] = str(asked) if asked else memory.get("learn_from", "")
     return MemoryState(**{**memory, "epoch": epochs.user, "thread_epoch": epochs.thread})
 
 
@@ -42,11 +43,30 @@ def epochs_of(state: State) -> Epochs:
     return Epochs(memory.get("epoch", ""), memory.get("thread_epoch", ""))
 
 
-def learnable_since(state: State) -> Sequence[BaseMessage]:
-    """Return the messages that no erase came after."""
-    messages, since = state["messages"], memory_of(state).get("learn_from")
-    start = _place(messages, since) if since else 0
-    return messages[start:] if start else messages
+def newest_turn(state: State) -> Sequence[BaseMessage]:
+    """Return the end of the thread: the newest turn that may be learned, and the exchange that it replies to.
+
+    It never reaches back behind an erase. Only the end is looked at, however long the thread is.
+    """
+    messages = state["messages"]
+    return messages[_turn_start(messages, memory_of(state).get("learn_from", "")) :]
+
+
+def _turn_start(messages: Sequence[BaseMessage], since: str) -> int:
+    """Return where the newest learnable question stands that was answered before a newer one was asked."""
+    is_asked = is_answered = False
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if since and message.id == since:
+            return at
+        said_openly = is_open(message)
+        if isinstance(message, HumanMessage):
+            if said_openly and is_asked and is_answered:
+                return at
+            is_asked, is_answered = is_asked or said_openly, False
+        elif said_openly and isinstance(message, AIMessage) and not message.tool_calls:
+            is_answered = True
+    return 0
 
 
 def not_erased(state: State, leaving: Sequence[BaseMessage]) -> list[BaseMessage]:

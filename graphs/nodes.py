@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 
 from graphs.context import Context
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
-from graphs.fence import epochs_of, fence, learnable_since, not_erased
+from graphs.fence import epochs_of, fence, newest_turn, not_erased
 from graphs.message_channel import changes
 from graphs.model_errors import explain, is_context_overflow
 from graphs.models import Purpose, resolve
@@ -128,7 +128,7 @@ class ChatNodes:
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
         run = await self._run(runtime)
-        queued = await self._memory.remember(run, learnable_since(state), epochs_of(state), view_of(state))
+        queued = await self._memory.remember(run, newest_turn(state), epochs_of(state), view_of(state))
         if queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
         receipt = Receipt(**{**receipt_of(state), "queued": queued.entry if queued else None})
