@@ -66,7 +66,7 @@ class State(InputState):
 
     summarized_messages: Annotated[list[AnyMessage], messages_channel()]
     """What the model sees of the conversation: the summary, then the messages after it."""
-    context: dict[str, RunningSummary | str]
+    context: dict[str, RunningSummary | str | dict[str, object]]
     """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""
     memory: MemoryState
     """What memory put before the model."""

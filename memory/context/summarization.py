@@ -18,6 +18,7 @@ from memory.context.running_summary import SUMMARY_ID, RunningSummary, state_of
 from memory.context.summarizer import Cut, Steps, SummarizationResult, Summarizer
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
+from memory.context.unflushed import UNFLUSHED
 
 __all__ = [
     "SUMMARY_ID",
@@ -140,9 +141,9 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     It reads the messages under `input_messages_key` and writes those to send under `output_messages_key`, and the
     `RunningSummary` under `context["running_summary"]`; what else a state holds under `context` stays. When model or
     hook fail, `context["not_summarized"]` names the user message of the turn, and they are not asked again before the
-    next one: a turn of many tool calls must not wait for the same failure at each. With both keys equal the summarized
-    messages leave the state: it writes `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new list, in which no message
-    is shortened.
+    next one: a turn of many tool calls must not wait for the same failure at each. A summary that exists then waits
+    under `context["unflushed_summary"]` for the hook. With both keys equal the summarized messages leave the state: it
+    writes `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new list, in which no message is shortened.
 
     Args:
         model: Writes the summaries; its tokens are kept out of the stream mode `messages`.
@@ -224,18 +225,21 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     def _context(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update of what a state holds under `context`; nothing where nothing is to be said."""
         before = state_of(_read(state, "context"))
-        after = {key: value for key, value in before.items() if key != NOT_SUMMARIZED}
+        after = {key: value for key, value in before.items() if result.failed or key not in (NOT_SUMMARIZED, UNFLUSHED)}
         if result.running_summary is not None:
             after["running_summary"] = result.running_summary
         if result.failed:
             after[NOT_SUMMARIZED] = _turn_of(self._messages(state))
+        if result.unflushed is not None:
+            after[UNFLUSHED] = result.unflushed
         return {"context": after} if after or before else {}
 
     def _steps(self, state: object) -> Steps:
         context, messages = state_of(_read(state, "context")), self._messages(state)
         failed_in = context.get(NOT_SUMMARIZED)
         has_failed = bool(failed_in) and failed_in == _turn_of(messages)
-        return self.summarizer.steps(messages, context.get("running_summary"), has_failed=has_failed)
+        kept = context.get(UNFLUSHED)
+        return self.summarizer.steps(messages, context.get("running_summary"), has_failed=has_failed, kept=kept)
 
     def _messages(self, state: object) -> Sequence[BaseMessage]:
         messages = _read(state, self.input_messages_key)

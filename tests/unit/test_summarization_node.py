@@ -225,7 +225,36 @@ def test_a_summary_that_failed_is_not_asked_for_again_before_the_next_turn() -> 
     assert set(state["context"]) == {"theirs", "running_summary"}
 
 
-def test_a_hook_that_failed_costs_no_summary_again_before_the_next_turn() -> None:
+def test_a_hook_that_failed_is_asked_in_the_next_turn_with_the_summary_that_exists() -> None:
+    works, flushed = False, list[str]()
+
+    def hook(gone: list[BaseMessage]) -> None:
+        if not works:
+            raise ConnectionError("down")
+        flushed.extend(str(message.id) for message in gone)
+
+    model = saying()
+    node = SummarizationNode(
+        model=model, max_tokens=200, max_summary_tokens=40, token_counter=word_counter(), memory_flush_hook=hook
+    )
+    state: dict[str, Any] = {"messages": talk(8), "context": {}}
+    turn_of_tools(node, "q1", state, steps=1)
+    asked = len(model.prompts)
+    assert asked > 0
+    for turn in range(20):
+        turn_of_tools(node, f"q{turn + 2}", state, steps=3)
+    assert len(model.prompts) == asked
+    works = True
+    turn_of_tools(node, "late", state, steps=1)
+    assert len(model.prompts) == asked
+    assert flushed[:2] == ["h1", "a1"]
+    assert set(state["context"]) == {"running_summary"}
+    turn_of_tools(node, "later", state, steps=1)
+    assert len(model.prompts) > asked
+    assert len(flushed) == len(set(flushed))
+
+
+def test_a_summary_that_waits_for_the_hook_is_not_used_once_its_messages_were_edited() -> None:
     def hook(gone: list[BaseMessage]) -> None:
         raise ConnectionError("down")
 
@@ -236,6 +265,6 @@ def test_a_hook_that_failed_costs_no_summary_again_before_the_next_turn() -> Non
     state: dict[str, Any] = {"messages": talk(8), "context": {}}
     turn_of_tools(node, "q1", state, steps=1)
     asked = len(model.prompts)
-    assert asked > 0
-    turn_of_tools(node, "q1", state, steps=4)
-    assert len(model.prompts) == asked
+    state["messages"] = add_messages(state["messages"], human("h1", 30))
+    turn_of_tools(node, "q2", state, steps=1)
+    assert len(model.prompts) > asked
