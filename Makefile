@@ -46,8 +46,8 @@ test: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests: unit, integrati
 	@echo "Running the tests ..."
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
-KILLS ?= 10
-e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=10)
+KILLS ?= 30
+e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)
 	@echo "Running the server tests with $(KILLS) crashes ..."
 	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10
 

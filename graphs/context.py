@@ -51,7 +51,10 @@ class Context:
     ] = None
     keep_tokens: Annotated[
         int | None,
-        Field(ge=1, description="A cut goes down to so many tokens of messages. Empty: half of their budget."),
+        Field(
+            ge=1,
+            description="A cut goes down to so many tokens of messages; at most half of their budget.",
+        ),
     ] = None
     keep_messages: Annotated[int | None, Field(ge=1, description="A cut goes down to so many messages instead.")] = None
     reply_tokens: Annotated[int, Field(ge=0, description="Tokens kept free for the model's reply.")] = 1024

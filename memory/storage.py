@@ -126,7 +126,7 @@ def _search(operation: SearchOp) -> Steps[list[Item]]:
         try:
             (items,) = yield [operation]
         except RuntimeError as error:
-            if "changed size during iteration" not in str(error):
+            if not str(error).endswith("during iteration"):  # changed its size, or its keys
                 raise
         else:
             return items  # type: ignore[no-any-return]

@@ -17,7 +17,8 @@ class Budget:
         max_tokens: What the view has at most: leading system message, summary and messages.
         max_summary_tokens: The share reserved for the summary.
         max_tokens_before_summary: New messages of more tokens than this are cut even where the budget still holds.
-        keep_tokens: A cut goes down to so many tokens of messages; half of what the summary leaves by default.
+        keep_tokens: A cut goes down to so many tokens of messages; half of what the summary leaves by default, and at
+            most: nearer to the brim the next summary would be due before as much is new as was kept.
         keep_messages: A cut goes down to so many messages instead, in whole units.
 
     Raises:
@@ -53,8 +54,8 @@ class Budget:
         """Return what a cut leaves, next to a leading system message of so many tokens."""
         room = self.room(system + self.max_summary_tokens)
         half = min(room, self.max_tokens_before_summary or room) // 2
-        target = self.keep_tokens if self.keep_tokens is not None else (room if self.keep_messages else half)
-        return Keep(tokens=min(target, room), messages=self.keep_messages, least_cut=min(half, target))
+        tokens = half if self.keep_tokens is None else min(self.keep_tokens, half)
+        return Keep(tokens=tokens, messages=self.keep_messages, least_cut=tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def summarize_messages(
         initial_summary_prompt: Words for a first summary, or a template with the placeholder `messages`.
         existing_summary_prompt: Words for a further one with `{existing_summary}` in them, or such a template.
         final_prompt: A template for the result with `system_message`, `summary` and `messages`.
-        keep_tokens: Tokens of messages that a cut leaves; half of what the summary leaves by default.
+        keep_tokens: Tokens of messages that a cut leaves; half of what the summary leaves by default, and at most.
         keep_messages: Messages that a cut leaves, instead.
         portion_tokens: Summarize so many tokens of messages in one call, without showing the existing summary, and
             join what comes of it to that; when it gets too long, the whole is asked for again, shorter. For models of

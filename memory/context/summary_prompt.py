@@ -110,4 +110,6 @@ def _written_out(arguments: object) -> str:
 
 
 def _line(message: BaseMessage) -> str:
-    return f"{_SPEAKERS.get(message.type, 'Assistant')}: {message.text}"
+    """Return a message under its speaker's name; what looks like another speaker's line in it is indented."""
+    said = message.text.replace("\n", "\n  ")
+    return f"{_SPEAKERS.get(message.type, 'Assistant')}: {said}"

@@ -88,6 +88,7 @@ def plan_rollup(today: str, marks: Marks, entries: Sequence[JournalEntry]) -> tu
         marks: Up to where earlier roll-ups came.
         entries: The journal.
     """
+    marks = _believable(marks, today)
     over = sorted((entry for entry in entries if entry.written < today), key=lambda entry: (entry.written, entry.key))
     if not over or over[-1].written <= marks.recent:
         return (), marks
@@ -100,10 +101,16 @@ def plan_rollup(today: str, marks: Marks, entries: Sequence[JournalEntry]) -> tu
         background, earlier = until, _days_before(today, WEEK)
     elif _first_day_after(earlier, over) < _days_before(today, 2 * WEEK):
         until = _days_before(today, WEEK)
-        folds.append(Fold("earlier", _between(over, earlier, until), anew=False))
+        folds.append(Fold("earlier", _between(over, earlier, until), anew=earlier <= background))
         earlier = until
     folds.append(Fold("recent", _between(over, earlier, today), anew=True))
     return tuple(folds), Marks(over[-1].written, earlier, background, marks.looked)
+
+
+def _believable(marks: Marks, today: str) -> Marks:
+    """Return the marks without those on days that are not over: a clock was ahead, and what came since would wait."""
+    ahead = [name for name in ("recent", "earlier", "background") if getattr(marks, name) >= today]
+    return marks.without(ahead) if ahead else marks
 
 
 def _first_day_after(mark: str, entries: Iterable[JournalEntry]) -> str:

@@ -99,10 +99,10 @@ def test_the_longest_are_shortened_to_one_level_and_only_as_far_as_needed(counts
     [
         ({}, Keep(350, None, 350)),
         ({"keep_tokens": 100}, Keep(100, None, 100)),
-        ({"keep_tokens": 5000}, Keep(700, None, 350)),
-        ({"keep_messages": 4}, Keep(700, 4, 350)),
+        ({"keep_tokens": 5000}, Keep(350, None, 350)),
+        ({"keep_messages": 4}, Keep(350, 4, 350)),
         ({"max_tokens_before_summary": 400}, Keep(200, None, 200)),
     ],
 )
-def test_a_cut_goes_down_to_half_of_what_the_summary_leaves_unless_chosen(options: dict[str, int], keep: Keep) -> None:
+def test_a_cut_goes_down_to_half_of_what_the_summary_leaves_or_further(options: dict[str, int], keep: Keep) -> None:
     assert Budget(max_tokens=1000, max_summary_tokens=200, **options).keep(system=100) == keep

@@ -43,6 +43,15 @@ def test_today_is_not_over_and_what_was_told_is_not_due() -> None:
     assert plan_rollup(day(5), Marks(recent=day(2)), [entry(day(2))])[0] == ()
 
 
+def test_a_day_under_a_clock_that_was_ahead_holds_up_no_later_one() -> None:
+    journal = [entry(day(number)) for number in range(20)]
+    _, ahead = plan_rollup(day(400), Marks(), [journal[0], entry(day(399))])
+    folds, marks = plan_rollup(day(20), ahead, journal)
+    assert {on for one in folds for on in days_of(one)} == {one.day for one in journal}
+    assert all(one.anew for one in folds), "what was told under that clock is told again, not twice"
+    assert marks.recent == day(19)
+
+
 def test_days_become_recent_then_earlier_then_background() -> None:
     journal = [entry(day(number)) for number in range(80)]
     folds, marks = plan_rollup(day(3), Marks(), journal)

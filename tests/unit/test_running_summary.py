@@ -1,31 +1,48 @@
 """What a thread remembers of summarized messages stays small."""
 
-from uuid import UUID
+import json
+from uuid import uuid4
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from memory.context.running_summary import LEAST_IDS, STATE_BYTES, RunningSummary
+from memory.context.running_summary import REMEMBERED_IDS, RunningSummary, rehydrate
 from tests.summarizing import saying, summarize, talk
 from tests.threads import word_counter, words
 
 
-@pytest.mark.parametrize("size", [10, 120, 220])
-def test_a_running_summary_stays_below_2_kilobytes_however_long_the_thread(size: int) -> None:
-    running = RunningSummary("", set(), None)
-    for cut in range(60):
-        ids = [str(UUID(int=cut * 100 + number)) for number in range(34)]
-        running = running.extended(words(size, "plans"), ids, last=ids[-1], kept=ids[:1])
-    assert STATE_BYTES - 100 < len(JsonPlusSerializer().dumps_typed(running)[1]) <= STATE_BYTES
-    newest = [str(UUID(int=cut * 100 + number)) for cut in (58, 59) for number in range(34)]
-    assert running.summarized_message_ids == set(newest[-len(running.summarized_message_ids) :])
-    assert running.forgotten == 60 * 34 - len(running.summarized_message_ids)
+def test_a_running_summary_stays_below_2_kilobytes_however_long_the_thread() -> None:
+    running, said = RunningSummary("", set(), None), list[str]()
+    for _ in range(60):
+        ids = [str(uuid4()) for _ in range(34)]
+        said += ids
+        running = running.extended("They talked about plans. " * 44, ids, last=ids[-1], kept=ids[:1])
+    assert len(JsonPlusSerializer().dumps_typed(running)[1]) <= 2048
+    assert running.summarized_message_ids == set(said[-REMEMBERED_IDS:])
+    assert running.forgotten == len(said) - REMEMBERED_IDS
 
 
-def test_a_long_summary_leaves_room_for_some_ids() -> None:
-    ids = [str(number) for number in range(100)]
-    running = RunningSummary("", set(), None).extended(words(2000), ids, last="99", kept=[])
-    assert running.summarized_message_ids == set(ids[-LEAST_IDS:])
+@given(ids=st.lists(st.text(), unique=True, max_size=80), kept=st.lists(st.text(), max_size=2))
+def test_a_running_summary_comes_back_from_a_checkpoint_as_itself_and_knows_which_ids_are_newest(
+    ids: list[str], kept: list[str]
+) -> None:
+    strict = JsonPlusSerializer(allowed_msgpack_modules=[("memory.context.running_summary", "RunningSummary")])
+    running = RunningSummary("", set(), None).extended("S", ids, last="last", kept=kept)
+    back = strict.loads_typed(strict.dumps_typed(running))
+    assert back == running
+    assert isinstance(back.summarized_message_ids, set)
+    more = [f"new {number}" for number in range(20)]
+    assert back.extended("T", more, last=None, kept=[]) == running.extended("T", more, last=None, kept=[])
+
+
+def test_a_client_sees_the_ids_themselves() -> None:
+    running = RunningSummary("", set(), None).extended("S", ["b", "a"], last="a", kept=[])
+    seen = json.loads(orjson.dumps(running, default=list))
+    assert sorted(seen["summarized_message_ids"]) == ["a", "b"]
+    assert rehydrate(seen) == running
 
 
 @pytest.mark.parametrize("turns", [1, 5])

@@ -160,3 +160,10 @@ async def test_steps_that_may_be_repeated_are_tried_again(failures: int, survive
         with pytest.raises(OSError, match="disk full"):
             await arun_patiently(store, lambda: read(FACTS, "x"))
     assert store.calls == 1 + min(failures + 1, 3)
+
+
+@pytest.mark.parametrize("what", ["dictionary changed size", "dictionary keys changed"])
+def test_a_scan_that_another_threads_write_disturbs_is_asked_again(what: str) -> None:
+    steps = scan(("a",))
+    asked = next(steps)
+    assert steps.throw(RuntimeError(f"{what} during iteration")) == asked
