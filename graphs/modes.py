@@ -73,6 +73,11 @@ def said_mode(messages: Sequence[BaseMessage]) -> MemoryMode:
     return effective_mode(newest.additional_kwargs.get(MODE_KEY) if newest else None)
 
 
+def is_open(message: BaseMessage) -> bool:
+    """Say whether a message is not marked; what follows a marked user message belongs to it all the same."""
+    return may_learn(effective_mode(message.additional_kwargs.get(MODE_KEY)))
+
+
 def learnable(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages that were said in `normal` mode.
 
@@ -81,7 +86,7 @@ def learnable(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     kept: list[BaseMessage] = []
     open_turn = True
     for message in messages:
-        said_openly = may_learn(effective_mode(message.additional_kwargs.get(MODE_KEY)))
+        said_openly = is_open(message)
         if isinstance(message, HumanMessage):
             open_turn = said_openly
         if open_turn and said_openly:

@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 
 from graphs.context import Context
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
-from graphs.fence import epoch_of, fence, learnable_since
+from graphs.fence import epochs_of, fence, newest_turn, not_erased
 from graphs.message_channel import changes
 from graphs.model_errors import explain, is_context_overflow
 from graphs.models import Purpose, resolve
@@ -81,7 +81,8 @@ class ChatNodes:
             messages_budget=prompt.shares.messages,
             updates=await self._memory.updates_since(run, known, previous),
         )
-        memory = {**(injected.to_state() if injected else {}), **fence(state, known), "receipt": receipt}
+        epochs = fence(state, await self._memory.epochs(run, mode))
+        memory = {**(injected.to_state() if injected else {}), **epochs, "receipt": receipt}
         # A mode that could not be read marks nothing: flushing reads it again, and a mark would be for good.
         newly_marked = mark_turn(state["messages"], mode) if mode else []
         return {"memory": memory, "messages": newly_marked} if newly_marked else {"memory": memory}
@@ -92,7 +93,7 @@ class ChatNodes:
         context, budget = run.context, self._messages_budget(run, state)
 
         async def write_down(leaving: list[BaseMessage]) -> None:
-            await self._memory.write_down(run, "cut", leaving, epoch_of(state))
+            await self._memory.write_down(run, "cut", not_erased(state, leaving), epochs_of(state))
 
         node = SummarizationNode(
             model=RunnableLambda(self._summary_model(run)),
@@ -128,7 +129,7 @@ class ChatNodes:
         """Write the turn down before it ends, then trigger its update."""
         run = await self._run(runtime)
         view = view_of(state, get_config())
-        queued = await self._memory.remember(run, learnable_since(state), epoch_of(state), view)
+        queued = await self._memory.remember(run, newest_turn(state), epochs_of(state), view)
         if queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
         receipt = Receipt(**{**receipt_of(state), "queued": queued.entry if queued else None})

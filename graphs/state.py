@@ -53,6 +53,8 @@ class MemoryState(TypedDict, total=False):
     """When the prompt was last built, seconds since the epoch."""
     epoch: str
     """The user's epoch when the turn began."""
+    thread_epoch: str
+    """The thread's epoch when the turn began."""
     learn_from: str
     """The first message of the thread that no erase came after; empty if there was none."""
     receipt: Receipt
@@ -64,8 +66,8 @@ class State(InputState):
 
     summarized_messages: Annotated[list[AnyMessage], messages_channel()]
     """What the model sees of the conversation: the summary, then the messages after it."""
-    context: dict[str, RunningSummary]
-    """The `RunningSummary`, under `running_summary`."""
+    context: dict[str, RunningSummary | str | dict[str, object]]
+    """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""
     memory: MemoryState
     """What memory put before the model."""
 

@@ -8,19 +8,24 @@ from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
+from langgraph.store.base import BaseStore
 
+from graphs.fence import Epochs
 from graphs.modes import MemoryMode, effective_mode, learnable, may_learn, may_read, mode_of_run, said_mode
 from graphs.run import Run
 from graphs.service import MemoryService, Queued
-from memory.control import read_learning
+from memory.control import read_epoch, read_learning
 from memory.core.basis import Injected
 from memory.core.known import Known
 from memory.core.store import FactStore
+from memory.erase import aerase_thread
 from memory.message import iso_time
-from memory.storage import arun, arun_patiently
+from memory.namespaces import Owner
+from memory.storage import Steps, arun, arun_patiently
 from memory.tolerance import tolerated
 from memory.updates.entry import EntryKind
 from memory.updates.records import read_receipts
+from memory.updates.thread_epoch import erased_between, read_thread_epoch
 from memory.updates.thread_view import ThreadView
 
 logger = logging.getLogger(__name__)
@@ -53,6 +58,12 @@ class TurnMemory:
         store = FactStore.of_owner(run.store, run.owner, config=self._config)
         return await self._guarded("the turn goes on without memory", store.aknown())
 
+    async def epochs(self, run: Run, mode: MemoryMode | None) -> Epochs | None:
+        """Read under which epochs a turn begins that may be learned; `None` if the store does not answer."""
+        if run.owner is None or run.store is None or mode is None or not may_learn(mode):
+            return None
+        return await self._guarded("an erase may not be seen", arun(run.store, _epochs(run.owner, run.thread_id)))
+
     async def updates_since(self, run: Run, known: Known | None, previous: Injected | None) -> list[dict[str, object]]:
         """Read what updates did since this thread's turn before."""
         if run.owner is None or run.store is None or known is None or previous is None:
@@ -61,16 +72,16 @@ class TurnMemory:
         return await self._guarded("receipts were not read", arun(run.store, steps)) or []
 
     async def remember(
-        self, run: Run, messages: Sequence[BaseMessage], epoch: str, view: ThreadView | None
+        self, run: Run, messages: Sequence[BaseMessage], epochs: Epochs, view: ThreadView | None
     ) -> Queued | None:
         """Write the newest turn of these messages down; what goes wrong is logged and never fails the turn."""
         if may_learn(said_mode(messages)):
             with tolerated(logger, "the turn was not written down"):
-                return await self.write_down(run, "turn", messages, epoch, view)
+                return await self.write_down(run, "turn", messages, epochs, view)
         return None
 
     async def write_down(
-        self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epoch: str, view: ThreadView | None = None
+        self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epochs: Epochs, view: ThreadView | None = None
     ) -> Queued | None:
         """Write down what may be learned of these messages, unless memory may not learn now.
 
@@ -79,28 +90,40 @@ class TurnMemory:
         Raises:
             Exception: Whatever the store raises; `TimeoutError` if it takes too long.
         """
-        task = asyncio.create_task(self._written(run, kind, messages, epoch, view))
+        task = asyncio.create_task(self._written(run, kind, messages, epochs, view))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         async with asyncio.timeout(self._config.write_timeout_seconds):
             return await asyncio.shield(task)
 
     async def _written(
-        self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epoch: str, view: ThreadView | None
+        self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epochs: Epochs, view: ThreadView | None
     ) -> Queued | None:
         if run.owner is None or run.store is None or not may_learn(await self._mode(run)):
             return None
-        return await self._service.aremember(
+        if await self._is_erased(run.store, run.thread_id, epochs):
+            return None
+        queued = await self._service.aremember(
             run.store,
             run.owner,
             kind,
             learnable(messages),
             thread_id=run.thread_id,
             model=run.context.model,
-            epoch=epoch,
+            epoch=epochs.user,
             reader=run.user_id,
             view=view,
         )
+        if queued is not None and await self._is_erased(run.store, run.thread_id, epochs):
+            # The erase began before this was there, and may not have seen it.
+            await aerase_thread(run.store, run.thread_id, clock=self._service.clock)
+            return None
+        return queued
+
+    async def _is_erased(self, store: BaseStore, thread_id: str, epochs: Epochs) -> bool:
+        """Say whether the thread was erased since the turn began; if it could not be read then, nobody knows."""
+        now = await arun_patiently(store, partial(read_thread_epoch, thread_id))
+        return bool(epochs.thread) and erased_between(epochs.thread, now)
 
     async def _mode(self, run: Run) -> MemoryMode:
         """Read what memory may do now: what the run's mode says, and at most reading while learning is paused."""
@@ -116,3 +139,8 @@ class TurnMemory:
             async with asyncio.timeout(self._config.read_timeout_seconds):
                 return await work
         return None
+
+
+def _epochs(owner: Owner, thread_id: str) -> Steps[Epochs]:
+    user = yield from read_epoch(owner)
+    return Epochs(user, (yield from read_thread_epoch(thread_id)))

@@ -21,6 +21,7 @@ from memory.storage import PAGE, Steps, arun, delete, run, scan
 from memory.updates import outbox
 from memory.updates.forgetting import forget_rows
 from memory.updates.rolling import tell_again
+from memory.updates.thread_epoch import write_thread_epoch
 
 
 def erase_user(store: BaseStore, user_id: str) -> int:
@@ -142,6 +143,7 @@ def _thread_of(item: Item) -> str:
 
 
 def _erase_thread(thread_id: str, generation: str, now: float) -> Steps[int]:
+    yield from write_thread_epoch(thread_id, generation, now)
     deleted = 0
     for owner in (yield from outbox.read_owners(thread_id)):
         yield from forget_thread(owner, thread_id, generation, now)

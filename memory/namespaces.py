@@ -9,6 +9,9 @@ ROOT = "palimpsest"
 DUE_ROOT = "palimpsest-due"
 DUE_SHARDS = 16
 THREADS_ROOT = "palimpsest-threads"
+ERASED_ROOT = "palimpsest-erased"
+ERASED_SHARD_DIGITS = 2
+"""So many hex digits of a thread's digest name its shard: erasing reads one shard whole, to drop what is old."""
 
 Kind = Literal["facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts"]
 
@@ -96,4 +99,18 @@ def due_namespaces() -> tuple[tuple[str, ...], ...]:
 
 def thread_namespace(thread_id: str) -> tuple[str, ...]:
     """Return where it is noted whose memory a thread fed, an empty item an owner (`due_key`); the id is not in it."""
-    return (THREADS_ROOT, hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:32])
+    return (THREADS_ROOT, _thread_digest(thread_id))
+
+
+def erased_threads_namespace(thread_id: str) -> tuple[str, ...]:
+    """Return the shard in which it is noted that a thread was erased."""
+    return (ERASED_ROOT, _thread_digest(thread_id)[:ERASED_SHARD_DIGITS])
+
+
+def erased_thread_key(thread_id: str) -> str:
+    """Return the key of an erased thread in its shard; the id is not in it."""
+    return _thread_digest(thread_id)
+
+
+def _thread_digest(thread_id: str) -> str:
+    return hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -14,6 +14,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.persistence.connection import connect, transaction
+from graphs.persistence.dead_checkpoints import CREATE, ancestors, bury, bury_thread, is_dead
 from memory.context.running_summary import RunningSummary
 
 OnDeleteThread = Callable[[str], Awaitable[None]]
@@ -59,6 +60,7 @@ _ONE = """
     SELECT type, checkpoint, parent_checkpoint_id FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"""
 _DELETE = ("checkpoints", "writes")
+_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 class _Key(NamedTuple):
@@ -86,7 +88,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         """Create tables and indexes that are missing."""
         if not self.is_setup:
             await super().setup()
-            for statement in _INDEXES:
+            for statement in (CREATE, *_INDEXES):
                 await self.conn.execute(statement)
 
     async def alist(
@@ -112,28 +114,39 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint and return the config that finds it."""
+        """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
+        thread_id, checkpoint_id = str(config["configurable"]["thread_id"]), checkpoint["id"]
         async with self._transaction():
-            return await super().aput(config, checkpoint, metadata, new_versions)
+            if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
+                return await super().aput(config, checkpoint, metadata, new_versions)
+            await bury(self.conn, thread_id, checkpoint_id)
+        await self.conn.execute(_EMPTY_LOG)
+        return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
     ) -> None:
-        """Save what one task wrote, all of it or nothing."""
+        """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
         async with self._transaction():
-            await super().aput_writes(config, writes, task_id, task_path)
+            if not await is_dead(self.conn, str(config["configurable"]["thread_id"]), ancestors(config)):
+                await super().aput_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread, from the write-ahead log too; an unknown thread is no error."""
+        """Delete everything of a thread, from the write-ahead log too; an unknown thread is no error.
+
+        What a run saves that was going on in it is deleted too; a thread that is created anew under the id lives.
+        """
         if self._on_delete_thread is not None:
             await self._on_delete_thread(str(thread_id))
-        await self._delete_thread(str(thread_id))
+        await self._delete_thread(str(thread_id), for_good=True)
 
-    async def _delete_thread(self, thread_id: str) -> None:
+    async def _delete_thread(self, thread_id: str, *, for_good: bool = False) -> None:
         async with self._transaction():
+            if for_good:
+                await bury_thread(self.conn, thread_id)
             for table in _DELETE:
                 await self.conn.execute(f"DELETE FROM {table} WHERE thread_id = ?", (thread_id,))
-        await self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        await self.conn.execute(_EMPTY_LOG)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""

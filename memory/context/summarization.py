@@ -5,7 +5,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from langchain_core.language_models import LanguageModelLike
-from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
@@ -14,10 +14,11 @@ from pydantic import BaseModel
 from memory import prompts
 from memory.context.budget import Budget
 from memory.context.driving import FlushHook, arun, run
-from memory.context.running_summary import SUMMARY_ID, RunningSummary, rehydrate, state_of
+from memory.context.running_summary import SUMMARY_ID, RunningSummary, state_of
 from memory.context.summarizer import Cut, Steps, SummarizationResult, Summarizer
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
+from memory.context.unflushed import UNFLUSHED
 
 __all__ = [
     "SUMMARY_ID",
@@ -29,6 +30,9 @@ __all__ = [
     "asummarize_messages",
     "summarize_messages",
 ]
+
+NOT_SUMMARIZED = "not_summarized"
+"""Where a state's `context` names the turn in which model or hook failed."""
 
 
 def summarize_messages(
@@ -127,7 +131,7 @@ async def asummarize_messages(
         final_prompt,
         portion_tokens,
     )
-    await summarizer.counter.tokenizer.awarm_up()
+    await summarizer.counter.awarm_up()
     return await arun(summarizer.steps(messages, running_summary), model, memory_flush_hook)
 
 
@@ -135,9 +139,11 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     """A graph's node that keeps what the model sees of a thread within a budget.
 
     It reads the messages under `input_messages_key` and writes those to send under `output_messages_key`, and the
-    `RunningSummary` under `context["running_summary"]`; what else a state holds under `context` stays. With both
-    keys equal the summarized messages leave the state: it writes `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new
-    list, in which no message is shortened.
+    `RunningSummary` under `context["running_summary"]`; what else a state holds under `context` stays. When model or
+    hook fail, `context["not_summarized"]` names the user message of the turn, and they are not asked again before the
+    next one: a turn of many tool calls must not wait for the same failure at each. A summary that exists then waits
+    under `context["unflushed_summary"]` for the hook. With both keys equal the summarized messages leave the state: it
+    writes `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new list, in which no message is shortened.
 
     Args:
         model: Writes the summaries; its tokens are kept out of the stream mode `messages`.
@@ -202,24 +208,38 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     async def aresult(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
         """Return what comes of the state's messages, before it is made an update."""
-        await self.summarizer.counter.tokenizer.awarm_up()
+        await self.summarizer.counter.awarm_up()
         return await arun(self._steps(state), self.model, self.memory_flush_hook, config)
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
-        running = result.running_summary
-        context = {"context": {**state_of(_read(state, "context")), "running_summary": running}} if running else {}
+        running, messages = result.running_summary, self._messages(state)
+        context = self._context(state, result)
         if self.input_messages_key != self.output_messages_key:
             return {self.output_messages_key: result.messages, **context}
-        messages = self._messages(state)
         if running is None:
-            return {self.output_messages_key: messages}
+            return {self.output_messages_key: messages, **context}
         whole = self.summarizer.whole(messages, running)
         return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
 
+    def _context(self, state: object, result: SummarizationResult) -> dict[str, Any]:
+        """Return the update of what a state holds under `context`; nothing where nothing is to be said."""
+        before = state_of(_read(state, "context"))
+        after = {key: value for key, value in before.items() if result.failed or key not in (NOT_SUMMARIZED, UNFLUSHED)}
+        if result.running_summary is not None:
+            after["running_summary"] = result.running_summary
+        if result.failed:
+            after[NOT_SUMMARIZED] = _turn_of(self._messages(state))
+        if result.unflushed is not None:
+            after[UNFLUSHED] = result.unflushed
+        return {"context": after} if after or before else {}
+
     def _steps(self, state: object) -> Steps:
-        running = rehydrate(state_of(_read(state, "context")).get("running_summary"))
-        return self.summarizer.steps(self._messages(state), running)
+        context, messages = state_of(_read(state, "context")), self._messages(state)
+        failed_in = context.get(NOT_SUMMARIZED)
+        has_failed = bool(failed_in) and failed_in == _turn_of(messages)
+        kept = context.get(UNFLUSHED)
+        return self.summarizer.steps(messages, context.get("running_summary"), has_failed=has_failed, kept=kept)
 
     def _messages(self, state: object) -> Sequence[BaseMessage]:
         messages = _read(state, self.input_messages_key)
@@ -242,6 +262,11 @@ def _summarizer(
         final_prompt=final_prompt,
         portion_tokens=portion_tokens,
     )
+
+
+def _turn_of(messages: Sequence[BaseMessage]) -> str | None:
+    """Return the id of the newest user message, which names the turn."""
+    return next((message.id for message in reversed(messages) if isinstance(message, HumanMessage)), None)
 
 
 def _read(state: object, key: str) -> Any:

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
@@ -14,6 +15,7 @@ from memory.context.running_summary import SUMMARY_ID, Conversation, RunningSumm
 from memory.context.shortening import fit, shorten, shorten_text
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, words_for
 from memory.context.tokens import TokenCounter, shared_counter
+from memory.context.unflushed import still_leaving, unflushed
 from memory.tolerance import tolerated
 
 logger = logging.getLogger(__name__)
@@ -57,11 +59,15 @@ class SummarizationResult:
             budget; where a message had to be shortened for that, this is a copy and the conversation has the original.
         running_summary: What to hand in next time; `None` as long as nothing was summarized.
         cut: What was summarized just now; `None` if nothing was.
+        failed: Whether a summary was due and there is none, because the model or the hook failed.
+        unflushed: The summary that exists though the hook failed, as `memory.context.unflushed` keeps it.
     """
 
     messages: list[BaseMessage]
     running_summary: RunningSummary | None = None
     cut: Cut | None = None
+    failed: bool = False
+    unflushed: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +97,22 @@ class Summarizer:
         if self.portion_tokens is not None and self.portion_tokens < 1:
             raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
 
-    def steps(self, messages: Sequence[BaseMessage], running_summary: object) -> Steps:
+    def steps(
+        self,
+        messages: Sequence[BaseMessage],
+        running_summary: object,
+        *,
+        has_failed: bool = False,
+        kept: object = None,
+    ) -> Steps:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
+
+        Args:
+            messages: The conversation, oldest first.
+            running_summary: The running summary, in whatever form a state holds it.
+            has_failed: Whether the turn's summary failed already: then nobody is asked again, and the oldest are
+                left out of the view.
+            kept: The result's `unflushed` of an earlier turn: the hook is asked before a model is.
 
         Raises:
             ValueError: If a message that no summary stands for has no id.
@@ -105,10 +125,18 @@ class Summarizer:
         if not self.budget.is_exceeded(messages=tokens, beside=beside):
             return SummarizationResult(self._composed(conversation, running, conversation.live), running)
         leaving = choose_cut(conversation.live, counts, self.budget.keep(system))
-        if leaving:
-            with tolerated(logger, "%d messages not summarized this time", len(leaving)):
-                return (yield from self._summarized(conversation, running, leaving, tokens + beside))
-        return SummarizationResult(self._fitting(conversation, running, drop=bool(leaving)), running)
+        written: dict[str, Any] | None = None
+        if leaving and not has_failed:
+            existing = running.summary if running else ""
+            again = still_leaving(kept, existing, conversation.live)
+            cut, summary = again or (leaving, "")
+            with tolerated(logger, "%d messages not summarized this time", len(cut)):
+                summary = summary or (yield from self._written(_fresh(conversation, running, cut), existing))
+                written = unflushed(summary, existing, [conversation.live[index] for index in cut])
+                drop = again is not None  # what was said since may not fit beside it
+                return (yield from self._summarized(conversation, running, cut, summary, tokens + beside, drop=drop))
+        view = self._fitting(conversation, running, drop=bool(leaving))
+        return SummarizationResult(view, running, failed=bool(leaving), unflushed=written)
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
         """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""
@@ -116,18 +144,22 @@ class Summarizer:
         return self._composed(conversation, running, conversation.live)
 
     def _summarized(
-        self, conversation: Conversation, running: RunningSummary | None, leaving: Sequence[int], before: int
+        self,
+        conversation: Conversation,
+        running: RunningSummary | None,
+        leaving: Sequence[int],
+        summary: str,
+        before: int,
+        *,
+        drop: bool,
     ) -> Steps:
-        gone = [conversation.live[index] for index in leaving]
-        known = running.summarized_message_ids if running else set()
-        fresh = [message for message in gone if message.id not in known]  # one that a client sent again is not new
-        summary = yield from self._written(fresh, running.summary if running else "")
+        fresh = _fresh(conversation, running, leaving)
         if fresh:
             yield Flush(fresh)
         extended = conversation.summarized(running, summary, leaving)
         absent = set(leaving)
         stay = tuple(message for index, message in enumerate(conversation.live) if index not in absent)
-        view = self._fitting(Conversation(conversation.system, stay), extended, drop=False)
+        view = self._fitting(Conversation(conversation.system, stay), extended, drop=drop)
         cut = Cut(len(fresh), before, self.counter(view), self._summary_tokens(extended))
         logger.info("summarized %d messages: %d tokens before, %d after", cut.messages, before, cut.tokens_after)
         return SummarizationResult(view, extended, cut)
@@ -184,10 +216,16 @@ class Summarizer:
         half = (self.budget.max_tokens - summary) // 2
         if self.counter(system) > half:
             logger.warning("a system message takes more than half of %d tokens", self.budget.max_tokens)
-            system = [shorten(message, half // len(system), self.counter) for message in system]
+            system = self._newest([shorten(message, half // len(system), self.counter) for message in system], half)
         room = self.budget.room(self.counter(system) + summary)
         live = fit(conversation.live, room, self.counter, drop=drop)
         return self._composed(Conversation(tuple(system), ()), running, live)
+
+    def _newest(self, messages: list[BaseMessage], room: int) -> list[BaseMessage]:
+        """Return the newest messages that fit, at least one."""
+        counts = self.counter.each(messages)
+        start = next((at for at in range(len(messages)) if sum(counts[at:]) <= room), len(messages) - 1)
+        return messages[start:]
 
     def _composed(
         self, conversation: Conversation, running: RunningSummary | None, live: Sequence[BaseMessage]
@@ -207,6 +245,12 @@ class Summarizer:
 
     def _text_tokens(self, summary: str) -> int:
         return self.counter(self._composed(Conversation((), ()), RunningSummary(summary, set(), None), ()))
+
+
+def _fresh(conversation: Conversation, running: RunningSummary | None, leaving: Sequence[int]) -> list[BaseMessage]:
+    """Return what leaves and is in no summary yet: one that a client sent again is not new."""
+    known = running.summarized_message_ids if running else set()
+    return [conversation.live[index] for index in leaving if conversation.live[index].id not in known]
 
 
 def _named(message: BaseMessage) -> BaseMessage:

@@ -62,6 +62,11 @@ class TokenCounter:
             return shared_counter()
         return count_messages if isinstance(count_messages, TokenCounter) else cls(count_messages)
 
+    async def awarm_up(self) -> None:
+        """Load the tokenizer, in a thread; one that no message is counted with is left alone."""
+        if self._count_messages is None:
+            await self.tokenizer.awarm_up()
+
     def __call__(self, messages: Iterable[BaseMessage]) -> int:
         """Return the tokens of all messages."""
         return sum(self.each(messages))
@@ -91,7 +96,8 @@ class TokenCounter:
             if identified and fields["id"] is None:
                 raise ValueError("messages must have ids: give each an `id`, or let the add_messages reducer do it")
             text, media = fields["content"], 0
-            if not isinstance(text, str) or fields.get("tool_calls") or "tool_call_id" in fields:
+            called = fields.get("tool_calls") or fields.get("invalid_tool_calls")
+            if called or not isinstance(text, str) or "tool_call_id" in fields:
                 text, media = _rendered(message)
             key = hash((fields["type"], text, media))
             known = self._young.get(key)
@@ -139,7 +145,7 @@ def _rendered(message: BaseMessage) -> tuple[str, int]:
     """Return the text of a message as far as it costs tokens, and the tokens of its media."""
     texts: list[str] = []
     media = 0
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    calls = [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
     for block in [message.content] if isinstance(message.content, str) else message.content:
         if isinstance(block, str):
             texts.append(block)
@@ -147,9 +153,14 @@ def _rendered(message: BaseMessage) -> tuple[str, int]:
             media += media_tokens(block)
         elif not (calls and block.get("type") in _CALL_BLOCKS):  # the same calls stand in `tool_calls`
             texts.append(_block_text(block))
-    texts += [f"{call['id']} {call['name']}({json.dumps(call['args'], default=str)})" for call in calls]
+    texts += [f"{call['id']} {call['name']}({_arguments(call['args'])})" for call in calls]
     texts += [message.tool_call_id] if isinstance(message, ToolMessage) else []
     return "\n".join(texts), media
+
+
+def _arguments(given: object) -> str:
+    """Return a call's arguments as a provider is sent them; those that a model garbled are sent as they are."""
+    return given if isinstance(given, str) else json.dumps(given, default=str)
 
 
 def _block_text(block: Mapping[str, Any]) -> str:

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import subprocess
 import sys
 import threading
@@ -45,6 +46,54 @@ def test_B5_a_hung_call_is_given_up_and_its_place_is_free_again() -> None:
         calls.run(lambda: hung.wait(PATIENCE), timeout=0.02)
     assert calls.run(lambda: "next", timeout=PATIENCE) == "next"
     hung.set()
+
+
+def test_B5_calls_that_hang_do_not_pile_up_and_the_rest_goes_on_when_one_ends() -> None:
+    calls, lock, release = ModelCalls(), threading.Lock(), threading.Event()
+    running, most, ended = 0, 0, threading.Semaphore(0)
+
+    def hang() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        assert release.wait(PATIENCE)
+        with lock:
+            running -= 1
+        ended.release()
+
+    for _ in range(12):
+        with pytest.raises(TimeoutError):
+            calls.run(hang, timeout=0.02)
+    assert most == 8
+    with pytest.raises(TimeoutError, match="every place"):
+        calls.run(lambda: "no place", timeout=PATIENCE)
+    release.set()
+    for _ in range(8):
+        assert ended.acquire(timeout=PATIENCE)
+    done = threading.Event()
+    while not done.is_set():  # the last threads are about to end
+        with contextlib.suppress(TimeoutError):
+            assert calls.run(lambda: "next", timeout=PATIENCE) == "next"
+            done.set()
+
+
+async def test_B5_one_who_waits_for_a_place_fails_when_hung_calls_took_the_last() -> None:
+    calls = ModelCalls(max_workers=1, max_abandoned=0)
+    begun, release = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        release.wait(PATIENCE)
+
+    hung = asyncio.create_task(calls.arun(hang, 0.2))
+    await asyncio.to_thread(begun.wait, PATIENCE)
+    waiting = asyncio.create_task(calls.arun(lambda: "next", PATIENCE))
+    with pytest.raises(TimeoutError):
+        await hung
+    with pytest.raises(TimeoutError, match="every place"):
+        await waiting
+    release.set()
 
 
 async def test_B5_a_calls_error_reaches_the_one_who_waits() -> None:

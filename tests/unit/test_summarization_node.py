@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import (
     AIMessage,
+    BaseMessage,
     HumanMessage,
     RemoveMessage,
     SystemMessage,
+    ToolMessage,
 )
 from langchain_core.prompts import ChatPromptTemplate
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -17,6 +19,7 @@ from memory.context.running_summary import rehydrate
 from memory.context.summarization import (
     SUMMARY_ID,
     RunningSummary,
+    SummarizationNode,
     summarize_messages,
 )
 from tests.fakes import RecordingModel
@@ -46,6 +49,14 @@ def test_trap_4_a_system_message_larger_than_the_budget_does_not_break_it(caplog
     assert word_counter()(result.messages) <= 200
     assert newest_user(result.messages) == "h5"
     assert "system message" in caplog.text
+
+
+def test_trap_4_many_small_system_messages_do_not_break_it_either() -> None:
+    rules = [SystemMessage(f"rule {number} {words(8)}", id=f"s{number}") for number in range(100)]
+    result = summarize([*rules, *talk(3)], max_tokens=300)
+    assert word_counter()(result.messages) <= 300
+    assert newest_user(result.messages) == "h3"
+    assert "s99" in [message.id for message in result.messages]
 
 
 def test_trap_5_the_existing_summary_counts_before_the_next_cut() -> None:
@@ -185,3 +196,75 @@ def test_a_running_summary_comes_back_from_whatever_a_saver_made_of_it(ids: Any)
 )
 def test_what_is_no_running_summary_is_none(value: object) -> None:
     assert rehydrate(value) is None
+
+
+def turn_of_tools(node: SummarizationNode, question: str, state: dict[str, Any], steps: int) -> None:
+    """Go through a turn over the budget in which the node runs before each of several calls of a tool."""
+    state["messages"] = add_messages(state["messages"], human(question))
+    for step in range(steps):
+        state |= {key: value for key, value in node.invoke(state).items() if key != "messages"}
+        assert word_counter()(state["summarized_messages"]) <= 200
+        assert newest_user(state["summarized_messages"]) == question
+        call = {"name": "look", "args": {}, "id": f"{question}-{step}"}
+        asked = AIMessage("", tool_calls=[call], id=f"a-{question}-{step}")
+        found = ToolMessage(words(10), tool_call_id=call["id"], id=f"t-{question}-{step}")
+        state["messages"] = [*state["messages"], asked, found]
+
+
+def test_a_summary_that_failed_is_not_asked_for_again_before_the_next_turn() -> None:
+    model = saying(ConnectionError("down"))
+    node = SummarizationNode(model=model, max_tokens=200, max_summary_tokens=40, token_counter=word_counter())
+    state: dict[str, Any] = {"messages": talk(8), "context": {"theirs": 1}}
+    turn_of_tools(node, "q1", state, steps=4)
+    assert len(model.prompts) == 1
+    turn_of_tools(node, "q2", state, steps=4)
+    assert len(model.prompts) == 2
+    model.respond = lambda _: "what was said"
+    turn_of_tools(node, "q3", state, steps=1)
+    assert state["context"]["running_summary"].summary == "what was said"
+    assert set(state["context"]) == {"theirs", "running_summary"}
+
+
+def test_a_hook_that_failed_is_asked_in_the_next_turn_with_the_summary_that_exists() -> None:
+    works, flushed = False, list[str]()
+
+    def hook(gone: list[BaseMessage]) -> None:
+        if not works:
+            raise ConnectionError("down")
+        flushed.extend(str(message.id) for message in gone)
+
+    model = saying()
+    node = SummarizationNode(
+        model=model, max_tokens=200, max_summary_tokens=40, token_counter=word_counter(), memory_flush_hook=hook
+    )
+    state: dict[str, Any] = {"messages": talk(8), "context": {}}
+    turn_of_tools(node, "q1", state, steps=1)
+    asked = len(model.prompts)
+    assert asked > 0
+    for turn in range(20):
+        turn_of_tools(node, f"q{turn + 2}", state, steps=3)
+    assert len(model.prompts) == asked
+    works = True
+    turn_of_tools(node, "late", state, steps=1)
+    assert len(model.prompts) == asked
+    assert flushed[:2] == ["h1", "a1"]
+    assert set(state["context"]) == {"running_summary"}
+    turn_of_tools(node, "later", state, steps=1)
+    assert len(model.prompts) > asked
+    assert len(flushed) == len(set(flushed))
+
+
+def test_a_summary_that_waits_for_the_hook_is_not_used_once_its_messages_were_edited() -> None:
+    def hook(gone: list[BaseMessage]) -> None:
+        raise ConnectionError("down")
+
+    model = saying()
+    node = SummarizationNode(
+        model=model, max_tokens=200, max_summary_tokens=40, token_counter=word_counter(), memory_flush_hook=hook
+    )
+    state: dict[str, Any] = {"messages": talk(8), "context": {}}
+    turn_of_tools(node, "q1", state, steps=1)
+    asked = len(model.prompts)
+    state["messages"] = add_messages(state["messages"], human("h1", 30))
+    turn_of_tools(node, "q2", state, steps=1)
+    assert len(model.prompts) > asked

@@ -226,3 +226,21 @@ async def test_warming_up_twice_is_no_harm() -> None:
     tokenizer = Tokenizer([present])
     await asyncio.gather(tokenizer.awarm_up(), tokenizer.awarm_up())
     assert tokenizer.settled
+
+
+def test_C6_a_tool_call_that_a_model_garbled_counts_as_it_is_sent() -> None:
+    arguments = '{"q": "' + words(500)
+    call = {"name": "look", "args": arguments, "id": "c1", "error": None}
+    garbled = AIMessage("", invalid_tool_calls=[call], id="a1")
+    assert word_counter().message(garbled) == MESSAGE_TOKENS + 1 + len(f"look({arguments})".split())
+    assert word_counter().message(AIMessage("", invalid_tool_calls=[{**call, "args": None}])) < 10
+
+
+async def test_C6_no_tokenizer_is_loaded_beside_another_way_to_count(caplog: pytest.LogCaptureFixture) -> None:
+    counter = TokenCounter(lambda messages: len(list(messages)), tokenizer=Tokenizer([absent]))
+    await counter.awarm_up()
+    assert not counter.tokenizer.settled
+    assert warnings_of(caplog) == []
+    own = TokenCounter(tokenizer=Tokenizer([present]))
+    await own.awarm_up()
+    assert own.tokenizer.settled
