@@ -5,7 +5,6 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
 from graphs.prompt import running_of
 from graphs.state import State
-from memory.context.running_summary import summarized_ids
 from memory.updates.thread_view import ThreadView
 from memory.updates.transcript import stored_id
 
@@ -25,6 +24,7 @@ def view_of(state: State, config: RunnableConfig) -> ThreadView | None:
     if not configurable.get(CONFIG_KEY_CHECKPOINTER) or "|" in str(configurable.get("checkpoint_ns", "")):
         return None
     running, messages = running_of(state), state["messages"]
-    ids = {message.id for message in messages} | summarized_ids(messages, running)
-    is_complete = running is None or not running.forgotten
-    return ThreadView(frozenset(map(stored_id, ids)), is_complete)
+    ids = {stored_id(message.id) for message in messages}
+    if running is not None:
+        ids.update(map(stored_id, running.summarized_message_ids))
+    return ThreadView(ids, is_complete=running is None or not running.forgotten)
