@@ -1,6 +1,6 @@
 """What a thread holds when a turn of it is written down, and what of its pending messages it no longer does. Pure."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ class ThreadView:
         is_complete: Whether the summary stands for no others: it remembers only the newest.
     """
 
-    ids: Collection[str]
+    ids: Container[str]
     is_complete: bool = True
 
 
@@ -36,7 +36,9 @@ def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
     """
     pending = list(entries)
     turns = [entry for entry in pending if entry.kind == "turn"]
-    held = {*view.ids, *(message.id for entry in pending if entry.kind == "cut" for message in entry.messages)}
+    cut = {message.id for entry in pending if entry.kind == "cut" for message in entry.messages}
+    said = {message.id for entry in turns for message in entry.messages} - cut
+    held = cut | {identity for identity in said if identity in view.ids}
     before = _predecessors(turns)
     kept = _and_all_before(held, before)
     gone = {known for entry in turns for known in entry.edited_away} - kept
