@@ -29,7 +29,8 @@ def test_without_an_identity_there_is_no_memory(tmp_path: Path, model: StubModel
     (tmp_path / ".env").write_text("PALIMPSEST_SINGLE_USER=false\n")
     environment = {"OPENAI_API_KEY": "stub", "OPENAI_BASE_URL": model.url}
     with DevServer(tmp_path, environment=environment) as server:
-        assert namespaces_after_a_turn(server) == []
+        # The temporary thread's deletion leaves its fence, which names no user and holds no text.
+        assert {namespace[0] for namespace in namespaces_after_a_turn(server)} <= {"palimpsest-erased"}
 
 
 def test_production_lets_nobody_in_without_a_token(tmp_path: Path, model: StubModel) -> None:

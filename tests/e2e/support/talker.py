@@ -119,6 +119,7 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
     try:
         asyncio.run(talk(Orders(**json.loads(sys.argv[1]))))
     except (KeyboardInterrupt, asyncio.CancelledError):
