@@ -1,0 +1,147 @@
+"""What one message passes on its way: functions, files, and store batches one after another.
+
+    python -m benchmarks.path
+
+A turn goes through the compiled chat graph, its update through the memory graph, and the next turn of a new thread
+shows the fact that was learned. Every function of `graphs` and `memory` that runs meanwhile is counted once, with the
+file it stands in; a store in between counts its batches. The CPU time is the median of several turns.
+"""
+
+import asyncio
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import Op, Result
+from langgraph.store.memory import InMemoryStore
+
+from graphs.background import build_memory_graph
+from graphs.chat import build_graph
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from memory.config import MemoryConfig
+from memory.context.tokens import count_tokens
+from memory.namespaces import Owner
+from tests.fakes import RecordingModel, learns
+
+HOUSE = Path(__file__).parents[1]
+ROOMS = tuple(str(HOUSE / room) for room in ("graphs", "memory"))
+TURNS = 31
+HOUR = 3600.0
+
+
+class CountingStore(InMemoryStore):
+    """A store that counts the batches it is asked for, one after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches = 0
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        self.batches += 1
+        return super().batch(ops)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        self.batches += 1
+        return await super().abatch(ops)
+
+
+class Passed:
+    """The functions that ran, each as its file and first line."""
+
+    def __init__(self) -> None:
+        self.functions: set[tuple[str, int]] = set()
+
+    @property
+    def files(self) -> set[str]:
+        return {file for file, _ in self.functions}
+
+    def note(self, frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(ROOMS) and not code.co_name.startswith("<"):
+            self.functions.add((code.co_filename, code.co_firstlineno))
+
+
+@contextmanager
+def watched() -> Iterator[Passed]:
+    """Note what runs in this thread, and in those that begin meanwhile."""
+    passed = Passed()
+    threading.setprofile(passed.note)
+    sys.setprofile(passed.note)
+    try:
+        yield passed
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+
+class House:
+    """One process of ours, with models that answer at once."""
+
+    def __init__(self) -> None:
+        self.store = CountingStore()
+        waits = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR)  # updates run when they are asked for
+        self.service = MemoryService(Settings(model="fake:model", memory=waits), self._model)
+        self.chat = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
+        self.updates = build_memory_graph(self.service)
+        self.updates.store = self.store
+
+    @staticmethod
+    def _model(_: str, purpose: str) -> BaseChatModel:
+        return RecordingModel(respond=learns) if purpose == "memory" else RecordingModel()
+
+    async def turn(self, text: str, thread_id: str) -> None:
+        who: RunnableConfig = {"configurable": {"thread_id": thread_id, "langgraph_auth_user_id": "ada"}}
+        await self.chat.ainvoke({"messages": [HumanMessage(text)]}, who)
+
+    async def update(self) -> None:
+        done = await self.updates.ainvoke({"drain": Owner.of("ada").due_key})
+        if done["updates"] != 1:
+            raise RuntimeError(f"one update was expected, not {done}")
+
+
+async def main_async() -> None:
+    house = House()
+    await house.turn("Hello.", "warm-up")  # what is loaded once is no part of a turn
+    await house.update()
+    before = house.store.batches
+    with watched() as passed:
+        await house.turn("I like figs.", "first")
+        turn = house.store.batches - before
+        await house.update()
+        update = house.store.batches - before - turn
+        await house.turn("What do I like?", "second")
+    print(f"functions {len(passed.functions)}, files {len(passed.files)}")
+    print(f"store batches: a turn {turn}, an update {update}")
+    await house.update()
+    turns, updates = [], []
+    for number in range(TURNS):
+        turns.append(await _cpu(house.turn(f"I like number {number}.", f"t{number}")))
+        updates.append(await _cpu(house.update()))
+    medians = statistics.median(turns), statistics.median(updates)
+    print("CPU, medians of %d: a turn %.1f ms, an update %.1f ms" % (TURNS, *medians))
+
+
+async def _cpu(work: Any) -> float:
+    started = time.process_time()
+    await work
+    return 1000 * (time.process_time() - started)
+
+
+def main() -> None:
+    count_tokens("load the tokenizer")
+    asyncio.run(main_async())
+
+
+if __name__ == "__main__":
+    main()
