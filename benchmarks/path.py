@@ -128,8 +128,7 @@ async def main_async() -> None:
     for number in range(TURNS):
         turns.append(await _cpu(house.turn(f"I like number {number}.", f"t{number}")))
         updates.append(await _cpu(house.update()))
-    medians = statistics.median(turns), statistics.median(updates)
-    print("CPU, medians of %d: a turn %.1f ms, an update %.1f ms" % (TURNS, *medians))
+    print(f"median CPU of a turn {statistics.median(turns):.1f} ms, of an update {statistics.median(updates):.1f} ms")
 
 
 async def _cpu(work: Any) -> float:
