@@ -16,6 +16,7 @@ from graphs.service import MemoryService, service_of_process
 from graphs.settings import Settings
 from graphs.web import memory_routes, service_of_server
 from graphs.web.debug_routes import ClosedDebugRoutes
+from graphs.web.this_machine import ThisMachineOnly
 from memory.tolerance import tolerated
 
 logger = logging.getLogger(__name__)
@@ -50,8 +51,11 @@ async def _sweep(service: MemoryService) -> None:
 
 def make_app(settings: Settings) -> Starlette:
     """Return the app for these settings."""
-    closed = Middleware(ClosedDebugRoutes, single_user=settings.single_user)
-    return Starlette(routes=memory_routes(service_of_server(settings)), middleware=[closed], lifespan=lifespan)
+    guards = [
+        Middleware(ThisMachineOnly, settings=settings),
+        Middleware(ClosedDebugRoutes, single_user=settings.single_user),
+    ]
+    return Starlette(routes=memory_routes(service_of_server(settings)), middleware=guards, lifespan=lifespan)
 
 
 app = make_app(Settings.from_environment())

@@ -14,6 +14,9 @@ _FIELD = re.compile(r"^[a-z_]+(?= must )")
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
+UNDER_LANGGRAPH_DEV = {_SERVER_VARIANT: "local_dev"}
+"""What `langgraph dev` adds to the variables of its server."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthSettings:
@@ -53,8 +56,9 @@ class Settings:
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone. On by default under
             `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else.
+        open_to_network: In single-user mode, answer other machines and other names too, to whom all then belongs.
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
-        allowed_origins: Other web sites (`https://host`) whose pages may use the memory API in a browser.
+        allowed_origins: Other web sites (`https://host`) whose pages may use the server in a browser.
         requests_per_minute: How often one user may ask the memory API, in each process.
         auth: How a server that authenticates knows who calls.
         memory: Limits and switches of memory itself.
@@ -68,6 +72,7 @@ class Settings:
     local_model: str = _LOCAL_MODEL
     data_dir: Path = Path(".palimpsest")
     single_user: bool = False
+    open_to_network: bool = False
     trigger: str = "thread"
     allowed_origins: frozenset[str] = frozenset()
     requests_per_minute: int = 300
@@ -100,6 +105,7 @@ class Settings:
             local_model=reader.text("PALIMPSEST_LOCAL_MODEL", _LOCAL_MODEL),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             single_user=reader.switch("PALIMPSEST_SINGLE_USER", reader.text(_SERVER_VARIANT, "") == "local_dev"),
+            open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),

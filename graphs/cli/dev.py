@@ -14,7 +14,7 @@ from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import Child, start, stop
 from graphs.local.weights import WeightsUnavailable
 from graphs.model_errors import LOCAL
-from graphs.settings import Settings, environment
+from graphs.settings import UNDER_LANGGRAPH_DEV, Settings, environment
 
 _STUDIO = "https://smith.langchain.com/studio/?baseUrl="
 _QUIET = {
@@ -32,7 +32,12 @@ _STOPPED_AS_ASKED = frozenset({-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIG
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; elsewhere is not safe.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen; elsewhere needs PALIMPSEST_OPEN_TO_NETWORK too.",
+)
 @click.option("--port", type=click.IntRange(1, 65535), help="Default: 2024, or the next one that is free.")
 @click.argument("langgraph_options", nargs=-1, type=click.UNPROCESSED)
 def dev(host: str, port: int | None, langgraph_options: tuple[str, ...]) -> None:
@@ -55,7 +60,8 @@ def dev(host: str, port: int | None, langgraph_options: tuple[str, ...]) -> None
             local = _local_model(settings.local_model, environ)
         server = start(langgraph_command(host, port, langgraph_options), server_environment(environ, local))
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
-        code = supervise(server, local, _Welcome(host, port, describe(settings, local)), grace_seconds)
+        welcome = _Welcome(host, port, describe(settings, local), reach(settings, host, langgraph_options))
+        code = supervise(server, local, welcome, grace_seconds)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:
@@ -66,7 +72,7 @@ def dev(host: str, port: int | None, langgraph_options: tuple[str, ...]) -> None
 
 def _settings(environ: Mapping[str, str]) -> Settings:
     try:
-        return Settings.from_environment(environ)
+        return Settings.from_environment({**environ, **UNDER_LANGGRAPH_DEV})
     except ValueError as error:
         raise click.ClickException(f"{error}.") from error
 
@@ -152,6 +158,17 @@ def describe(settings: Settings, local: LocalModel | None) -> str:
     return settings.model
 
 
+def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
+    """Return in one line who may ask the server, where that is not plain; an own configuration may have a login."""
+    if not settings.single_user or "--config" in options:
+        return ""
+    if settings.open_to_network:
+        return "EVERYONE who reaches this port may read and change all of it (PALIMPSEST_OPEN_TO_NETWORK=true)"
+    if host not in ("127.0.0.1", "localhost", "::1") or "--tunnel" in options:
+        return "this machine only: nobody logs in. PALIMPSEST_OPEN_TO_NETWORK=true in .env lets everyone in"
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Welcome:
     """Says where everything is, once the server answers."""
@@ -159,14 +176,15 @@ class _Welcome:
     host: str
     port: int
     model: str
+    reach: str
 
     def __call__(self, server: Child) -> None:
         address = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
         wait_until_answering(server, address, self.port, "/ok", timeout=_START_SECONDS)
         url = f"http://{address}:{self.port}"
-        click.echo(
-            f"\nReady    {url}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\nModel    {self.model}\nStop     Ctrl-C\n"
-        )
+        open_to = f"Open to  {self.reach}\n" if self.reach else ""
+        places = f"\nReady    {url}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"
+        click.echo(f"{places}Model    {self.model}\n{open_to}Stop     Ctrl-C\n")
 
 
 def supervise(

@@ -114,11 +114,11 @@ def wait_until_answering(
 
 
 def answers(host: str, port: int, path: str) -> bool:
-    """Return whether an HTTP server answers this path with 200; no proxy is asked."""
+    """Return whether an HTTP server answers this path with 200, or refuses (403) the name; no proxy is asked."""
     connection = HTTPConnection(host, port, timeout=2.0)
     try:
         connection.request("GET", path)
-        return connection.getresponse().status == 200
+        return connection.getresponse().status in (200, 403)
     except (OSError, HTTPException):
         return False
     finally:

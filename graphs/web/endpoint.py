@@ -129,7 +129,8 @@ class Endpoint(Generic[Input]):
 
     async def _answer(self, request: Request, service: Service) -> Response:
         single_user = service.settings.single_user
-        check_origin(request, service.settings.allowed_origins, single_user=single_user)
+        if not single_user:  # in single-user mode `ThisMachineOnly` stands before every route
+            check_origin(request, service.settings.allowed_origins)
         user_id = user_of(request, single_user=single_user)
         service.limit.take(user_id)
         try:

@@ -3,14 +3,11 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from graphs.identity import LOCAL_USER, authenticated_user
 from graphs.web.problems import Refused
-
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def user_of(request: Request, *, single_user: bool) -> str:
@@ -28,29 +25,11 @@ def user_of(request: Request, *, single_user: bool) -> str:
     raise Refused(401, "log in first: memory belongs to a person")
 
 
-def check_origin(request: Request, allowed: frozenset[str], *, single_user: bool) -> None:
-    """Refuse what another web site makes a browser send (403).
-
-    A request with an `Origin` must come from this server's own pages or an allowed origin. In single-user mode
-    nobody logs in, so the host that was asked for must be this machine too: otherwise a name that an attacker
-    points at this machine (DNS rebinding) would count as the server's own.
-    """
+def check_origin(request: Request, allowed: frozenset[str]) -> None:
+    """Refuse what another web site makes a browser send (403): its `Origin` is neither this server's nor allowed."""
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
-    if origin is not None and origin not in allowed and _host(origin) != host.lower():
+    if origin is not None and origin not in allowed and origin.partition("://")[2].lower() != host.lower():
         raise Refused(403, "requests from other web sites are refused; allow one with PALIMPSEST_ALLOWED_ORIGINS")
-    if single_user and _name(host) not in _LOOPBACK and host.lower() not in {_host(each) for each in allowed}:
-        raise Refused(403, "single-user mode answers on this machine only; see PALIMPSEST_ALLOWED_ORIGINS")
-
-
-def _host(origin: str) -> str:
-    return origin.partition("://")[2].lower()
-
-
-def _name(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
 
 
 async def read_body(request: Request, limit: int) -> bytes:

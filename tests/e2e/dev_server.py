@@ -44,6 +44,7 @@ class DevServer:
         config: Which `langgraph.json` it serves.
         environment: Variables set for it, beside the quiet defaults.
         workers: How many runs it carries out at once.
+        host: The address it listens on; the tests ask it on loopback.
         port: Where it listens, from the first start on.
     """
 
@@ -51,6 +52,7 @@ class DevServer:
     config: Path = PROJECT / "langgraph.json"
     environment: Mapping[str, str] = field(default_factory=dict)
     workers: int = 10
+    host: str = "127.0.0.1"
     port: int = 0
     _process: subprocess.Popen[bytes] | None = None
 
@@ -121,7 +123,7 @@ class DevServer:
         return self.folder / "server.log"
 
     def _command(self) -> list[str]:
-        options = ["--no-browser", "--no-reload", "--host", "127.0.0.1", "--port", str(self.port)]
+        options = ["--no-browser", "--no-reload", "--host", self.host, "--port", str(self.port)]
         jobs = ["--n-jobs-per-worker", str(self.workers)]
         return [sys.executable, "-m", "langgraph_cli", "dev", "--config", str(self.config), *options, *jobs]
 

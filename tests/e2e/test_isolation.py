@@ -100,20 +100,6 @@ def bodies(hers: Belongings) -> dict[str, Any]:
         "/store/items": {"namespace": own, "key": "x", "value": {"content": "Bob was here"}},
         "/store/items/search": {"namespace_prefix": own},
         "/store/namespaces": {"prefix": list(user_root("alice"))},
-        "/a2a/{assistant_id}": {
-            "jsonrpc": "2.0",
-            "id": "1",
-            "method": "message/send",
-            "params": {
-                "message": {
-                    "role": "user",
-                    "messageId": "1",
-                    "contextId": hers.thread_id,
-                    "parts": [{"kind": "text", "text": "What do I keep?"}],
-                }
-            },
-        },
-        "/mcp/": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
         "/memory/facts": {"content": "Bob was here", "category": "goal"},
         "/memory/erase/thread": {"thread_id": hers.thread_id},
         "/memory/erase/fact": {"fact_id": hers.fact_id},

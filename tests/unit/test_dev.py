@@ -15,6 +15,7 @@ from graphs.cli.dev import (
     describe,
     free_port,
     langgraph_command,
+    reach,
     server_environment,
     wants_local,
 )
@@ -130,3 +131,19 @@ def test_a_line_in_env_that_would_hide_the_local_model_is_named() -> None:
 )
 def test_it_says_which_model_answers(settings: Settings, has_local: bool, says: str, served: LocalModel) -> None:
     assert says in describe(settings, served if has_local else None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "host", "options", "says"),
+    [
+        (Settings(single_user=True), "127.0.0.1", (), ""),
+        (Settings(single_user=True), "0.0.0.0", (), "this machine only"),
+        (Settings(single_user=True), "127.0.0.1", ("--tunnel",), "this machine only"),
+        (Settings(single_user=True, open_to_network=True), "127.0.0.1", (), "EVERYONE"),
+        (Settings(open_to_network=True), "0.0.0.0", (), ""),
+        (Settings(single_user=True), "0.0.0.0", ("--config", "langgraph.prod.json"), ""),
+    ],
+)
+def test_it_says_who_may_ask(settings: Settings, host: str, options: tuple[str, ...], says: str) -> None:
+    assert reach(settings, host, options).startswith(says)
+    assert bool(reach(settings, host, options)) is bool(says)

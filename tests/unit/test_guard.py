@@ -44,33 +44,16 @@ def test_nobody_has_no_memory_but_in_single_user_mode(user: SimpleUser | None) -
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "null", "http://host:2025", "https://host:2024.evil.example", ""]
 )
-@pytest.mark.parametrize("single_user", [True, False])
-def test_what_another_site_sends_is_refused(origin: str, single_user: bool) -> None:
+def test_what_another_site_sends_is_refused(origin: str) -> None:
     with pytest.raises(Refused) as refused:
-        check_origin(request(origin=origin, host="host:2024"), NOBODY, single_user=single_user)
+        check_origin(request(origin=origin, host="host:2024"), NOBODY)
     assert status_of(refused) == 403
 
 
 def test_the_servers_own_pages_and_allowed_sites_may_ask() -> None:
-    check_origin(request(origin="http://host:2024", host="HOST:2024"), NOBODY, single_user=False)
-    check_origin(request(host="host:2024"), NOBODY, single_user=False)
-    allowed = frozenset({"https://app.example"})
-    check_origin(request(origin="https://app.example", host="host:2024"), allowed, single_user=False)
-
-
-@pytest.mark.parametrize("host", ["localhost", "localhost:2024", "127.0.0.1:2024", "[::1]:2024"])
-def test_single_user_mode_answers_on_this_machine(host: str) -> None:
-    check_origin(request(host=host), NOBODY, single_user=True)
-
-
-@pytest.mark.parametrize(
-    "host", ["rebound.evil.example:2024", "127.0.0.1.evil.example", "", "[", "localhost@evil.example:1"]
-)
-def test_single_user_mode_answers_no_other_name(host: str) -> None:
-    with pytest.raises(Refused) as refused:
-        check_origin(request(host=host, origin=f"http://{host}"), NOBODY, single_user=True)
-    assert status_of(refused) == 403
-    check_origin(request(host="box:2024"), frozenset({"http://box:2024"}), single_user=True)
+    check_origin(request(origin="http://host:2024", host="HOST:2024"), NOBODY)
+    check_origin(request(host="host:2024"), NOBODY)
+    check_origin(request(origin="https://app.example", host="host:2024"), frozenset({"https://app.example"}))
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"])
