@@ -7,6 +7,7 @@ from langchain_core.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
     ModelConnectionError,
+    ModelInvalidRequestError,
     ModelNotFoundError,
     ModelPermissionDeniedError,
     ModelRateLimitError,
@@ -29,6 +30,8 @@ _TOO_LONG = (
     "too many tokens",
     "too large for model",
 )
+# What a message carries beside its text, in the words of OpenAI, OpenRouter, llama.cpp, Bedrock and Google.
+_CONTENT = ("image", "audio", "video", "pdf", "document", "media", "modal", "mmproj", "vision", "content type")
 
 
 class ModelUnavailable(RuntimeError):
@@ -92,6 +95,21 @@ def is_context_overflow(error: BaseException) -> bool:
     if isinstance(error, ContextOverflowError):
         return True
     return _status(error) in _REFUSED_REQUEST and any(phrase in str(error).lower() for phrase in _TOO_LONG)
+
+
+def refuses_content(error: BaseException) -> bool:
+    """Return whether a call may have failed for an image, a sound or a file in the prompt, so that it may be left out.
+
+    Providers say so in many ways, some with a status that means something else; and the package of one refuses what it
+    cannot translate before anything is sent.
+    """
+    if isinstance(error, ModelUnavailable | OSError):
+        return False
+    status, words = _status(error), str(error).lower()
+    is_refused = isinstance(error, ModelInvalidRequestError) or status in _REFUSED_REQUEST
+    is_untranslated = status is None and isinstance(error, ValueError | TypeError | KeyError | NotImplementedError)
+    is_named = status in (None, 404, 415, 500, 501) and any(word in words for word in _CONTENT)
+    return is_refused or is_untranslated or is_named
 
 
 def explain(error: BaseException, name: str) -> ModelUnavailable:

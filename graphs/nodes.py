@@ -12,20 +12,21 @@ from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from graphs.asking import ask
 from graphs.context import Context
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
 from graphs.fence import epochs_of, fence, newest_turn, not_erased
 from graphs.message_channel import changes
-from graphs.model_errors import explain, is_context_overflow
 from graphs.models import Purpose, resolve
 from graphs.modes import mark_turn, marked, said_mode
 from graphs.prompt import Prompt, memory_budget, prompt_of, spoken, visible
+from graphs.refused import refused_before
 from graphs.run import Run
 from graphs.service import MemoryService
 from graphs.state import Receipt, State, memory_of, receipt_of
 from graphs.thread_view import view_of
 from graphs.turn_memory import TurnMemory
-from graphs.view import LEAST_MESSAGE_TOKENS, smaller
+from graphs.view import LEAST_MESSAGE_TOKENS
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
 from memory.core.basis import Injected, Turn, inject
@@ -34,8 +35,6 @@ from memory.core.known import Known
 logger = logging.getLogger(__name__)
 
 StateUpdate = dict[str, object]
-
-_OVERFLOW_TRIES = 3
 
 
 class ChatNodes:
@@ -151,7 +150,8 @@ class ChatNodes:
         self, run: Run, state: State, messages: Sequence[BaseMessage], injected: Injected | None, known: Known | None
     ) -> Prompt:
         shown, facts = injected or Injected(), known or Known()
-        return prompt_of(run.context, state, messages, shown, facts, self._tools, self._counter)
+        prompt = prompt_of(run.context, state, messages, shown, facts, self._tools, self._counter)
+        return prompt.without(refused_before(messages, self._name(run)))
 
     def _turn(self, run: Run, prompt: Prompt) -> Turn:
         asked = [message.id for message in prompt.messages if isinstance(message, HumanMessage)]
@@ -167,17 +167,12 @@ class ChatNodes:
         )
 
     async def _ask(self, run: Run, prompt: Prompt) -> AIMessage:
-        name, room = resolve(run.context.model, self._settings), prompt.room()
         model = await self._load(run.context.model, "chat")
         bound = model.bind_tools(self._tools) if self._tools else model
-        for _ in range(_OVERFLOW_TRIES):
-            try:
-                return await bound.ainvoke(prompt.view(room))
-            except Exception as error:  # each provider's package has exceptions of its own
-                if not is_context_overflow(error):
-                    raise explain(error, name) from error
-                overflow, room = error, smaller(room)
-        raise explain(overflow, name) from overflow
+        return await ask(bound, prompt, self._name(run))
+
+    def _name(self, run: Run) -> str:
+        return resolve(run.context.model, self._settings)
 
     async def _load(self, name: str, purpose: Purpose) -> BaseChatModel:
         return await self._service.aload_model(name, purpose)

@@ -1,14 +1,17 @@
 """The parts of one model call, and how the tokens are divided among them. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
+from graphs.content import standard
 from graphs.context import Context
 from graphs.events import TokenParts
+from graphs.refused import Refused, without
 from graphs.state import State
 from graphs.view import Delta, Shares, shares, view
 from memory.context.running_summary import RunningSummary, divide, rehydrate, state_of, summary_text
@@ -31,7 +34,7 @@ class Prompt:
         block: The memory block, fenced.
         deltas: What was recalled for single messages.
         running: The thread's running summary.
-        messages: The messages that no summary stands for.
+        messages: The messages that no summary stands for, their content in standard form.
         tools: What the model may call.
         counter: Counts tokens.
     """
@@ -61,6 +64,12 @@ class Prompt:
             deltas=self.deltas,
             tools=self.tools,
             counter=self.counter,
+        )
+
+    def without(self, refused: Refused) -> Self:
+        """Return the prompt with a note in the place of what a model could not read."""
+        return (
+            replace(self, messages=tuple(without(message, refused) for message in self.messages)) if refused else self
         )
 
     def view(self, max_tokens: int) -> list[BaseMessage]:
@@ -148,7 +157,7 @@ def prompt_of(
         block=render_block(injected, known, memory_budget(context), counter.text),
         deltas=tuple(Delta(*each) for each in render_deltas(injected, known).items()),
         running=running_of(state),
-        messages=tuple(message for message in messages if not isinstance(message, SystemMessage)),
+        messages=tuple(standard(message) for message in messages if not isinstance(message, SystemMessage)),
         tools=tuple(tools),
         counter=counter,
     )

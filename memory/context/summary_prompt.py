@@ -9,7 +9,7 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from memory import prompts, text
 from memory.context.shortening import shorten_text
-from memory.context.tokens import TokenCounter
+from memory.context.tokens import TokenCounter, media_kind
 
 Prompt = str | ChatPromptTemplate
 """A prompt's words, or a template with the placeholder `messages` as langmem takes it."""
@@ -100,8 +100,7 @@ def _said(message: BaseMessage) -> str:
     if isinstance(message, AIMessage):
         parts += [f"[calls {call['name']}({_written_out(call['args'])})]" for call in message.tool_calls]
     if not isinstance(message.content, str):
-        kinds = [block["type"] for block in message.content if isinstance(block, dict) and "type" in block]
-        parts += [f"[{kind}]" for kind in kinds if kind in ("image", "image_url", "audio", "file", "video")]
+        parts += [f"[{kind}]" for kind in map(media_kind, message.content) if kind]
     return "\n".join(part for part in parts if part)
 
 

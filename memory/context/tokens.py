@@ -23,7 +23,14 @@ CACHED_MESSAGES = 50_000
 _TEXT_BLOCKS = {"text": "text", "output_text": "text", "input_text": "text", "reasoning": "reasoning"}
 _TEXT_BLOCKS |= {"thinking": "thinking", "refusal": "refusal"}
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call"})
-_MEDIA_BLOCKS = frozenset({"image", "image_url", "input_image", "audio", "input_audio", "video", "file", "document"})
+_MEDIA_BLOCKS = {
+    "image": "image",
+    "image_url": "image",
+    "input_image": "image",
+    "audio": "audio",
+    "input_audio": "audio",
+}
+_MEDIA_BLOCKS |= {"video": "video", "file": "file", "input_file": "file", "document": "file", "media": "file"}
 
 MessagesCounter = Callable[[Iterable[BaseMessage]], int]
 """Langmem's form of a counter: messages in, their tokens out."""
@@ -177,4 +184,9 @@ def media_tokens(block: Mapping[str, Any]) -> int:
 
 def is_media(block: object) -> bool:
     """Return whether a content block is an image, a sound or a file."""
-    return isinstance(block, Mapping) and block.get("type") in _MEDIA_BLOCKS
+    return media_kind(block) is not None
+
+
+def media_kind(block: object) -> str | None:
+    """Return whether a content block is an `image`, `audio`, `video` or a `file`; `None` if it is none of them."""
+    return _MEDIA_BLOCKS.get(str(block.get("type"))) if isinstance(block, Mapping) else None

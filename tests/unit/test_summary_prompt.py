@@ -19,7 +19,7 @@ def texts(*messages: BaseMessage, limit: int = 100) -> list[list[str]]:
 
 def test_what_is_sent_of_an_image_is_counted_and_not_the_image() -> None:
     assert word_counter().message(image("h1")) > 100
-    assert texts(image("h1"), image("h2")) == [["h1\n[image_url]", "h2\n[image_url]"]]
+    assert texts(image("h1"), image("h2")) == [["h1\n[image]", "h2\n[image]"]]
 
 
 def test_a_tool_call_is_written_out_in_letters_that_a_small_model_reads() -> None:
