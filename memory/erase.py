@@ -6,21 +6,22 @@ that started before looks at the fence after its last write and takes back what 
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
 from memory.control import forget_thread, read_epoch, write_epoch
-from memory.core.facts import FactNotFound, timestamp
-from memory.core.profile import drop_sections_about
-from memory.core.shelf import read_history, read_shelf
-from memory.core.tombstones import forget
-from memory.daily.journal import redact
+from memory.core.chain import Chain
+from memory.core.facts import timestamp
+from memory.core.profile import drop_sections
+from memory.core.tombstones import forget, message_marks, note_erasure
+from memory.daily.journal import read_journal, redact
+from memory.message import find_gone
 from memory.namespaces import Owner, owner_of, thread_namespace
 from memory.storage import PAGE, Steps, arun, delete, run, scan
 from memory.updates import outbox
 from memory.updates.forgetting import forget_rows
-from memory.updates.rolling import tell_again
+from memory.updates.rolling import sections_telling, tell_again
 from memory.updates.thread_epoch import write_thread_epoch
 
 
@@ -61,10 +62,14 @@ async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[],
     return await arun(store, _erase_thread(thread_id, uuid.uuid4().hex, clock()))
 
 
-def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> str:
-    """Erase one fact, also one that is only history, and what the journal and pending updates hold of its messages.
+def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> Chain:
+    """Erase one fact, also one that is only history, wherever memory of this agent holds what it said.
 
-    The messages do not bring it back. The conversation itself is not touched.
+    With it go the facts that it corrected and that corrected it, all their revisions and confirmations. Journal and
+    pending updates lose the messages that these came from, that said them again, or that hold their words (the rule is
+    that of `memory.core.wording`), and the replies to those. Profile and history lose the sections that hold the words
+    or tell of such messages; they are told again from what is left. Nothing of it is learned or told again from what
+    was said before, and no undo reaches behind it. The conversations are not touched.
 
     Args:
         store: Where memory is kept.
@@ -73,33 +78,46 @@ def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[
         clock: Returns seconds since the epoch.
 
     Returns:
-        The thread that still holds the words; empty if the fact was not taken from one.
+        What went: its `ids`; its `sources`, whose threads still hold the words; and its `wording`, to find them.
 
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    return run(store, _erase_fact(owner, fact_id, clock()))
+    return run(store, _erase_fact(owner, fact_id, uuid.uuid4().hex, clock()))
 
 
-async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> str:
+async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> Chain:
     """Do what `erase_fact` does, asynchronously."""
-    return await arun(store, _erase_fact(owner, fact_id, clock()))
+    return await arun(store, _erase_fact(owner, fact_id, uuid.uuid4().hex, clock()))
 
 
-def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> Steps[str]:
+def _erase_fact(owner: Owner, fact_id: str, token: str, seconds: float) -> Steps[Chain]:
+    now = timestamp(seconds)
     epoch = yield from read_epoch(owner)
-    shelf = yield from read_shelf(owner, epoch)
-    history = yield from read_history(owner, epoch)
-    revisions = [fact for fact in (*history, *shelf.rows.values()) if fact.id == fact_id]
-    if not revisions:
-        raise FactNotFound(fact_id)
-    fact = max(revisions, key=lambda fact: fact.revision)
-    yield from forget(owner, shelf, fact, now=timestamp(seconds), epoch=epoch)
-    dropped = yield from drop_sections_about(owner, epoch, [revision.content for revision in revisions])
-    yield from tell_again(owner, epoch, dropped)
-    yield from redact(owner, fact.thread_id, fact.message_ids)
-    yield from outbox.redact(owner, fact.thread_id, fact.message_ids)
-    return fact.thread_id
+    chain = yield from forget(owner, epoch, fact_id, token=token, now=now)
+    journal = yield from read_journal(owner, epoch)
+    entries = yield from outbox.read_entries(owner)
+    conversations = [(entry.thread_id, entry.messages) for entry in journal]
+    conversations += [(entry.thread_id, entry.messages) for entry in entries]
+    gone = find_gone(conversations, chain.is_in)
+    # The marks come first: who writes one of these messages into the journal meanwhile looks for them afterwards.
+    yield from forget_messages(owner, gone, fact_id, seconds)
+    changed = yield from redact(owner, gone)
+    yield from outbox.redact(owner, gone, chain.wording.is_mentioned_in)
+    telling = yield from sections_telling(owner, epoch, changed)
+    dropped = yield from drop_sections(
+        owner, epoch, lambda name, text: name in telling or chain.wording.is_mentioned_in(text)
+    )
+    yield from tell_again(owner, epoch, [*telling, *dropped])
+    return chain
+
+
+def forget_messages(owner: Owner, gone: Mapping[str, Iterable[str]], fact_id: str, seconds: float) -> Steps[None]:
+    """See to it that nothing is learned or told of messages (ids by thread) that go with an erased fact."""
+    epoch = yield from read_epoch(owner)
+    marks = message_marks(owner, gone, fact_id, now=timestamp(seconds), epoch=epoch)
+    if marks:
+        yield marks
 
 
 def _erase_user(user: Owner, epoch: str) -> Steps[int]:
@@ -151,6 +169,7 @@ def _erase_thread(thread_id: str, generation: str, now: float) -> Steps[int]:
         cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.generation != generation]
         yield from outbox.remove(cancelled)
         epoch = yield from read_epoch(owner)
+        yield from note_erasure(owner, epoch, generation, timestamp(now))
         deleted += len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
         yield from outbox.settle_thread(owner, thread_id)
     return deleted

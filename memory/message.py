@@ -1,6 +1,6 @@
 """One message as memory keeps it: text, who said it, and when. What the outbox, the journal and extraction share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Literal, Self
@@ -40,6 +40,34 @@ class StoredMessage:
             return cls(str(value["id"]), role, str(value["text"]), str(value["time"]), bool(value.get("seen", False)))
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a stored message: {value!r}") from error
+
+
+def find_gone(
+    conversations: Iterable[tuple[str, Sequence[StoredMessage]]], is_gone: Callable[[str, StoredMessage], bool]
+) -> dict[str, frozenset[str]]:
+    """Return the ids of the messages that go and of the replies to them, by thread.
+
+    Args:
+        conversations: Messages, oldest first, each after the thread they are from.
+        is_gone: Says whether a message of a thread goes.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for thread_id, messages in conversations:
+        if gone := with_replies(messages, {one.id for one in messages if is_gone(thread_id, one)}):
+            found[thread_id] = found.get(thread_id, frozenset()) | gone
+    return found
+
+
+def with_replies(messages: Iterable[StoredMessage], gone: Collection[str]) -> frozenset[str]:
+    """Return those ids that are gone, and the ids of the replies to them: an echo says what the message said."""
+    found: set[str] = set()
+    is_reply_gone = False
+    for message in messages:
+        if message.role == "user":
+            is_reply_gone = message.id in gone
+        if is_reply_gone or message.id in gone:
+            found.add(message.id)
+    return frozenset(found)
 
 
 def iso_time(seconds: float) -> str:

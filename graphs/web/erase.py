@@ -48,13 +48,13 @@ class Erased(BaseModel):
 async def erase_fact(call: Call, wanted: FactErasure) -> Erased:
     """Erase one fact from facts, history, journal and pending updates; the conversation keeps its words."""
     try:
-        thread_id = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
+        erased = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
     except FactNotFound as unknown:
         raise Refused(404, str(unknown)) from None
     await call.service.empty_logs()
-    still = await _is_there(call, thread_id)
-    note = "The conversation it came from still holds the words: erase that thread to be rid of them." if still else ""
-    return Erased(threads=0, items=1, still_in_threads=[thread_id] if still else [], note=note)
+    still = [thread_id for thread_id in sorted(erased.sources) if await _is_there(call, thread_id)]
+    note = "The conversations it came from still hold the words: erase them to be rid of them." if still else ""
+    return Erased(threads=0, items=len(erased.ids), still_in_threads=still, note=note)
 
 
 async def _is_there(call: Call, thread_id: str) -> bool:

@@ -21,7 +21,7 @@ from memory.core.rules import (
     same_content,
 )
 from memory.core.shelf import read_shelf, settle, stands, trim_history, write_difference
-from memory.core.tombstones import forgotten
+from memory.core.tombstones import forgotten, read_erasure, take_back_erased
 from memory.namespaces import Owner
 from memory.storage import Steps
 
@@ -48,6 +48,7 @@ def apply_steps(
     done = yield from read_done(owner, epoch, mark)
     if done is not None:
         return done
+    erasure = yield from read_erasure(owner, epoch)
     gone = yield from forgotten(owner, epoch, thread_id, extraction.changes)
     before = yield from read_shelf(owner, epoch, [change.content for change in extraction.changes if change.content])
     update = apply_extraction(
@@ -61,6 +62,7 @@ def apply_steps(
         over = [fact.content for fact in update.shelf.archived]
         yield from drop_sections_about(owner, epoch, over, kept=fresh)
         yield from trim_history(owner)
+    yield from take_back_erased(owner, epoch, erasure, [fact.id for fact in update.shelf.archived])
     applied = update.result(settled)
     yield from write_done(owner, epoch, mark, applied)
     if not (yield from stands(owner, epoch)):
@@ -166,12 +168,16 @@ class Update:
         return self._add(change)
 
     def _repeat(self, known: Fact, change: Change) -> Fact:
-        if known.thread_id == self._thread_id and set(change.sources) <= set(known.message_ids):
-            self._created.append(known)  # this very change was applied before
+        if self._made(known, change):
+            self._created.append(known)
         else:
             self._refused.append(_refusal("duplicate", change))
             self._confirm(known, change)
         return known
+
+    def _made(self, known: Fact, change: Change) -> bool:
+        """Say whether this very change was applied before, and made the fact."""
+        return known.thread_id == self._thread_id and set(change.sources) <= set(known.message_ids)
 
     def _add(self, change: Change, status: Status = "active", *, pinned: bool = False) -> Fact | None:
         if status != "active" and same_content(self.shelf, change.content, status):
@@ -197,7 +203,9 @@ class Update:
 
     def _confirm(self, target: Fact, change: Change) -> None:
         evidence = "\n".join((self._thread_id, *change.sources))
-        self.shelf = confirm(self.shelf, Confirmation(target.id, evidence, change.said_at or self._now))
+        said_at = change.said_at or self._now
+        confirmation = Confirmation(target.id, evidence, said_at, self._thread_id, change.sources)
+        self.shelf = confirm(self.shelf, confirmation)
         self._confirmed.append(target.id)
 
     def _correct(self, target: Fact, change: Change) -> None:
@@ -206,6 +214,8 @@ class Update:
             self._confirm(target, change)
             return
         successor = known or self._add(change, pinned=is_protected(target))
+        if known is not None and not self._made(known, change):  # the message that corrects says it again
+            self._confirm(known, change)
         if successor is not None:
             self.shelf = retire(self.shelf, target.id, "superseded", now=self._now, replaced_by=successor.id)
             self._superseded.append(target.id)

@@ -1,6 +1,6 @@
 """The profile: six short texts about the user, one store item a section."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -114,17 +114,25 @@ def drop_sections_about(
     Returns:
         The names of the deleted ones.
     """
-    sections = yield from read_profile(owner, epoch)
     gone = list(contents)
-    about = [
+
+    def is_about(name: str, text: str) -> bool:
+        return name not in kept and any(repeats(text, content) for content in gone)
+
+    return (yield from drop_sections(owner, epoch, is_about))
+
+
+def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> Steps[list[str]]:
+    """Delete the sections of which one text, the newest or an older one, goes, as name and text tell."""
+    sections = yield from read_profile(owner, epoch)
+    names = [
         name
         for name, section in sections.items()
-        if name not in kept
-        and any(repeats(text, content) for text in (section.text, *section.past.values()) for content in gone)
+        if any(is_gone(name, text) for text in (section.text, *section.past.values()))
     ]
-    if about:
-        yield [delete(owner.namespace("profile"), name) for name in about]
-    return about
+    if names:
+        yield [delete(owner.namespace("profile"), name) for name in names]
+    return names
 
 
 def repeats(text: str, content: str) -> bool:

@@ -30,11 +30,13 @@ MAX_QUARANTINED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A fact was said again: which one, by what (a message id or any unique token), and when."""
+    """A fact was said again: which one, by what (a message id or any unique token), when, and by which messages."""
 
     fact_id: str
     evidence: str
     time: str
+    thread_id: str = ""
+    message_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from langgraph.store.base import Item, Op
 
@@ -32,6 +32,8 @@ _CANDIDATES: Final = 4
 GONE: Final = "gone."
 # The item among the revisions that names the extractions applied last (`memory.core.applied`).
 APPLIED: Final = "applied"
+# The item among the revisions that tells when facts were erased last (`memory.core.tombstones`).
+ERASED: Final = "erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,8 @@ def confirmed(value: Mapping[str, object], confirmation: Confirmation) -> dict[s
     evidence = digest("evidence", confirmation.evidence)[:16]
     if any(isinstance(entry, list) and entry[:1] == [evidence] for entry in kept):
         return dict(value)
-    newest = [*kept, [evidence, confirmation.time]][-KEPT_CONFIRMATIONS:]
+    said_by = [confirmation.thread_id, list(confirmation.message_ids)]
+    newest = [*kept, [evidence, confirmation.time, *said_by]][-KEPT_CONFIRMATIONS:]
     return {"id": confirmation.fact_id, "count": count + 1, "said": newest}
 
 
@@ -135,9 +138,33 @@ def read_confirmations(owner: Owner, fact_id: str) -> Steps[Confirmations]:
     item = yield from read(owner.namespace("confirmations"), fact_id)
     if item is None:
         return Confirmations()
-    said = [entry for entry in item.value.get("said", []) if isinstance(entry, list) and len(entry) == 2]
+    said = [entry for entry in item.value.get("said", []) if isinstance(entry, list) and len(entry) in (2, 4)]
     count = item.value.get("count")
-    return Confirmations(count if isinstance(count, int) else len(said), tuple(str(time) for _, time in said))
+    return Confirmations(count if isinstance(count, int) else len(said), tuple(str(entry[1]) for entry in said))
+
+
+def read_provenance(owner: Owner, fact_ids: Sequence[str]) -> Steps[list[tuple[str, tuple[str, ...]]]]:
+    """Read in which threads facts were said again, and by which messages; what others than messages said has none."""
+    items = yield from read_many(owner.namespace("confirmations"), fact_ids)
+    return [
+        (thread_id, tuple(map(str, ids)))
+        for item in items
+        if item is not None
+        for _, _, thread_id, ids in filter(_has_provenance, item.value.get("said", []))
+    ]
+
+
+def without_thread(value: Mapping[str, Any], thread_id: str) -> Mapping[str, Any]:
+    """Return the sibling item of a fact without the confirmations that were said in a thread."""
+    said = value.get("said", [])
+    kept = [entry for entry in said if not (_has_provenance(entry) and entry[2] == thread_id)]
+    count = value.get("count")
+    left = max(len(kept), (count if isinstance(count, int) else len(said)) - (len(said) - len(kept)))
+    return value if kept == said else {**value, "said": kept, "count": left}
+
+
+def _has_provenance(entry: object) -> bool:
+    return isinstance(entry, list) and len(entry) == 4 and bool(entry[2]) and isinstance(entry[3], list)
 
 
 def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Steps[Shelf]:
@@ -204,7 +231,7 @@ def trim_history(owner: Owner) -> Steps[None]:
 
 
 def _is_revision(item: Item) -> bool:
-    return item.key != APPLIED and not item.key.startswith(GONE)
+    return item.key not in (APPLIED, ERASED) and not item.key.startswith(GONE)
 
 
 def history_key(fact_id: str, revision: int) -> str:

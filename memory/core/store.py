@@ -38,7 +38,7 @@ from memory.core.shelf import (
     stands,
     write_difference,
 )
-from memory.core.tombstones import deleted_meanwhile, forget
+from memory.core.tombstones import deleted_meanwhile, discard, forget
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, run
 
@@ -184,7 +184,9 @@ class FactStore:
         return await arun(self._store, self._update(fact_id, content, category, confidence, pinned))
 
     def delete(self, fact_id: str) -> None:
-        """Delete a fact, its history and its confirmations; it does not come back from messages said before.
+        """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
+
+        It does not come back from messages said before, nor by an undo.
 
         Raises:
             FactNotFound: If the id is unknown.
@@ -295,8 +297,11 @@ class FactStore:
     def _delete(self, fact_id: str) -> Steps[None]:
         epoch, shelf = yield from self._read()
         _, fact = find(shelf, fact_id)
-        yield from forget(self.owner, shelf, fact, now=self._now(), epoch=epoch)
-        yield from drop_sections_about(self.owner, epoch, [fact.content])
+        if fact.status == "quarantined":
+            yield discard(self.owner, shelf, fact, now=self._now(), epoch=epoch)
+        else:
+            chain = yield from forget(self.owner, epoch, fact_id, token=uuid.uuid4().hex, now=self._now())
+            yield from drop_sections_about(self.owner, epoch, chain.contents)
         logger.info("deleted %s", fact_id)
 
     def _confirmations(self, fact_id: str) -> Steps[Confirmations]:

@@ -1,52 +1,152 @@
 """What a deleted fact leaves behind: marks without text, so that it does not come back from old messages."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 
 from langgraph.store.base import Op
 
 from memory.control import belongs
+from memory.core.chain import Chain, read_chain
 from memory.core.changes import Change
-from memory.core.facts import Fact, fact_key
+from memory.core.facts import Fact, FactNotFound, fact_key
 from memory.core.rules import Shelf
-from memory.core.shelf import GONE, history_key
+from memory.core.shelf import ERASED, GONE, history_key, read_history, read_provenance, read_shelf
 from memory.namespaces import Owner
 from memory.storage import Steps, delete, put, read, read_many
 from memory.text import digest
 
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
-def forget(owner: Owner, shelf: Shelf, fact: Fact, *, now: str, epoch: str) -> Steps[None]:
-    """Delete a fact for good: its row, its revisions, its confirmations; and mark what it was made from.
 
-    Marked are a digest of what it said, in every revision, and of each message it came from; `forgotten` reads them.
-    """
-    history = owner.namespace("history")
-    keys = [history_key(fact.id, revision) for revision in range(1, fact.revision + 1)]
-    revisions = yield from read_many(history, keys)
-    earlier = [str(item.value.get("content", "")) for item in revisions if item is not None]
-    yield [
-        *marks(owner, fact, earlier, now=now, epoch=epoch),
-        *(delete(history, key) for key in keys),
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """The last erase of facts: a random token, and when (ISO 8601). No undo reaches behind it."""
+
+    token: str = ""
+    at: str = ""
+
+
+def read_erasure(owner: Owner, epoch: str) -> Steps[Erasure]:
+    """Read when facts were erased last; an empty one if never."""
+    item = yield from read(owner.namespace("history"), ERASED)
+    value = item.value if item and belongs(item.value, epoch) else {}
+    return Erasure(str(value.get("token", "")), str(value.get("at", "")))
+
+
+def note_erasure(owner: Owner, epoch: str, token: str, now: str) -> Steps[None]:
+    """Note that facts are erased: at `now`, or when the newest change was made, under a clock that is ahead."""
+    shelf = yield from read_shelf(owner, epoch)
+    history = yield from read_history(owner, epoch)
+    before = yield from read_erasure(owner, epoch)
+    times = [now, before.at, *(fact.updated_at for fact in (*shelf.rows.values(), *history))]
+    newest = max((time for time in times if moment(time)), key=lambda time: moment(time) or _NEVER, default=now)
+    yield [put(owner.namespace("history"), ERASED, {"token": token, "at": newest, "epoch": epoch})]
+
+
+def discard(owner: Owner, shelf: Shelf, fact: Fact, *, now: str, epoch: str) -> list[Op]:
+    """Return the writes that delete a fact that nobody uses, one that waits for review, and mark what it was."""
+    return [
+        *marks(owner, Chain.of([fact], ()), now=now, epoch=epoch),
         delete(owner.namespace("confirmations"), fact.id),
         *(delete(owner.namespace("facts"), key) for key, row in shelf.rows.items() if row.id == fact.id),
     ]
 
 
-def marks(owner: Owner, fact: Fact, earlier: Sequence[str] = (), *, now: str, epoch: str) -> list[Op]:
-    """Return the writes that mark what a fact said, now and earlier, and the messages it came from."""
-    marker = {"id": fact.id, "status": "deleted", "deletedAt": now, "epoch": epoch}
-    return [put(owner.namespace("history"), mark, marker) for mark in _all_marks(fact, earlier)]
+def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> Steps[Chain]:
+    """Delete a fact's chain for good: rows, revisions, confirmations; and mark what it was made from.
+
+    Marked are a digest of what each said, in every revision, and of each message it came from or was confirmed by;
+    `forgotten` reads them. The marks stand before the rows are read for the last time: a writer under way is seen
+    here, or sees them and takes back what it wrote (`take_back_erased`).
+
+    Args:
+        owner: Whose fact.
+        epoch: The user's current epoch.
+        fact_id: One of the chain.
+        token: A random one.
+        now: ISO 8601.
+
+    Returns:
+        What the chain was.
+
+    Raises:
+        FactNotFound: If no fact has or had the id.
+    """
+    chain = yield from read_chain(owner, epoch, fact_id)
+    yield marks(owner, chain, now=now, epoch=epoch)
+    yield from note_erasure(owner, epoch, token, now)
+    with suppress(FactNotFound):  # the one who deletes the same fact at the same time was faster
+        chain = yield from read_chain(owner, epoch, fact_id)
+        yield marks(owner, chain, now=now, epoch=epoch)
+    yield [
+        *(delete(owner.namespace("history"), history_key(fact.id, fact.revision)) for fact in chain.revisions),
+        *(delete(owner.namespace("confirmations"), each) for each in chain.ids),
+        *(delete(owner.namespace("facts"), key) for key in chain.keys),
+    ]
+    return chain
 
 
-def unmarks(owner: Owner, fact: Fact) -> list[Op]:
-    """Return the writes that take a fact's marks away: it is there again because a person wants it."""
-    return [delete(owner.namespace("history"), mark) for mark in _all_marks(fact)]
+def message_marks(
+    owner: Owner, messages: Mapping[str, Iterable[str]], fact_id: str, *, now: str, epoch: str
+) -> list[Op]:
+    """Return the writes that mark messages, by thread: nothing is learned or told of them any more."""
+    marker = _marker(fact_id, now, epoch)
+    return [put(owner.namespace("history"), key, marker) for key in sorted(_of_messages(messages))]
 
 
-def _all_marks(fact: Fact, earlier: Sequence[str] = ()) -> list[str]:
-    contents = {_of_content(content) for content in (fact.content, *earlier)}
-    return sorted(contents | {_of_message(fact.thread_id, each) for each in fact.message_ids})
+def _marker(fact_id: str, now: str, epoch: str) -> dict[str, str]:
+    return {"id": fact_id, "status": "deleted", "deletedAt": now, "epoch": epoch}
+
+
+def take_back_erased(owner: Owner, epoch: str, before: Erasure, ids: Collection[str]) -> Steps[bool]:
+    """Say, after facts were written, whether somebody erased one of them in between; if so, delete what was written.
+
+    Args:
+        owner: Whose facts.
+        epoch: The epoch they were written under.
+        before: The last erase as it was read before.
+        ids: The facts that were there before and were written again.
+    """
+    if (yield from read_erasure(owner, epoch)) == before:
+        return False
+    shelf = yield from read_shelf(owner, epoch)
+    history = yield from read_history(owner, epoch)
+    written = [fact for fact in (*history, *shelf.rows.values()) if fact.id in ids]
+    found = yield from read_many(owner.namespace("history"), [_of_content(fact.content) for fact in written])
+    gone = {
+        fact.id
+        for fact, mark in zip(written, found, strict=True)
+        if mark and mark.value.get("id") == fact.id and str(mark.value.get("deletedAt", "")) >= fact.created_at
+    }
+    if not gone:
+        return False
+    yield [
+        *(delete(owner.namespace("history"), history_key(one.id, one.revision)) for one in history if one.id in gone),
+        *(delete(owner.namespace("facts"), key) for key, fact in shelf.rows.items() if fact.id in gone),
+        *(delete(owner.namespace("confirmations"), each) for each in sorted(gone)),
+    ]
+    return True
+
+
+def marks(owner: Owner, chain: Chain, *, now: str, epoch: str) -> list[Op]:
+    """Return the writes that mark what facts said, the messages they came from, and those that said them again."""
+    contents = [
+        put(owner.namespace("history"), _of_content(fact.content), _marker(fact.id, now, epoch))
+        for fact in chain.revisions
+    ]
+    return [*contents, *message_marks(owner, chain.sources, chain.ids[-1], now=now, epoch=epoch)]
+
+
+def unmarks(owner: Owner, chain: Chain) -> list[Op]:
+    """Return the writes that take these marks away: the fact is there again because a person wants it."""
+    contents = {_of_content(content) for content in chain.contents}
+    return [delete(owner.namespace("history"), mark) for mark in sorted(contents | _of_messages(chain.sources))]
+
+
+def _of_messages(messages: Mapping[str, Iterable[str]]) -> set[str]:
+    return {_of_message(thread_id, each) for thread_id, ids in messages.items() for each in ids}
 
 
 def deleted_meanwhile(owner: Owner, epoch: str, shelf: Shelf, fact: Fact) -> Steps[bool]:
@@ -72,7 +172,7 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
     A change does, if a fact with its content, or one made from one of its messages, was deleted after it was said.
     """
     wanted = [_marks(change, thread_id) for change in changes]
-    keys = sorted(set(chain.from_iterable(wanted)))
+    keys = sorted({key for own in wanted for key in own})
     items = yield from read_many(owner.namespace("history"), keys)
     deleted = {
         key: str(item.value.get("deletedAt", ""))
@@ -84,6 +184,16 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
         for change, own in zip(changes, wanted, strict=True)
         if any(_not_after(change.said_at, deleted[mark]) for mark in own if mark in deleted)
     )
+
+
+def read_deleted(owner: Owner, epoch: str) -> Steps[Chain]:
+    """Read the facts that a person deleted and may want back: nothing tells of them, though their text is kept."""
+    history = [fact for fact in (yield from read_history(owner, epoch)) if fact.status == "ended"]
+    found = yield from read_many(owner.namespace("history"), [_of_content(fact.content) for fact in history])
+    deleted = [
+        fact for fact, mark in zip(history, found, strict=True) if mark is not None and mark.value.get("id") == fact.id
+    ]
+    return Chain.of(deleted, (yield from read_provenance(owner, sorted({fact.id for fact in deleted}))))
 
 
 def forgotten_messages(owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]) -> Steps[frozenset[str]]:

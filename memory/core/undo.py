@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
+from memory.core.chain import Chain
 from memory.core.facts import Fact, timestamp
 from memory.core.profile import drop_sections_about
 from memory.core.rules import Shelf, candidates, find, retire, same_content
-from memory.core.shelf import read_history, read_shelf, settle, stands, write_difference
-from memory.core.tombstones import forget, marks, moment, unmarks
+from memory.core.shelf import read_history, read_provenance, read_shelf, settle, stands, write_difference
+from memory.core.tombstones import Erasure, discard, marks, moment, read_erasure, take_back_erased, unmarks
 from memory.namespaces import Owner
 from memory.storage import Steps
 
@@ -34,18 +35,19 @@ class Undone:
 
 
 def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> Steps[Undone | None]:
-    """Take back the last change of the stored facts; `None` if there is none.
+    """Take back the last change of the stored facts; `None` if there is none since facts were erased.
 
     What an eviction took, and what an update wrote into the profile, does not come back.
     """
     epoch = yield from read_epoch(owner)
+    erasure = yield from read_erasure(owner, epoch)
     before = yield from read_shelf(owner, epoch)
     history = yield from read_history(owner, epoch)
-    taken_back = undo(before, history, now=timestamp(seconds))
+    taken_back = undo(before, history, now=timestamp(seconds), since=erasure.at)
     if taken_back is None:
         return None
     after, done = taken_back
-    if not (yield from _write(owner, epoch, before, after, done, config)):
+    if not (yield from _write(owner, epoch, before, after, done, config, erasure)):
         return None
     logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
     return done
@@ -61,34 +63,53 @@ def retire_steps(owner: Owner, fact_id: str, config: MemoryConfig, seconds: floa
     """
     now = timestamp(seconds)
     epoch = yield from read_epoch(owner)
+    erasure = yield from read_erasure(owner, epoch)
     before = yield from read_shelf(owner, epoch)
     _, fact = find(before, fact_id)
     if fact.status == "quarantined":
-        yield from forget(owner, before, fact, now=now, epoch=epoch)
+        yield discard(owner, before, fact, now=now, epoch=epoch)
         return
     after = retire(before, fact_id, "ended", now=now)
-    yield from _write(owner, epoch, before, after, Undone(removed=(fact,)), config)
+    yield from _write(owner, epoch, before, after, Undone(removed=(fact,)), config, erasure)
     logger.info("retired %s", fact_id)
 
 
-def _write(owner: Owner, epoch: str, before: Shelf, after: Shelf, done: Undone, config: MemoryConfig) -> Steps[bool]:
+def _write(
+    owner: Owner, epoch: str, before: Shelf, after: Shelf, done: Undone, config: MemoryConfig, erasure: Erasure
+) -> Steps[bool]:
     """Write the shelf; `False` if an erase came in between, and nothing of it is left."""
     now = max((fact.updated_at for fact in after.archived), default="")
     for fact in done.removed:
-        yield marks(owner, fact, now=now, epoch=epoch)
-    for fact in done.restored:
-        yield unmarks(owner, fact)
+        yield marks(owner, (yield from _alone(owner, fact)), now=now, epoch=epoch)
     yield from write_difference(owner, epoch, before, after)
     yield from drop_sections_about(owner, epoch, [fact.content for fact in done.removed])
     yield from settle(owner, epoch, before, config)
+    ids = [fact.id for fact in (*done.removed, *done.restored)]
+    if (yield from take_back_erased(owner, epoch, erasure, ids)):
+        return False
+    for fact in done.restored:  # not before: these may be the marks of that erase
+        yield unmarks(owner, (yield from _alone(owner, fact)))
     return (yield from stands(owner, epoch))
 
 
-def undo(shelf: Shelf, history: Sequence[Fact], *, now: str) -> tuple[Shelf, Undone] | None:
-    """Return the shelf as it was before its last change, and what that changes; `None` if nothing ever changed."""
+def _alone(owner: Owner, fact: Fact) -> Steps[Chain]:
+    """Return the chain of one fact as it is now, without what it corrected: that may be true again."""
+    return Chain.of([fact], (yield from read_provenance(owner, [fact.id])))
+
+
+def undo(shelf: Shelf, history: Sequence[Fact], *, now: str, since: str = "") -> tuple[Shelf, Undone] | None:
+    """Return the shelf as it was before its last change, and what that changes; `None` if nothing changed.
+
+    Args:
+        shelf: The facts.
+        history: Their revisions before, and those that are gone.
+        now: ISO 8601.
+        since: Up to when (ISO 8601) no change counts, as facts were erased then; empty if that never happened.
+    """
     earlier = {(fact.id, fact.revision): fact for fact in history}
-    changed = [fact for fact in shelf.active().values() if _is_known_change(fact, earlier)]
-    gone = _gone(shelf, history)
+    horizon = moment(since)
+    changed = [fact for fact in shelf.active().values() if _is_known_change(fact, earlier) and _is_after(fact, horizon)]
+    gone = [fact for fact in _gone(shelf, history) if _is_after(fact, horizon)]
     newest = max((_time(fact) for fact in (*changed, *gone)), default=None)
     if newest is None:
         return None
@@ -111,6 +132,10 @@ def _gone(shelf: Shelf, history: Sequence[Fact]) -> list[Fact]:
     present = {fact.id for fact in shelf.rows.values()}
     last = {fact.id: fact for fact in sorted(history, key=lambda fact: fact.revision)}
     return [fact for fact in last.values() if fact.id not in present and fact.replaced_by != fact.id]
+
+
+def _is_after(fact: Fact, horizon: datetime | None) -> bool:
+    return horizon is None or _time(fact) > horizon
 
 
 def _time(fact: Fact) -> datetime:

@@ -134,13 +134,17 @@ def prune(owner: Owner, today: str, days: int) -> Steps[int]:
     return len(old)
 
 
-def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[None]:
-    """Take messages of a thread out of the journal, and entries that hold nothing else."""
+def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> Steps[list[JournalEntry]]:
+    """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
     items = yield from scan(owner.namespace("journal"))
-    entries = [(item, _readable(item)) for item in items if item.value.get("thread_id") == thread_id]
-    for item, entry in entries:
-        kept = tuple(message for message in entry.messages if message.id not in message_ids) if entry else ()
+    taken: list[JournalEntry] = []
+    for item, entry in ((item, _readable(item)) for item in items):
+        ids = gone.get(entry.thread_id, ()) if entry else ()
+        kept = tuple(message for message in entry.messages if message.id not in ids) if entry else ()
         if entry and not kept:
             yield [delete(item.namespace, item.key)]
         elif entry and kept != entry.messages:
             yield [put(item.namespace, item.key, replace(entry, messages=kept).to_json())]
+        if entry and kept != entry.messages:
+            taken.append(entry)
+    return taken

@@ -53,6 +53,14 @@ class Marks:
         """Return the marks of a stored JSON form; what is missing was never folded."""
         return cls(*(str(value.get(name) or "") for name in ("recent", "earlier", "background", "looked")))
 
+    def section_of(self, day: str) -> Section | None:
+        """Return the section that tells of a day (ISO 8601); `None` if none does yet."""
+        if day <= self.background:
+            return "background"
+        if day <= self.earlier:
+            return "earlier"
+        return "recent" if day <= self.recent else None
+
     def without(self, sections: Collection[str]) -> Self:
         """Return the marks once these sections say nothing: what the journal still has of their days is due again."""
         background = "" if "background" in sections else self.background

@@ -5,8 +5,9 @@ find it. The order of writes is the promise: entry, then marker; after applying,
 last. Killed between any two of them, nothing is lost and nothing is applied twice.
 """
 
+import json
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -176,9 +177,18 @@ def remove_read(entries: Sequence[Entry]) -> Steps[None]:
     yield from remove(entry for entry in stored if entry.contents in read)
 
 
-def redact(owner: Owner, thread_id: str, message_ids: Collection[str]) -> Steps[None]:
-    """Take messages of a thread out of what is pending; what was extracted from them is extracted again."""
-    yield from _take_out((yield from _of_thread(owner, thread_id)), message_ids)
+def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[[str], bool]) -> Steps[None]:
+    """Take messages, by thread, out of what is pending; what was extracted of them is extracted again.
+
+    Args:
+        owner: Whose updates.
+        gone: The ids of the messages.
+        is_told: Says whether what a model extracted (JSON) holds what goes, whatever it was extracted from.
+    """
+    for entry in (yield from read_entries(owner)):
+        message_ids = gone.get(entry.thread_id, ())
+        is_about = entry.extracted is not None and is_told(json.dumps(entry.extracted, ensure_ascii=False))
+        yield from _take_out(entry, message_ids, is_stale=bool(message_ids) or is_about)
     yield from settle(owner)
 
 
@@ -186,23 +196,21 @@ def _of_thread(owner: Owner, thread_id: str) -> Steps[list[Entry]]:
     return [entry for entry in (yield from read_entries(owner)) if entry.thread_id == thread_id]
 
 
-def _take_out(entries: Iterable[Entry], message_ids: Collection[str]) -> Steps[int]:
-    """Take messages out of entries, and return out of how many.
+def _take_out(entry: Entry, message_ids: Collection[str], *, is_stale: bool) -> Steps[None]:
+    """Take messages out of an entry, and what was extracted if that is stale.
 
     An entry without them has another key. It is written before the old one is deleted: killed in between, both are
     there, and merge into what the old one says when they are drained, or lose the messages at the next try.
     """
-    changed = 0
-    for entry in entries:
-        kept = tuple(message for message in entry.messages if message.id not in message_ids)
-        if kept != entry.messages:
-            changed += 1
-            shorter = replace(entry, messages=kept, extracted=None, lease=None)
-            is_new = any(not message.seen for message in kept)
-            known = (yield from read_entries(entry.owner, [shorter.key])) if is_new else []
-            yield from write([shorter] if is_new and not known else [])
-            yield from remove([entry])
-    return changed
+    kept = tuple(message for message in entry.messages if message.id not in message_ids)
+    if kept != entry.messages:
+        shorter = replace(entry, messages=kept, extracted=None, lease=None)
+        is_new = any(not message.seen for message in kept)
+        known = (yield from read_entries(entry.owner, [shorter.key])) if is_new else []
+        yield from write([shorter] if is_new and not known else [])
+        yield from remove([entry])
+    elif is_stale and entry.extracted is not None:
+        yield from write([replace(entry, extracted=None, lease=None)])
 
 
 def settle(owner: Owner) -> Steps[list[Entry]]:

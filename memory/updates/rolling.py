@@ -8,9 +8,10 @@ from functools import partial
 from memory.control import Fences, belongs, read_fences, read_time_zone
 from memory.core.changes import Section
 from memory.core.profile import read_profile, texts_of, write_profile
-from memory.core.tombstones import forgotten_messages
+from memory.core.tombstones import forgotten_messages, read_deleted
 from memory.daily.journal import JournalEntry, day_of, prune, read_journal
 from memory.daily.rollup import Fold, Marks, chunks, fold, plan_rollup
+from memory.message import with_replies
 from memory.namespaces import Owner
 from memory.storage import Steps, delete, put, read
 from memory.updates.job import Job, ModelCall, Start, Terms
@@ -67,13 +68,22 @@ def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> Steps[None]:
         yield [put(owner.namespace("journal"), MARKS, {**marks.to_json(), "epoch": epoch})]
 
 
+def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> Steps[frozenset[str]]:
+    """Return the names of the history sections that tell of the days of these entries."""
+    marks = yield from _read_marks(owner, epoch)
+    return frozenset(f"history.{section}" for entry in entries if (section := marks.section_of(entry.written)))
+
+
 def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> Steps[list[Fold]]:
-    """Leave out what deleted facts came from: deleting one, unlike erasing it, leaves the journal as it is."""
+    """Leave out what deleted facts came from, or says the same: deleting one leaves the journal as it is."""
+    deleted = yield from read_deleted(owner, epoch)
     kept = []
     for one in folds:
         entries = []
         for entry in one.entries:
-            gone = yield from _forgotten_in(owner, epoch, entry)
+            forgotten = yield from _forgotten_in(owner, epoch, entry)
+            alike = {message.id for message in entry.messages if deleted.is_in(entry.thread_id, message)}
+            gone = with_replies(entry.messages, forgotten | alike)
             messages = tuple(message for message in entry.messages if message.id not in gone)
             entries += [replace(entry, messages=messages)] if messages else []
         kept.append(replace(one, entries=tuple(entries)))

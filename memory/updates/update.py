@@ -15,11 +15,11 @@ from memory.control import INITIAL_EPOCH, Fences, read_fences, read_time_zone
 from memory.core.applying import apply_steps
 from memory.core.changes import Applied, Extraction, reasons
 from memory.core.extraction import extract_facts
-from memory.core.profile import read_profile, texts_of
+from memory.core.profile import drop_sections, read_profile, texts_of
 from memory.core.shelf import read_shelf
-from memory.core.tombstones import forgotten_messages
+from memory.core.tombstones import forgotten_messages, read_erasure
 from memory.daily.journal import JournalEntry, append, day_of, entries_of, redact
-from memory.message import StoredMessage
+from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
 from memory.storage import Steps
 from memory.updates import outbox
@@ -163,6 +163,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     if _is_cancelled(claimed[-1], (yield from read_fences(owner))):
         yield from outbox.remove(claimed)
         return None
+    erasure = yield from read_erasure(owner, epoch)
     flushed = yield from read_seen(owner, thread_id, epoch)
     reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
     extraction = yield from _extraction(claimed, reading, terms)
@@ -171,6 +172,10 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     applied = yield from apply_steps(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
+    if (yield from read_erasure(owner, epoch)) != erasure:
+        # The model was shown a profile that may have told of what is erased by now.
+        told = {section.name for section in extraction.profile}
+        yield from drop_sections(owner, epoch, lambda name, _: name in told)
     yield from _journal_cut(claimed[-1], reading, terms)
     # Not before everything is applied: what counts as flushed is never read again.
     yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
@@ -178,7 +183,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     yield from write_receipt(owner, claimed[-1].key, receipt)
     gone = yield from forgotten_messages(owner, epoch, thread_id, [message.id for message in reading.cut])
     if gone:
-        yield from redact(owner, thread_id, gone)
+        yield from redact(owner, {thread_id: with_replies(reading.cut, gone)})
     # After the last write, so that an erase either sees these rows or is seen here.
     is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))
     if is_cancelled:

@@ -68,7 +68,7 @@ async def test_erasing_a_fact_takes_its_words_from_everywhere_but_the_conversati
     await pending(app, thread_id, secret)
     erased = (await ada.post("/erase/fact", json={"fact_id": fact_id})).json()
     assert erased["still_in_threads"] == [thread_id]
-    assert "still holds the words" in erased["note"]
+    assert "still hold the words" in erased["note"]
     assert app.logs_emptied == 1
     left = await everything_stored(app)
     assert "zebra" not in left

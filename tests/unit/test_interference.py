@@ -96,7 +96,7 @@ def half_read() -> MemoryBench:
 
 def test_what_is_erased_from_a_half_read_backlog_makes_nobody_skip_the_rest() -> None:
     bench = half_read()
-    run(bench.store, outbox.redact(ADA, "T", {"u1", "a1"}))
+    run(bench.store, outbox.redact(ADA, {"T": {"u1", "a1"}}, lambda _: False))
     bench.drain_all()
     assert "Likes plums" in bench.facts()
 

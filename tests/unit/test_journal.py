@@ -93,7 +93,7 @@ def test_redacting_takes_messages_of_one_thread_only() -> None:
     store = FaultyStore()
     run(store, append(ADA, entries_of(TODAY, [[said("1"), said("2")], [said("3")]])))
     run(store, append(ADA, entries("1", thread="U")))
-    run(store, redact(ADA, "T", {"1", "3"}))
+    run(store, redact(ADA, {"T": {"1", "3"}}))
     left = run(store, read_journal(ADA, INITIAL_EPOCH))
     assert sorted((entry.thread_id, [one.id for one in entry.messages]) for entry in left) == [
         ("T", ["2"]),

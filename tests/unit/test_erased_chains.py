@@ -1,0 +1,196 @@
+"""Erasing a fact takes what it corrected and what corrected it along, and no undo reaches behind an erase."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.config import MemoryConfig
+from memory.core.chain import linked
+from memory.core.changes import Change, Extraction
+from memory.core.facts import Fact, FactNotFound
+from memory.core.store import FactStore
+from memory.core.undo import Undone, retire_steps, undo_steps
+from memory.erase import erase_fact, erase_thread
+from memory.namespaces import Owner
+from memory.storage import run
+from memory.updates.outbox import record
+from tests.fakes import Clock
+from tests.memory_bench import MemoryBench
+from tests.stores import FaultyStore
+
+ADA = Owner.of("ada")
+TOWNS = ("Oslo", "Bergen", "Tromsø", "Bodø")
+
+
+class Corrected:
+    """Somebody who moved from town to town: each fact corrects the one before; each said in a thread of its own."""
+
+    def __init__(self, towns: int = len(TOWNS)) -> None:
+        self.store, self.clock = FaultyStore(), Clock()
+        self.facts = FactStore(self.store, "ada", clock=self.clock)
+        self.ids: list[str] = []
+        for number, town in enumerate(TOWNS[:towns]):
+            self.learn(f"Lives in {town}", f"T{number}", self.ids[-1] if self.ids else None)
+
+    def learn(self, content: str, thread_id: str, corrects: str | None = None) -> None:
+        self.clock.advance(1)
+        change = Change(
+            action="corrects" if corrects else "new", content=content, target=corrects, sources=(f"m of {content}",)
+        )
+        now = FactStore(FaultyStore(), "x", clock=self.clock).create("now", "goal", 1.0).created_at
+        applied = self.facts.apply(Extraction(changes=(change,)), thread_id=thread_id, epoch="initial", now=now)
+        self.ids += applied.created
+
+    def undo(self) -> Undone | None:
+        self.clock.advance(1)
+        return run(self.store, undo_steps(ADA, MemoryConfig(), self.clock()))
+
+    def undo_all(self) -> None:
+        for _ in range(3 * len(TOWNS)):
+            if self.undo() is None:
+                return
+
+    def stored(self) -> str:
+        return repr([(item.key, item.value) for item in self.store.items(())])
+
+    def says(self) -> list[str]:
+        return sorted(fact.content for fact in self.facts.list())
+
+
+def nothing_of(corrected: Corrected) -> None:
+    for _ in range(2):
+        for town in TOWNS:
+            assert town not in corrected.stored()
+        assert corrected.says() == ["Keeps bees"]
+        corrected.undo_all()
+
+
+@pytest.mark.parametrize("erased", range(len(TOWNS)))
+@pytest.mark.parametrize("undone", [0, 1, 2])
+def test_erasing_any_fact_of_a_chain_erases_all_of_it(erased: int, undone: int) -> None:
+    corrected = Corrected()
+    for _ in range(undone):
+        corrected.undo()
+    corrected.learn("Keeps bees", "B")
+    chain = erase_fact(corrected.store, ADA, corrected.ids[erased], clock=corrected.clock)
+    assert set(chain.ids) == set(corrected.ids[: len(TOWNS)])
+    assert set(chain.sources) == {f"T{number}" for number in range(len(TOWNS))}
+    nothing_of(corrected)
+
+
+def test_deleting_for_good_by_the_library_takes_the_chain_too() -> None:
+    corrected = Corrected()
+    corrected.learn("Keeps bees", "B")
+    corrected.facts.delete(corrected.ids[len(TOWNS) - 1])
+    nothing_of(corrected)
+
+
+def test_an_edited_deleted_and_restored_fact_is_erased_in_all_its_words() -> None:
+    corrected = Corrected(1)
+    (fact_id,) = corrected.ids
+    corrected.facts.update(fact_id, content="Lives in Bergen")
+    run(corrected.store, retire_steps(ADA, fact_id, MemoryConfig(), corrected.clock()))
+    corrected.undo()
+    corrected.learn("Keeps bees", "B")
+    erase_fact(corrected.store, ADA, fact_id, clock=corrected.clock)
+    nothing_of(corrected)
+
+
+def test_an_earlier_life_of_the_same_words_goes_too() -> None:
+    corrected = Corrected(1)
+    run(corrected.store, retire_steps(ADA, corrected.ids[0], MemoryConfig(), corrected.clock()))
+    corrected.clock.advance(1)
+    again = corrected.facts.create("lives in  OSLO.", "knowledge", 1.0)
+    assert again.id != corrected.ids[0]
+    corrected.learn("Keeps bees", "B")
+    erase_fact(corrected.store, ADA, again.id, clock=corrected.clock)
+    assert "oslo" not in corrected.stored().casefold()
+
+
+def test_an_erase_of_another_fact_ends_what_can_be_undone() -> None:
+    corrected = Corrected(2)
+    corrected.learn("Keeps bees", "B")
+    erase_fact(corrected.store, ADA, corrected.ids[-1], clock=corrected.clock)
+    assert corrected.undo() is None
+    assert corrected.says() == ["Lives in Bergen"]
+    corrected.clock.advance(1)
+    corrected.facts.update(corrected.ids[1], content="Lives in Skien")
+    assert corrected.undo() is not None
+    assert corrected.says() == ["Lives in Bergen"]
+    corrected.undo()
+    assert corrected.says() == ["Lives in Skien"]
+
+
+def test_no_undo_reaches_behind_the_erase_of_a_thread() -> None:
+    corrected = Corrected(2)
+    bench = MemoryBench(store=corrected.store, clock=corrected.clock)
+    run(bench.store, record(bench.draft(bench.messages("Hello"), thread="T1")))  # notes whose memory the thread feeds
+    erase_thread(corrected.store, "T1", clock=corrected.clock)
+    assert corrected.says() == []
+    assert corrected.undo() is None
+    assert corrected.says() == []
+
+
+def test_a_change_under_a_clock_that_was_ahead_is_not_undone_behind_an_erase() -> None:
+    corrected = Corrected(1)
+    corrected.clock.advance(3600)
+    corrected.facts.update(corrected.ids[0], content="Lives in Bergen")
+    corrected.learn("Keeps bees", "B")
+    corrected.clock.advance(-3600)
+    erase_fact(corrected.store, ADA, corrected.ids[-1], clock=corrected.clock)
+    assert corrected.undo() is None
+
+
+@pytest.mark.parametrize("call", range(1, 30))
+@pytest.mark.parametrize("write", ["undo", "delete", "correct", "edit"])
+def test_a_change_that_is_under_way_while_its_fact_is_erased_leaves_nothing(write: str, call: int) -> None:
+    corrected = Corrected(2)
+    _, newest = corrected.ids
+    begun = corrected.store.calls
+
+    def erase(number: int) -> None:
+        if number == begun + call:
+            corrected.store.fault = lambda _: None
+            erase_fact(corrected.store, ADA, newest, clock=corrected.clock)
+
+    corrected.store.fault = erase
+    try:
+        if write == "undo":
+            corrected.undo()
+        elif write == "delete":
+            run(corrected.store, retire_steps(ADA, newest, MemoryConfig(), corrected.clock()))
+        elif write == "edit":
+            corrected.facts.update(newest, content="Lives in Bergen, Norway")
+        else:
+            corrected.learn("Lives in a boat", "T9", newest)
+    except FactNotFound:
+        assert write in ("delete", "edit")
+    if corrected.store.fault is erase:  # it was over before
+        corrected.store.fault = lambda _: None
+        erase_fact(corrected.store, ADA, newest, clock=corrected.clock)
+    assert "Oslo" not in corrected.stored()
+    assert "Bergen" not in corrected.stored()
+
+
+IDS = st.integers(0, 9).map(lambda number: f"fact_{number:08}")
+
+
+@given(st.lists(st.tuples(IDS, st.sampled_from(TOWNS), IDS | st.just("")), max_size=12), IDS)
+def test_a_chain_is_the_same_whichever_of_its_facts_is_asked_for(links: list[tuple[str, str, str]], asked: str) -> None:
+    facts = [
+        Fact(
+            id=fact_id,
+            content=content,
+            category="goal",
+            confidence=1.0,
+            created_at="",
+            updated_at="",
+            replaced_by=other,
+        )
+        for fact_id, content, other in links
+    ]
+    chain = linked(facts, asked)
+    assert (asked in chain) == (asked in {fact.id for fact in facts})
+    assert all(linked(facts, each) == chain for each in chain)
+    outside = {fact.id for fact in facts} - chain
+    assert not any(linked(facts, each) & chain for each in outside)
