@@ -14,6 +14,9 @@ _SECONDS_PER_KILL = 60
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=1, help="how often the server tests crash the server (default: 1)")
+    parser.addoption(
+        "--mixed-seconds", type=float, default=5.0, help="how long two processes share a folder (default: 5)"
+    )
 
 
 def pytest_configure() -> None:
@@ -32,3 +35,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def kills(request: pytest.FixtureRequest) -> int:
     """How often a test that crashes the server should do so."""
     return int(request.config.getoption("--kills"))
+
+
+@pytest.fixture
+def mixed_seconds(request: pytest.FixtureRequest) -> float:
+    """How long two processes do mixed work on one folder."""
+    return float(request.config.getoption("--mixed-seconds"))

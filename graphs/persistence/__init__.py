@@ -6,14 +6,14 @@ unfinished one is rolled back when the file is opened next. Several processes ma
 """
 
 import asyncio
-import sqlite3
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from graphs.persistence.connection import BUSY_SECONDS
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
+from graphs.persistence.write_ahead_log import empty_log
 from graphs.service import service_of_process
 from graphs.settings import Settings
 
@@ -27,6 +27,8 @@ __all__ = [
     "store",
 ]
 
+
+logger = logging.getLogger(__name__)
 
 CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 
@@ -53,12 +55,9 @@ async def store() -> AsyncIterator[DurableSqliteStore]:
 async def empty_logs(data_dir: Path) -> None:
     """Write the write-ahead logs back into their files and empty them: they hold deleted text until then.
 
-    Where there are no such files, nothing happens.
+    Where there are no such files, nothing happens. A log that others read for seconds is left to the process that
+    wrote in it, which goes on trying.
     """
-    await asyncio.gather(*(asyncio.to_thread(_empty_log, data_dir / name) for name in FILES))
-
-
-def _empty_log(path: Path) -> None:
-    if path.exists():
-        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    emptied = await asyncio.gather(*(empty_log(data_dir / name) for name in FILES))
+    for name in (name for name, done in zip(FILES, emptied, strict=True) if not done):
+        logger.warning("the log of %s is not emptied yet: it is being read", name)

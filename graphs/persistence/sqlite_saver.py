@@ -1,19 +1,25 @@
 """The LangGraph checkpointer on SQLite, with everything the server may ask of one."""
 
 import asyncio
+import copy
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graphs.persistence.connection import connect, transaction
+from graphs.persistence.connection import SqliteFile, naming, open_file, transaction
 from graphs.persistence.dead_checkpoints import CREATE, ancestors, bury, bury_thread, is_dead
 from memory.context.running_summary import RunningSummary
 
@@ -60,7 +66,6 @@ _ONE = """
     SELECT type, checkpoint, parent_checkpoint_id FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"""
 _DELETE = ("checkpoints", "writes")
-_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 class _Key(NamedTuple):
@@ -79,10 +84,11 @@ class DurableSqliteSaver(AsyncSqliteSaver):
     `LANGGRAPH_STRICT_MSGPACK`; an object of any other class comes back as plain data.
     """
 
-    def __init__(self, conn: aiosqlite.Connection, on_delete_thread: OnDeleteThread | None = None) -> None:
-        super().__init__(conn, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
+    def __init__(self, file: SqliteFile, on_delete_thread: OnDeleteThread | None = None) -> None:
+        super().__init__(file.writer, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
+        self._file = file
         self._on_delete_thread = on_delete_thread
-        self._writing = asyncio.Lock()
+        self._reading, self._writing = asyncio.Lock(), asyncio.Lock()
 
     async def setup(self) -> None:
         """Create tables and indexes that are missing."""
@@ -90,6 +96,24 @@ class DurableSqliteSaver(AsyncSqliteSaver):
             await super().setup()
             for statement in (CREATE, *_INDEXES):
                 await self.conn.execute(statement)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
+        return await AsyncSqliteSaver.aget_tuple(await self._reader(), config)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Return what delta channels are replayed from."""
+        reader = await self._reader()
+        return await AsyncSqliteSaver.aget_delta_channel_history(reader, config=config, channels=channels)
+
+    async def _reader(self) -> Self:
+        """Return this saver, as it is now, on the connection that reads."""
+        await self.setup()
+        reader = copy.copy(self)
+        reader.conn, reader.lock = self._file.reader, self._reading
+        return reader
 
     async def alist(
         self,
@@ -104,7 +128,8 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         They are read before the first is yielded: the stock method holds the saver's lock while it is iterated, so
         that any other use of the saver inside the loop would wait forever.
         """
-        for found in [found async for found in super().alist(config, filter=filter, before=before, limit=limit)]:
+        listed = AsyncSqliteSaver.alist(await self._reader(), config, filter=filter, before=before, limit=limit)
+        for found in [found async for found in listed]:
             yield found
 
     async def aput(
@@ -120,7 +145,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
                 return await super().aput(config, checkpoint, metadata, new_versions)
             await bury(self.conn, thread_id, checkpoint_id)
-        await self.conn.execute(_EMPTY_LOG)
+        self._file.log.mark()
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
 
     async def aput_writes(
@@ -132,7 +157,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
                 await super().aput_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread, from the write-ahead log too; an unknown thread is no error.
+        """Delete everything of a thread; it leaves the write-ahead log soon after. An unknown thread is no error.
 
         What a run saves that was going on in it is deleted too; a thread that is created anew under the id lives.
         """
@@ -146,7 +171,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
                 await bury_thread(self.conn, thread_id)
             for table in _DELETE:
                 await self.conn.execute(f"DELETE FROM {table} WHERE thread_id = ?", (thread_id,))
-        await self.conn.execute(_EMPTY_LOG)
+        self._file.log.mark()
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
@@ -201,6 +226,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
             await self.conn.executemany(
                 f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?", keys
             )
+        self._file.log.mark()
 
     async def _replayed_through(self, parent: _Key, doomed: set[_Key]) -> list[_Key]:
         """Return the ancestors, from `parent` up, that a child outside `doomed` needs for its delta channels."""
@@ -239,7 +265,9 @@ async def open_checkpointer(
         path: The file.
         on_delete_thread: Called with the id of a thread before it is deleted, but not when old ones are pruned.
     """
-    async with connect(path) as connection:
-        saver = DurableSqliteSaver(connection, on_delete_thread)
-        await saver.setup()
+    async with AsyncExitStack() as stack:
+        with naming(path):
+            file = await stack.enter_async_context(open_file(path))
+            saver = DurableSqliteSaver(file, on_delete_thread)
+            await saver.setup()
         yield saver

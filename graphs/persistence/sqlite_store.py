@@ -1,23 +1,30 @@
 """The LangGraph store on SQLite: atomic batches, safe between processes, one caller's bad value harms no other."""
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
 from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from graphs.persistence.connection import connect, transaction
+from graphs.persistence.connection import SqliteFile, naming, open_file
+from graphs.persistence.connection import transaction as _transaction
 
 
 class DurableSqliteStore(AsyncSqliteStore):
     """An `AsyncSqliteStore` without vectors whose batches hold or fail as a whole.
 
     A batch that writes begins with the write lock, so that processes on one file wait for each other instead of
-    failing; a batch that fails is rolled back (the stock store commits its first half). Vectors are left out:
-    they need a Python that can load SQLite extensions.
+    failing; a batch that fails is rolled back (the stock store commits its first half). Batches that only read wait
+    for no writer. Vectors are left out: they need a Python that can load SQLite extensions. Whatever is written is
+    marked in the log: the words that a new value takes the place of stay there like deleted ones.
     """
+
+    def __init__(self, file: SqliteFile) -> None:
+        super().__init__(file.writer)
+        self._file = file
+        self._reader = _Reader(file.reader)
 
     # The stock store gathers every operation of one tick, whoever asked, into one batch that fails as a whole:
     # one user's value that cannot be stored would lose another user's. `BaseStore` runs each call by itself.
@@ -31,10 +38,11 @@ class DurableSqliteStore(AsyncSqliteStore):
         """Create or migrate the tables in one transaction, so that neither a crash nor a second process meets half."""
         if self.is_setup:
             return
-        async with self.lock, transaction(self.conn):
+        async with self.lock, _transaction(self.conn):
             if not self.is_setup:
                 await self._migrate()
         await super().setup()
+        await self._reader.setup()
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out the operations in one transaction and return their results; reads see the state before the writes.
@@ -45,8 +53,12 @@ class DurableSqliteStore(AsyncSqliteStore):
         """
         batch = list(ops)
         await self.setup()
-        async with self.lock, transaction(self.conn, writes=any(isinstance(op, PutOp) for op in batch)):
-            return await super().abatch(batch)
+        if not any(isinstance(op, PutOp) for op in batch):
+            return await self._reader.abatch(batch)
+        async with self.lock, _transaction(self.conn):
+            results = await super().abatch(batch)
+        self._file.log.mark()
+        return results
 
     @asynccontextmanager
     async def _cursor(self, *, transaction: bool = True) -> AsyncIterator[aiosqlite.Cursor]:  # noqa: ARG002 (inherited)
@@ -64,10 +76,22 @@ class DurableSqliteStore(AsyncSqliteStore):
             await self.conn.execute("INSERT INTO store_migrations (v) VALUES (?)", (version,))
 
 
+class _Reader(AsyncSqliteStore):
+    """The same store on a connection that only reads."""
+
+    @asynccontextmanager
+    async def _cursor(self, *, transaction: bool = True) -> AsyncIterator[aiosqlite.Cursor]:  # noqa: ARG002 (inherited)
+        # The stock cursor, cancelled while it begins, leaves its transaction open.
+        async with self.lock, _transaction(self.conn, writes=False), self.conn.cursor() as cursor:
+            yield cursor
+
+
 @asynccontextmanager
 async def open_store(path: Path | str) -> AsyncIterator[DurableSqliteStore]:
     """Open the store in a SQLite file, creating the file and its folder; it is bound to the running event loop."""
-    async with connect(path) as connection:
-        store = DurableSqliteStore(connection)
-        await store.setup()
+    async with AsyncExitStack() as stack:
+        with naming(path):
+            file = await stack.enter_async_context(open_file(path))
+            store = DurableSqliteStore(file)
+            await store.setup()
         yield store

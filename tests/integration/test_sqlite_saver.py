@@ -195,11 +195,10 @@ async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_
     assert (await graph.aget_state(on("thread"))).values["log"] == [t for n in range(3) for t in (str(n), f"re: {n}")]
 
 
-async def test_a_deleted_thread_is_gone_from_the_files_too(saver: DurableSqliteSaver, tmp_path: Path) -> None:
-    graph = echo_graph(saver)
-    await say(graph, "thread", "my secret is xyzzy")
-
-    await saver.adelete_thread("thread")
+async def test_a_deleted_thread_is_gone_from_the_files_too(tmp_path: Path) -> None:
+    async with open_checkpointer(tmp_path / "new" / "checkpoints.sqlite") as saver:
+        await say(echo_graph(saver), "thread", "my secret is xyzzy")
+        await saver.adelete_thread("thread")
 
     assert [path.name for path in (tmp_path / "new").iterdir() if b"xyzzy" in path.read_bytes()] == []
 
