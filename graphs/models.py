@@ -62,10 +62,9 @@ _LOCAL_PROFILE = ModelProfile(
     cache_ttl_seconds=3600.0,
 )
 
-# Small models fall into loops. This makes llama.cpp's sampler avoid what would repeat over eight tokens of the last
-# 2,048 (DRY, llama.cpp's tools/server/README.md); shorter repetitions, as in JSON, it leaves alone.
-_NO_LOOPS = {"dry_multiplier": 0.5, "dry_allowed_length": 8, "dry_penalty_last_n": 2048}
-
+# No sampler that avoids what was said before (llama.cpp's DRY, repetition penalties): it cannot tell a loop from a fact
+# that is copied, so it changes its names and drops its numbers. What is written is bounded instead, and loops in
+# summaries are cut (`memory/context/repetition.py`).
 # What works in the background has a slot of the server for itself: an extraction between two turns would otherwise
 # evict the chat's cached prefix, and the next turn would read all of it again. A summary is what a turn waits for: it
 # must not queue behind an extraction, and the prefix that it evicts is no longer the same after it.
@@ -146,7 +145,7 @@ def _local(settings: Settings, call: _LocalCall) -> BaseChatModel:
         max_retries=0,  # a second request would only queue behind the first
         stream_usage=True,
         use_responses_api=False,
-        extra_body={"id_slot": call.slot, "cache_prompt": True, **_NO_LOOPS},
+        extra_body={"id_slot": call.slot, "cache_prompt": True},
     )
 
 

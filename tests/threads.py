@@ -23,6 +23,11 @@ def words(number: int, word: str = "word") -> str:
     return " ".join([word] * number)
 
 
+def varied(number: int, word: str = "word") -> str:
+    """Return so many words that are no loop."""
+    return " ".join(f"{word}{at}" for at in range(number))
+
+
 @dataclass
 class Thread:
     """What a checkpointer and a graph would do around a `SummarizationNode`, and what must never happen.

@@ -11,6 +11,7 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from memory import text
 from memory.context.budget import Budget, choose_cut
+from memory.context.repetition import without_loops
 from memory.context.running_summary import SUMMARY_ID, Conversation, RunningSummary, divide, rehydrate, summary_text
 from memory.context.shortening import fit, shorten, shorten_text
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, words_for
@@ -258,5 +259,5 @@ def _named(message: BaseMessage) -> BaseMessage:
 
 
 def _summary_in(reply: str) -> str:
-    """Return the summary in a reply, without thoughts that a model wrote before it."""
-    return text.sanitize(_THOUGHTS.sub("", reply)).strip()
+    """Return the summary in a reply, without thoughts that a model wrote before it, and without its loops."""
+    return without_loops(text.sanitize(_THOUGHTS.sub("", reply)).strip())

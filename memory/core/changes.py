@@ -19,7 +19,9 @@ Reason = Literal[
     "instruction_like",
     "secret",
     "malformed",  # no object with a fact in it
-    "not_said",  # taken from no new message of the user
+    "not_said",  # taken from no new message of the user, or with names, numbers or dates that nobody said
+    "placeholder",  # a blank where a name should be
+    "small_talk",  # thanks or a greeting
     "too_many",  # beyond what one answer may bring
     "full",  # all that is there is protected
     "forgotten",  # said before the user deleted it

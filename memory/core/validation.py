@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from memory import prompts
@@ -13,9 +14,12 @@ from memory.core.changes import ACTIONS, Action, Change, Extraction, Reason, Ref
 from memory.core.dates import with_dates
 from memory.core.dialogue import day_of, new_messages
 from memory.core.facts import Fact
+from memory.core.grounding import Grounds, unsaid
 from memory.core.parsing import Answer
+from memory.core.phrasing import has_placeholder, in_third_person, is_small_talk, is_thanks_or_greeting
 from memory.core.profile import SECTIONS, Profile, bounded
 from memory.core.relatedness import words
+from memory.core.replies import affirmed
 from memory.core.screening import holds_secret, is_instruction_like
 from memory.message import StoredMessage
 from memory.text import normalize, one_line
@@ -25,6 +29,7 @@ _SHORT_REPLY: Final = 4
 # What names no message of the user, or is a section of the profile, has so many of its words from the user at least.
 _GROUNDED: Final = 0.5
 _EXAMPLE: Final = frozenset(map(normalize, prompts.EXTRACTION_EXAMPLE))
+_BRACKETS = re.compile(r" \([^()]{4,40}\)")
 _NUMERAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)\s*")
 
 
@@ -82,14 +87,23 @@ class _Reading:
         self.changes: list[Change] = []
         self.refused: list[Refusal] = []
         self._new = new_messages(messages)
-        self._said = _words(message.text for message in messages if message.role == "user")
+        spoken = [*(message for message in messages if message.role == "user"), *affirmed(messages)]
+        self._said = _words(message.text for message in spoken)
         self._heard = _words(message.text for message in messages if message.role != "user")
         self._remembered = _words([*(fact.content for fact in existing), *profile.values()])
+        self._user_text = " ".join(message.text for message in messages if message.role == "user")
+        self._known_texts = [*(fact.content for fact in shown), *profile.values()]
+        self._spoken = [(message.text, day_of(message)) for message in spoken]
         self._shown, self._config = shown, config
-        self._just_said = _words(message.text for message in self._new)
+        self._words_of_new = [words(message.text) for message in self._new]
+        self._just_said = frozenset[str]().union(*self._words_of_new)
         self._contents = {fact.id: fact.content for fact in existing}
         self._known = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
         self._learned: set[str] = set()
+
+    @cached_property
+    def _grounds(self) -> Grounds:
+        return Grounds.of(self._spoken).lent(names=self._known_texts)
 
     def take(self, raw: object) -> None:
         """Add the change of one fact, or its refusal."""
@@ -109,7 +123,11 @@ class _Reading:
             return Refusal(reason="secret")
         if is_instruction_like(text):
             return Refusal(reason="instruction_like", content=bounded(text))
+        if has_placeholder(text, self._user_text):
+            return Refusal(reason="placeholder", content=bounded(text))
         if len(words(text) & (self._said | self._remembered)) < _GROUNDED * len(words(text)):
+            return Refusal(reason="not_said", content=bounded(text))
+        if unsaid(text, self._grounds.lent(all_of=self._known_texts), self._user_text):
             return Refusal(reason="not_said", content=bounded(text))
         return Section(name=full, text=bounded(text))
 
@@ -123,7 +141,7 @@ class _Reading:
             self._confidence(raw)
             return self._made(raw, Change(action=action, target=target))
         content, category, confidence = self._content(raw), _checked_category(raw), self._confidence(raw)
-        self._screen(content, raw)
+        self._screen(content, target, raw)
         self._learn(content, target, raw)
         change = Change(action=action, content=content, category=category, confidence=confidence, target=target)
         return self._made(raw, change)
@@ -157,7 +175,7 @@ class _Reading:
         return (action, target) if target is not None and action != "new" else ("new", None)
 
     def _content(self, raw: Mapping[str, object]) -> str:
-        content = self._dated(_text(raw.get("content")), raw)
+        content = self._dated(in_third_person(_text(raw.get("content"))), raw)
         if not normalize(content):
             raise Refused("empty")
         if len(content) > self._config.max_fact_chars:
@@ -177,17 +195,30 @@ class _Reading:
             raise Refused("low_confidence")
         return confidence
 
-    def _screen(self, content: str, raw: Mapping[str, object]) -> None:
+    def _screen(self, content: str, target: str | None, raw: Mapping[str, object]) -> None:
         if holds_secret(content):
             raise Refused("secret")
         if is_instruction_like(content):
             raise Refused("instruction_like")
-        if not self._was_said(content, raw):
+        if has_placeholder(content, self._user_text):
+            raise Refused("placeholder")
+        sources = self._sources(raw)
+        if is_small_talk(content) or all(is_thanks_or_greeting(message.text) for message in sources):
+            raise Refused("small_talk")
+        if not self._was_said(content, raw) or self._has_unsaid(content, target, sources):
             raise Refused("not_said")
+
+    def _has_unsaid(self, content: str, target: str | None, sources: Sequence[StoredMessage]) -> bool:
+        """Say whether a name, number or date is nobody's; dates that were resolved here are ours."""
+        day, bare = day_of(sources[-1]), _BRACKETS.sub("", content)
+        text = bare if day and with_dates(bare, day) == content else content
+        grounds = self._grounds.lent(all_of=[self._contents[target]]) if target in self._contents else self._grounds
+        return bool(unsaid(text, grounds, *(message.text for message in sources)))
 
     def _was_said(self, content: str, raw: Mapping[str, object]) -> bool:
         """Say whether the user said it: it has more of their words than of the assistant's, or it was a short reply.
 
+        What the assistant said and the user affirmed counts as the user's.
         Words of neither are a paraphrase, or another language, and count for nobody.
         """
         wanted = words(content)
@@ -223,9 +254,9 @@ class _Reading:
         wanted = words(_text(raw.get("content")))
         if cited or not wanted:
             return cited or self._new
-        closest = max(self._new, key=lambda message: len(wanted & words(message.text)))
-        if len(wanted & words(closest.text)) >= _GROUNDED * len(wanted):
-            return [closest]
+        shared, at = max((len(wanted & own), -at) for at, own in enumerate(self._words_of_new))
+        if shared >= _GROUNDED * len(wanted):
+            return [self._new[-at]]
         if raw.get("message") is not None:
             raise Refused("not_said")
         return self._new

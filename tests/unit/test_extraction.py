@@ -163,7 +163,7 @@ def test_ten_thousand_facts_in_one_answer_are_bounded_work() -> None:
     raw = json.dumps({"facts": many * 10})
     model = RecordingModel(replies=[raw])
 
-    extraction = extract_facts(model, [said("I live in Bergen")])
+    extraction = extract_facts(model, [said("I live in Bergen " + " ".join(map(str, range(1000))))])
 
     assert len(extraction.changes) == MAX_FACTS_PER_ANSWER
     assert "too_many" in reasons(extraction)

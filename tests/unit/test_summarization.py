@@ -18,7 +18,7 @@ from memory.context.summarization import (
 )
 from tests.fakes import RecordingModel
 from tests.summarizing import ai, counting, hooked, human, make_node, saying, sent, summarize, talk
-from tests.threads import word_counter, words
+from tests.threads import varied, word_counter
 
 
 def test_C1_within_the_budget_nothing_happens() -> None:
@@ -171,11 +171,11 @@ def test_C1_thoughts_before_a_summary_are_no_part_of_it() -> None:
 
 
 def test_C2_a_summary_that_is_too_long_is_asked_for_again_then_cut() -> None:
-    model = saying(words(20, "short"), first=[words(300)])
+    model = saying(varied(20, "short"), first=[varied(300)])
     result = summarize(talk(5), model)
     assert result.running_summary is not None
-    assert result.running_summary.summary == words(20, "short")
-    stubborn = saying(words(300, "long"))
+    assert result.running_summary.summary == varied(20, "short")
+    stubborn = saying(varied(300, "long"))
     cut = summarize(talk(5), stubborn)
     assert len(stubborn.prompts) == 2
     assert cut.running_summary is not None
@@ -213,7 +213,7 @@ def test_C4_in_portions_each_is_summarized_for_itself_and_joins_the_existing_sum
 
 def test_C2_joined_portions_that_are_too_long_are_asked_for_again_at_half_their_length() -> None:
     def reply(messages: list[BaseMessage]) -> str:
-        return "all of it, shorter" if "too long" in messages[-1].text else words(15, "part")
+        return "all of it, shorter" if "too long" in messages[-1].text else varied(15, "part")
 
     model = RecordingModel(respond=reply)
     result = summarize(talk(8), model, portion_tokens=60, max_summary_tokens=40)
