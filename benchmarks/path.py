@@ -12,7 +12,7 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -22,8 +22,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.base import Op, Result
-from langgraph.store.memory import InMemoryStore
 
 from graphs.background import build_memory_graph
 from graphs.chat import build_graph
@@ -33,27 +31,12 @@ from memory.config import MemoryConfig
 from memory.context.tokens import count_tokens
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel, learns
+from tests.stores import CountingStore
 
 HOUSE = Path(__file__).parents[1]
 ROOMS = tuple(str(HOUSE / room) for room in ("graphs", "memory"))
 TURNS = 31
 HOUR = 3600.0
-
-
-class CountingStore(InMemoryStore):
-    """A store that counts the batches it is asked for, one after another."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.batches = 0
-
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
-        self.batches += 1
-        return super().batch(ops)
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        self.batches += 1
-        return await super().abatch(ops)
 
 
 class Passed:

@@ -14,7 +14,8 @@ drivers, so that sync and async entry points share every decision.
 
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, TypeVar, overload
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
@@ -24,6 +25,11 @@ from memory.tolerance import tolerated
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
+W = TypeVar("W")
+X = TypeVar("X")
+Y = TypeVar("Y")
 Wish = TypeVar("Wish")
 Steps = Generator[Sequence[Op], list[Any], T]
 
@@ -43,10 +49,10 @@ async def arun(store: BaseStore, steps: Steps[T]) -> T:
 
 
 def persistently(steps: Generator[Wish, Any, T]) -> Generator[Wish, Any, T]:
-    """Return the same steps, which ask again for a batch that a database took back whole in favour of another writer.
+    """Return the same steps, which ask again for a batch that a store took back whole in favour of another writer.
 
-    Two writers of the same rows in another order deadlock, and Postgres ends one of them (SQLSTATE 40P01). Nothing
-    of its batch was written; to repeat it is what Postgres asks for.
+    Two writers of the same rows in another order deadlock, and Postgres ends one of them (SQLSTATE 40P01). LangGraph's
+    InMemoryStore fails a search while another thread writes. Neither has written anything of the batch by then.
     """
     try:
         wish, tries = next(steps), _TRIES
@@ -54,7 +60,7 @@ def persistently(steps: Generator[Wish, Any, T]) -> Generator[Wish, Any, T]:
             try:
                 done = yield wish
             except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
-                if tries and getattr(error, "sqlstate", None) in _TAKEN_BACK:
+                if tries and _was_taken_back(error):
                     tries -= 1
                     logger.info("a batch is asked for again: %s", type(error).__name__)
                 else:
@@ -63,6 +69,11 @@ def persistently(steps: Generator[Wish, Any, T]) -> Generator[Wish, Any, T]:
                 wish, tries = steps.send(done), _TRIES
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+
+
+def _was_taken_back(error: Exception) -> bool:
+    is_disturbed = isinstance(error, RuntimeError) and str(error).endswith("during iteration")  # of a dict's keys
+    return is_disturbed or getattr(error, "sqlstate", None) in _TAKEN_BACK
 
 
 async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries: int = 3) -> T:
@@ -115,20 +126,47 @@ def scan(namespace: Sequence[str], page: int = PAGE) -> Steps[list[Item]]:
     """
     wanted = tuple(namespace)
     limit = page
-    while len(items := (yield from _search(SearchOp(wanted, None, limit, refresh_ttl=False)))) >= limit:
+    while len(items := (yield [SearchOp(wanted, None, limit, refresh_ttl=False)])[0]) >= limit:
         limit *= 4
     return sorted((item for item in items if tuple(item.namespace) == wanted), key=lambda item: item.key)
 
 
-def _search(operation: SearchOp) -> Steps[list[Item]]:
-    """Search once, or again where LangGraph's InMemoryStore met another thread's write while it iterated."""
-    for _ in range(_TRIES):
+@overload
+def side_by_side(one: Steps[T], two: Steps[U], /) -> Steps[tuple[T, U]]: ...
+@overload
+def side_by_side(one: Steps[T], two: Steps[U], three: Steps[V], /) -> Steps[tuple[T, U, V]]: ...
+@overload
+def side_by_side(one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], /) -> Steps[tuple[T, U, V, W]]: ...
+@overload
+def side_by_side(
+    one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], five: Steps[X], /
+) -> Steps[tuple[T, U, V, W, X]]: ...
+@overload
+def side_by_side(
+    one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], five: Steps[X], six: Steps[Y], /
+) -> Steps[tuple[T, U, V, W, X, Y]]: ...
+
+
+def side_by_side(*parts: Steps[Any]) -> Steps[tuple[Any, ...]]:
+    """Carry out steps that do not wait for each other, and return their values: what each asks for goes in one batch.
+
+    Reads of one batch see the store before its writes, so no part may need what another one writes.
+    """
+    values: list[Any] = [None] * len(parts)
+    asked: dict[int, Sequence[Op]] = {}
+
+    def resume(at: int, results: list[Any] | None) -> None:
         try:
-            (items,) = yield [operation]
-        except RuntimeError as error:
-            if not str(error).endswith("during iteration"):  # changed its size, or its keys
-                raise
-        else:
-            return items  # type: ignore[no-any-return]
-    (items,) = yield [operation]
-    return items  # type: ignore[no-any-return]
+            asked[at] = parts[at].send(results)  # type: ignore[arg-type]  # a generator begins with None
+        except StopIteration as stop:
+            asked.pop(at, None)
+            values[at] = stop.value
+
+    for at in range(len(parts)):
+        resume(at, None)
+    while asked:
+        batch = list(asked.items())
+        results = iter((yield [operation for _, operations in batch for operation in operations]))
+        for at, operations in batch:
+            resume(at, list(islice(results, len(operations))))
+    return tuple(values)

@@ -52,6 +52,22 @@ class FaultyStore(BaseStore):
         return [item.value for item in self.items(namespace)]
 
 
+class CountingStore(InMemoryStore):
+    """Counts the batches that it is asked for, one after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches = 0
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        self.batches += 1
+        return super().batch(ops)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        self.batches += 1
+        return await super().abatch(ops)
+
+
 def _copied(op: Op) -> Op:
     return op._replace(value=copy.deepcopy(op.value)) if isinstance(op, PutOp) else op
 

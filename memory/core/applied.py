@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from langgraph.store.base import Op
+
 from memory.control import belongs
 from memory.core.changes import REASONS, Applied, Extraction, Refusal, one_of
 from memory.core.shelf import APPLIED
@@ -22,27 +24,29 @@ def extraction_mark(extraction: Extraction, thread_id: str) -> str:
     return digest("applied", thread_id, json.dumps(extraction.to_json(), sort_keys=True))[:32]
 
 
-def read_done(owner: Owner, epoch: str, mark: str) -> Steps[Applied | None]:
-    """Read what applying this extraction did, or `None` if it was not applied lately."""
-    for each, value in (yield from _read(owner, epoch)):
-        if each == mark and isinstance(value, Mapping):
-            return _applied(value)
-    return None
+Done = list[list[Any]]
+"""`[mark, what applying it did]` of each extraction that was applied lately, oldest first."""
 
 
-def write_done(owner: Owner, epoch: str, mark: str, applied: Applied) -> Steps[None]:
-    """Note what applying this extraction did: ids and reasons, no text. The newest 32 are kept."""
+def done_before(done: Done, mark: str) -> Applied | None:
+    """Return what applying this extraction did, or `None` if it was not applied lately."""
+    return next((_applied(value) for each, value in done if each == mark and isinstance(value, Mapping)), None)
+
+
+def note_done(owner: Owner, epoch: str, done: Done, mark: str, applied: Applied) -> Op:
+    """Return the write that notes what applying this did, in ids and reasons; the newest 32 are kept."""
     value = {
         "created": list(applied.created),
         "confirmed": list(applied.confirmed),
         "superseded": list(applied.superseded),
         "refused": [refusal.reason for refusal in applied.refused],
     }
-    done = [each for each in (yield from _read(owner, epoch)) if each[0] != mark]
-    yield [put(owner.namespace("history"), APPLIED, {"epoch": epoch, "done": [*done, [mark, value]][-KEPT:]})]
+    kept = [*(each for each in done if each[0] != mark), [mark, value]][-KEPT:]
+    return put(owner.namespace("history"), APPLIED, {"epoch": epoch, "done": kept})
 
 
-def _read(owner: Owner, epoch: str) -> Steps[list[list[Any]]]:
+def read_done(owner: Owner, epoch: str) -> Steps[Done]:
+    """Read which extractions were applied lately."""
     item = yield from read(owner.namespace("history"), APPLIED)
     done = item.value.get("done") if item and belongs(item.value, epoch) else None
     return [each for each in done if isinstance(each, list) and len(each) == 2] if isinstance(done, list) else []

@@ -1,14 +1,16 @@
-"""How an extraction changes the shelf: what is new, confirmed, corrected or over. Pure but for `apply_steps`."""
+"""How an extraction changes the shelf: what is new, confirmed, corrected or over. Pure but for the two `Steps`."""
 
 import logging
 from collections.abc import Sequence
 
+from langgraph.store.base import Op
+
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.core.applied import extraction_mark, read_done, write_done
+from memory.core.applied import done_before, extraction_mark, note_done, read_done
 from memory.core.changes import Applied, Change, Extraction, Reason, Refusal, reasons
 from memory.core.facts import Fact, FactNotFound, Status, is_protected
-from memory.core.profile import drop_sections_about, write_profile
+from memory.core.profile import drop_sections_about, read_profile, write_profile
 from memory.core.rules import (
     Confirmation,
     Shelf,
@@ -23,7 +25,7 @@ from memory.core.rules import (
 from memory.core.shelf import read_shelf, settle, stands, trim_history, write_difference
 from memory.core.tombstones import forgotten, read_erasure, take_back_erased
 from memory.namespaces import Owner
-from memory.storage import Steps
+from memory.storage import Steps, side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -42,36 +44,57 @@ def apply_steps(
         now: ISO 8601.
         config: The limit, and which categories are protected.
     """
-    if (yield from read_epoch(owner)) != epoch:
-        return _stale(extraction)
+    applied, writes = yield from change_facts(
+        owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=config
+    )
+    if writes:
+        yield writes
+    return applied if (yield from stands(owner, epoch)) else _stale(extraction)
+
+
+def change_facts(
+    owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
+) -> Steps[tuple[Applied, list[Op]]]:
+    """Write what an extraction changes, and return what it did, and the writes that note that it was done.
+
+    For callers with more to write: they note it with theirs, and only then look whether the epoch still stands.
+    """
+    current, erasure, done, gone, before, profile = yield from side_by_side(
+        read_epoch(owner),
+        read_erasure(owner, epoch),
+        read_done(owner, epoch),
+        forgotten(owner, epoch, thread_id, extraction.changes),
+        read_shelf(owner, epoch, [change.content for change in extraction.changes if change.content]),
+        read_profile(owner, epoch),
+    )
+    if current != epoch:
+        return _stale(extraction), []
     mark = extraction_mark(extraction, thread_id)
-    done = yield from read_done(owner, epoch, mark)
-    if done is not None:
-        return done
-    erasure = yield from read_erasure(owner, epoch)
-    gone = yield from forgotten(owner, epoch, thread_id, extraction.changes)
-    before = yield from read_shelf(owner, epoch, [change.content for change in extraction.changes if change.content])
+    if (applied := done_before(done, mark)) is not None:
+        return applied, []
     update = apply_extraction(
         before, extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config
     )
-    yield from write_difference(owner, epoch, before, update.shelf)
-    yield from write_profile(owner, extraction.profile, epoch=epoch, now=now)
-    settled = yield from settle(owner, epoch, before, config)
+    yield from side_by_side(
+        write_difference(owner, epoch, before, update.shelf),
+        write_profile(owner, extraction.profile, epoch=epoch, now=now, stored=profile),
+    )
+    # Another worker may have noted its own meanwhile: what is noted is read again, just before.
+    settled, done, _ = yield from side_by_side(
+        settle(owner, epoch, before, config),
+        read_done(owner, epoch),
+        take_back_erased(owner, epoch, erasure, [fact.id for fact in update.shelf.archived]),
+    )
     if update.shelf.archived:
         fresh = {section.name for section in extraction.profile}
         over = [fact.content for fact in update.shelf.archived]
-        yield from drop_sections_about(owner, epoch, over, kept=fresh)
-        yield from trim_history(owner)
-    yield from take_back_erased(owner, epoch, erasure, [fact.id for fact in update.shelf.archived])
+        yield from side_by_side(drop_sections_about(owner, epoch, over, kept=fresh), trim_history(owner))
     applied = update.result(settled)
-    yield from write_done(owner, epoch, mark, applied)
-    if not (yield from stands(owner, epoch)):
-        return _stale(extraction)
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, refused %s",
         *(len(applied.created), len(applied.confirmed), len(applied.superseded), reasons(applied.refused)),
     )
-    return applied
+    return applied, [note_done(owner, epoch, done, mark, applied)]
 
 
 def _stale(extraction: Extraction) -> Applied:

@@ -54,9 +54,25 @@ def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
     return {name: section for name in SECTIONS if (section := found.get(name)) is not None}
 
 
-def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now: str) -> Steps[None]:
-    """Write the sections that changed; an empty text deletes its section, an unknown name is ignored."""
-    stored = yield from read_profile(owner, epoch)
+def write_profile(
+    owner: Owner,
+    sections: Sequence[Section],
+    *,
+    epoch: str,
+    now: str,
+    stored: Mapping[str, "StoredSection"] | None = None,
+) -> Steps[None]:
+    """Write the sections that changed; an empty text deletes its section, an unknown name is ignored.
+
+    Args:
+        owner: Whose profile.
+        sections: What the sections are to say.
+        epoch: The user's current epoch.
+        now: ISO 8601.
+        stored: The profile as it was read just now; it is read here by default.
+    """
+    if stored is None:
+        stored = yield from read_profile(owner, epoch)
     namespace = owner.namespace("profile")
     changes = {each.name: bounded(each.text) for each in sections if each.name in SECTIONS}
     writes: list[Op] = []

@@ -17,7 +17,7 @@ from memory.core.facts import Fact
 from memory.core.items import from_item, is_proper, to_item
 from memory.core.rules import Confirmation, Shelf, adopt, candidates, identify, limit, unite
 from memory.namespaces import Kind, Owner
-from memory.storage import Steps, delete, put, read, read_many, scan
+from memory.storage import Steps, delete, put, read, read_many, scan, side_by_side
 from memory.text import digest
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,8 @@ def read_shelf(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> Steps[
         epoch: The user's current epoch; rows of others do not count.
         contents: What is about to be added: ids that history holds for them are looked up.
     """
-    items = yield from scan(owner.namespace("facts"))
+    salt = f"{owner.segment}/{owner.agent_name}"
+    items, retired = yield from side_by_side(scan(owner.namespace("facts")), _read_retired(owner, salt, contents))
     rows: dict[str, Fact] = {}
     unowned = set()
     broken = 0
@@ -67,8 +68,6 @@ def read_shelf(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> Steps[
             continue
         if not is_proper(item.key, item.value):
             unowned.add(item.key)
-    salt = f"{owner.segment}/{owner.agent_name}"
-    retired = yield from _read_retired(owner, salt, contents)
     return identify(Shelf(salt, rows, retired, broken=broken, unowned=frozenset(unowned)))
 
 
@@ -190,11 +189,11 @@ def stands(owner: Owner, epoch: str) -> Steps[bool]:
     """Say, as the last step of writing, whether the epoch is still the current one; if not, take back what it wrote."""
     if (yield from read_epoch(owner)) == epoch:
         return True
-    yield from _take_back(owner, epoch)
+    yield from take_back(owner, epoch)
     return False
 
 
-def _take_back(owner: Owner, epoch: str) -> Steps[None]:
+def take_back(owner: Owner, epoch: str) -> Steps[None]:
     """Delete everything that still stands under an epoch that an erase has ended."""
     kinds: tuple[Kind, ...] = ("facts", "history", "confirmations", "profile")
     stale: list[Op] = []

@@ -170,9 +170,8 @@ def remove(entries: Iterable[Entry]) -> Steps[None]:
         yield operations
 
 
-def remove_read(entries: Sequence[Entry]) -> Steps[None]:
-    """Delete entries of one owner that were applied, unless they say something else now, which nobody has read."""
-    stored = yield from read_entries(entries[0].owner, [entry.key for entry in entries])
+def remove_read(entries: Sequence[Entry], stored: Sequence[Entry]) -> Steps[None]:
+    """Delete entries that were applied, unless they say something else now (`stored`), which nobody has read."""
     read = {entry.contents for entry in entries}
     yield from remove(entry for entry in stored if entry.contents in read)
 
@@ -213,19 +212,23 @@ def _take_out(entry: Entry, message_ids: Collection[str], *, is_stale: bool) -> 
         yield from write([replace(entry, extracted=None, lease=None)])
 
 
-def settle(owner: Owner) -> Steps[list[Entry]]:
+def settle(owner: Owner, expected: Sequence[Entry] | None = None) -> Steps[list[Entry]]:
     """Bring the due marker in line with what is left, and return what that is, dead letters aside.
 
     Another worker may finish an entry, or a turn write one down, just before the marker is written or goes: it is
-    looked at again afterwards, until nothing changed in between.
+    looked at again afterwards, until the marker says what is there.
+
+    Args:
+        owner: Whose entries.
+        expected: What is probably left; it is read first by default.
     """
-    left = yield from _waiting(owner)
+    left = (yield from _waiting(owner)) if expected is None else expected
     while True:
-        yield [_marker(owner, left)]
-        now = yield from _waiting(owner)
-        if {entry.key for entry in now} == {entry.key for entry in left}:
-            return now
-        left = now
+        marker = _marker(owner, left)
+        yield [marker]
+        left = yield from _waiting(owner)
+        if _marker(owner, left) == marker:
+            return left
 
 
 def settle_thread(owner: Owner, thread_id: str) -> Steps[None]:

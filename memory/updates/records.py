@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from langgraph.store.base import Op
+
 from memory.control import belongs
 from memory.namespaces import Owner
 from memory.storage import Steps, delete, put, read, scan
@@ -23,16 +25,20 @@ def read_seen(owner: Owner, thread_id: str, epoch: str) -> Steps[dict[str, str]]
     return {str(pair[0]): str(pair[1]) for pair in pairs or () if isinstance(pair, list | tuple) and len(pair) == 2}
 
 
-def write_seen(owner: Owner, thread_id: str, epoch: str, flushed: Mapping[str, str]) -> Steps[None]:
-    """Write what was flushed in a thread."""
+def seen_put(owner: Owner, thread_id: str, epoch: str, flushed: Mapping[str, str]) -> Op:
+    """Return the write of what was flushed in a thread."""
     hashes = [list(pair) for pair in flushed.items()]
     value = {"thread_id": thread_id, "hashes": hashes, "epoch": epoch}
-    yield [put(owner.namespace("seen"), seen_key(thread_id), value)]
+    return put(owner.namespace("seen"), seen_key(thread_id), value)
 
 
-def write_receipt(owner: Owner, key: str, receipt: Mapping[str, Any]) -> Steps[None]:
-    """Write what an update did, and drop the oldest receipts above `MAX_RECEIPTS`."""
-    yield [put(owner.namespace("receipts"), key, dict(receipt))]
+def receipt_put(owner: Owner, key: str, receipt: Mapping[str, Any]) -> Op:
+    """Return the write of what an update did; `trim_receipts` comes after it."""
+    return put(owner.namespace("receipts"), key, dict(receipt))
+
+
+def trim_receipts(owner: Owner) -> Steps[None]:
+    """Delete the oldest receipts above `MAX_RECEIPTS`."""
     items = yield from scan(owner.namespace("receipts"))
     surplus = sorted(items, key=lambda item: (str(item.value.get("time", "")), item.key))[:-MAX_RECEIPTS]
     if surplus:

@@ -12,23 +12,24 @@ from functools import partial
 from typing import Any
 
 from memory.control import INITIAL_EPOCH, Fences, read_fences, read_time_zone
-from memory.core.applying import apply_steps
+from memory.core.applying import change_facts
 from memory.core.changes import Applied, Extraction, reasons
 from memory.core.extraction import extract_facts
+from memory.core.known import Known
 from memory.core.profile import drop_sections, read_profile, texts_of
-from memory.core.shelf import read_shelf
+from memory.core.shelf import read_shelf, take_back
 from memory.core.tombstones import forgotten_messages, read_erasure
 from memory.daily.journal import JournalEntry, append, day_of, entries_of, redact
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
-from memory.storage import Steps
+from memory.storage import Steps, side_by_side
 from memory.updates import outbox
 from memory.updates.entry import Entry
 from memory.updates.forgetting import forget_rows
 from memory.updates.job import Job, ModelCall, Start, Terms
 from memory.updates.lease import Lease, is_held
 from memory.updates.reading import Reading, covered, portions, read_together, remembered, together
-from memory.updates.records import read_seen, write_receipt, write_seen
+from memory.updates.records import read_seen, receipt_put, seen_put, trim_receipts
 from memory.updates.retry import is_retryable, may_blame_text, retry_delay
 from memory.updates.transcript import exchanges
 
@@ -62,11 +63,12 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
     """
     if not terms.config.enabled:
         return Drained()
-    fences = yield from read_fences(owner)
-    entries = [entry for entry in (yield from outbox.read_entries(owner)) if thread_id in (None, entry.thread_id)]
+    fences, stored = yield from side_by_side(read_fences(owner), outbox.read_entries(owner))
+    entries = [entry for entry in stored if thread_id in (None, entry.thread_id)]
     cancelled = [entry for entry in entries if _is_cancelled(entry, fences)]
     yield from outbox.remove(cancelled)
     receipts: list[Mapping[str, Any]] = []
+    done = {entry.key for entry in cancelled}
     failed = 0
     ready = [entry for entry in entries if not _is_cancelled(entry, fences) and _is_ready(entry, terms)]
     waiting = deque(_batches(ready, terms.config.portion_messages))
@@ -82,7 +84,10 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
             failed += 0 if apart else (yield from _note_failure(batch, error, terms))
         else:
             receipts.extend([receipt] if receipt else [])
-    left = yield from outbox.settle(owner)
+            done |= {entry.key for entry in batch}
+    left = yield from outbox.settle(
+        owner, [entry for entry in stored if entry.key not in done and entry.state != "dead"]
+    )
     due = min((entry.due for entry in left if thread_id in (None, entry.thread_id)), default=None)
     return Drained(tuple(receipts), len(cancelled), failed, due)
 
@@ -158,54 +163,76 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     claimed = yield from _claim(batch, terms)
     if not claimed:
         return None
-    owner, thread_id, epoch = claimed[-1].owner, claimed[-1].thread_id, claimed[-1].epoch
+    carrier = claimed[-1]
+    owner, thread_id, epoch = carrier.owner, carrier.thread_id, carrier.epoch
+    is_mine, fences, flushed, known, erasure = yield from side_by_side(
+        _are_mine(claimed, terms),
+        read_fences(owner),
+        read_seen(owner, thread_id, epoch),
+        _known(carrier),
+        read_erasure(owner, epoch),
+    )
+    if not is_mine:
+        return None
     # Claiming may have written again what an erase had deleted; its text must not reach a model.
-    if _is_cancelled(claimed[-1], (yield from read_fences(owner))):
+    if _is_cancelled(carrier, fences):
         yield from outbox.remove(claimed)
         return None
-    erasure = yield from read_erasure(owner, epoch)
-    flushed = yield from read_seen(owner, thread_id, epoch)
     reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
-    extraction = yield from _extraction(claimed, reading, terms)
+    extraction = yield from _extraction(claimed, reading, known, terms)
     if extraction is None:
         return None
-    applied = yield from apply_steps(
+    applied, note = yield from change_facts(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    if (yield from read_erasure(owner, epoch)) != erasure:
+    yield from _journal_cut(carrier, reading, terms)
+    # Not before everything is applied: what counts as flushed is never read again.
+    flushed = remembered(flushed, reading.all, terms.config.seen_limit)
+    receipt = _receipt(carrier, reading, applied, terms)
+    yield [*note, seen_put(owner, thread_id, epoch, flushed), receipt_put(owner, carrier.key, receipt)]
+    # After the last write, so that an erase either sees these rows or is seen here.
+    fences, erased, stored, _ = yield from side_by_side(
+        read_fences(owner),
+        read_erasure(owner, epoch),
+        outbox.read_entries(owner, [entry.key for entry in claimed]),
+        trim_receipts(owner),
+    )
+    if erased != erasure:
         # The model was shown a profile that may have told of what is erased by now.
         told = {section.name for section in extraction.profile}
         yield from drop_sections(owner, epoch, lambda name, _: name in told)
-    yield from _journal_cut(claimed[-1], reading, terms)
-    # Not before everything is applied: what counts as flushed is never read again.
-    yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, terms.config.seen_limit))
-    receipt = _receipt(claimed[-1], reading, applied, terms)
-    yield from write_receipt(owner, claimed[-1].key, receipt)
-    gone = yield from forgotten_messages(owner, epoch, thread_id, [message.id for message in reading.cut])
-    if gone:
-        yield from redact(owner, {thread_id: with_replies(reading.cut, gone)})
-    # After the last write, so that an erase either sees these rows or is seen here.
-    is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))
+    is_cancelled = _is_cancelled(carrier, fences)
+    if fences.epoch != epoch:
+        yield from take_back(owner, epoch)
     if is_cancelled:
         yield from forget_rows(owner, thread_id, epoch)
     # The entries go last: a worker that is killed before this is followed by one that ends in the same place.
-    yield from outbox.remove_read(claimed)
+    yield from outbox.remove_read(claimed, stored)
     return None if is_cancelled else receipt
 
 
 def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> Steps[None]:
+    """Write what left the context into the journal, but nothing that a deleted fact came from."""
+    if not reading.cut:
+        return
     zone = yield from read_time_zone(carrier.owner)
     draft = JournalEntry(day_of(terms.now(), zone), carrier.thread_id, (), carrier.epoch, carrier.model)
     yield from append(carrier.owner, entries_of(draft, exchanges(reading.cut), zone))
+    ids = [message.id for message in reading.cut]
+    if gone := (yield from forgotten_messages(carrier.owner, carrier.epoch, carrier.thread_id, ids)):
+        yield from redact(carrier.owner, {carrier.thread_id: with_replies(reading.cut, gone)})
 
 
 def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
-    """Put this worker's lease on the entries; return none if somebody else was faster, or changed them meanwhile."""
+    """Put this worker's lease on the entries; return none if somebody else was faster, or changed them meanwhile.
+
+    Somebody may still do so at the same moment: `_are_mine` tells who was the last.
+    """
     if (yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])) != outbox.oldest_first(batch):
         return ()
     claimed = tuple(replace(entry, state="running", lease=_lease(terms)) for entry in batch)
     yield from outbox.write(claimed)
-    return claimed if (yield from _are_mine(claimed, terms)) else ()
+    return claimed
 
 
 def _lease(terms: Terms) -> Lease:
@@ -226,7 +253,7 @@ def _is_mine(entry: Entry, terms: Terms) -> bool:
     return entry.lease is not None and entry.lease.worker == terms.worker
 
 
-def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job[Extraction | None]:
+def _extraction(claimed: Sequence[Entry], reading: Reading, known: Known, terms: Terms) -> Job[Extraction | None]:
     """Return what the messages say: as journaled before, the rest from the model, journaled portion by portion.
 
     `None` if the entries were taken away while the model was asked.
@@ -235,7 +262,7 @@ def _extraction(claimed: Sequence[Entry], reading: Reading, terms: Terms) -> Job
     size = terms.config.portion_messages
     found, done = _journaled(claimed, size)
     for number, portion in enumerate(portions(reading.talk, size)[done:], done + 1):
-        part = yield from _ask(carrier, portion, terms)
+        part = yield from _ask(carrier, portion, known, terms)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):
             return None
@@ -264,14 +291,20 @@ def _edited_away(claimed: Sequence[Entry]) -> list[str]:
     return sorted({message_id for entry in claimed for message_id in entry.edited_away})
 
 
-def _ask(carrier: Entry, portion: Sequence[StoredMessage], terms: Terms) -> Job[Extraction]:
-    shelf = yield from read_shelf(carrier.owner, carrier.epoch)
-    profile = yield from read_profile(carrier.owner, carrier.epoch)
+def _known(carrier: Entry) -> Steps[Known]:
+    """Read what the model is shown as known."""
+    shelf, profile = yield from side_by_side(
+        read_shelf(carrier.owner, carrier.epoch), read_profile(carrier.owner, carrier.epoch)
+    )
+    return Known(carrier.epoch, tuple(shelf.active().values()), profile)
+
+
+def _ask(carrier: Entry, portion: Sequence[StoredMessage], known: Known, terms: Terms) -> Job[Extraction]:
     extract = partial(
         extract_facts,
         messages=portion,
-        existing=tuple(shelf.active().values()),
-        profile=texts_of(profile),
+        existing=known.facts,
+        profile=texts_of(known.profile),
         config=terms.config,
     )
     found: Extraction = yield ModelCall(carrier.model, extract)

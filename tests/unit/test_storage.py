@@ -3,13 +3,27 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langgraph.store.base import Item, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.storage import Steps, arun, arun_patiently, delete, put, read, read_many, run, scan
+from memory.storage import (
+    Steps,
+    arun,
+    arun_patiently,
+    delete,
+    persistently,
+    put,
+    read,
+    read_many,
+    run,
+    scan,
+    side_by_side,
+)
 from tests.stores import FaultyStore, fail_at
 
 OWNER = Owner.of("ada")
@@ -164,6 +178,33 @@ async def test_steps_that_may_be_repeated_are_tried_again(failures: int, survive
 
 @pytest.mark.parametrize("what", ["dictionary changed size", "dictionary keys changed"])
 def test_a_scan_that_another_threads_write_disturbs_is_asked_again(what: str) -> None:
-    steps = scan(("a",))
+    steps = persistently(scan(("a",)))
     asked = next(steps)
     assert steps.throw(RuntimeError(f"{what} during iteration")) == asked
+
+
+@given(st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=3, max_size=3))
+def test_steps_side_by_side_come_to_what_they_come_to_alone_in_as_many_batches_as_the_longest(
+    reads: list[list[int]],
+) -> None:
+    def counted(part: int, sizes: list[int]) -> Steps[list[list[str]]]:
+        found = []
+        for size in sizes:
+            keys = [f"{part * 10 + key:04}" for key in range(size)]
+            found.append([item.key for item in (yield from read_many(FACTS, keys)) if item])
+        return found
+
+    store = FaultyStore()
+    run(store, _write(40))
+    alone = tuple(run(store, counted(part, sizes)) for part, sizes in enumerate(reads))
+    before = store.calls
+    one, two, three = (counted(part, sizes) for part, sizes in enumerate(reads))
+    assert run(store, side_by_side(one, two, three)) == alone
+    assert store.calls - before == max(map(len, reads))
+
+
+def test_steps_side_by_side_fail_as_one() -> None:
+    store = FaultyStore()
+    store.fault = fail_at(1)
+    with pytest.raises(OSError, match="disk full"):
+        run(store, side_by_side(read(FACTS, "x"), scan(FACTS)))
