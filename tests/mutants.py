@@ -35,8 +35,8 @@ MUTANTS = (
     Mutant(
         "acknowledge before apply",
         "memory/updates/update.py",
-        "    applied = yield from apply_steps(",
-        "    yield from outbox.remove(claimed)\n    applied = yield from apply_steps(",
+        "    applied, note = yield from change_facts(",
+        "    yield from outbox.remove(claimed)\n    applied, note = yield from change_facts(",
         UPDATER,
     ),
     Mutant(
@@ -78,9 +78,9 @@ MUTANTS = (
     Mutant(
         "hashes remembered before success",
         "memory/updates/update.py",
-        "    extraction = yield from _extraction(claimed, reading, terms)\n",
-        "    yield from write_seen(owner, thread_id, epoch, remembered(flushed, reading.all, 9))\n"
-        "    extraction = yield from _extraction(claimed, reading, terms)\n",
+        "    extraction = yield from _extraction(claimed, reading, known, terms)\n",
+        "    yield [seen_put(owner, thread_id, epoch, remembered(flushed, reading.all, 9))]\n"
+        "    extraction = yield from _extraction(claimed, reading, known, terms)\n",
         UPDATER,
     ),
     Mutant(
@@ -93,7 +93,7 @@ MUTANTS = (
     Mutant(
         "no look at the fences after the last write",
         "memory/updates/update.py",
-        "is_cancelled = _is_cancelled(claimed[-1], (yield from read_fences(owner)))",
+        "is_cancelled = _is_cancelled(carrier, fences)",
         "is_cancelled = False",
         (*UPDATER, "tests/unit/test_erase.py"),
     ),
@@ -240,7 +240,7 @@ MUTANTS = (
     Mutant(
         "what was rewritten meanwhile is deleted unread",
         "memory/updates/update.py",
-        "outbox.remove_read(claimed)",
+        "outbox.remove_read(claimed, stored)",
         "outbox.remove(claimed)",
         ("tests/unit/test_interference.py",),
     ),
