@@ -5,6 +5,7 @@ LangGraph's own `add_messages` writes every message of the thread into the check
 the reducer below gives the same result however the writes are batched.
 """
 
+import contextlib
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from langchain_core.messages import (
     RemoveMessage,
     convert_to_messages,
     message_chunk_to_message,
+    messages_from_dict,
 )
 from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
@@ -24,17 +26,26 @@ SNAPSHOT_EVERY = 40
 """Writes between two whole copies: a turn makes two, and reads back through the checkpoints of half of this on
 average. Over 1,000 turns 100 costs a third fewer bytes and a fifth more time for a turn."""
 
+_DUMPED = frozenset({"type", "content", "additional_kwargs", "response_metadata"})
+"""What every message has when LangChain dumps it, and hardly one that a person wrote by hand."""
 
-def merge_messages(state: Sequence[BaseMessage], writes: Sequence[object]) -> list[BaseMessage]:
+
+def merge_messages(state: Sequence[object], writes: Sequence[object]) -> list[BaseMessage]:
     """Return the messages after these writes: new ones added, those with a known id replaced, removed ones gone.
 
     It does what `add_messages` does, with two differences that replaying needs: a message without an id gets one
     that depends only on its text and place, and removing an unknown message is no error, because a thread that
     cannot be replayed could never be read again.
+
+    A server reads threads with its own checkpointer, which hands back plain JSON: what is replayed then, the messages
+    of a whole copy and of an `Overwrite` included, are mappings.
     """
-    merged: dict[str, BaseMessage] = {message.id: message for message in state if message.id is not None}
+    merged: dict[str, BaseMessage] = {}
+    for message in map(_message, state):
+        if message.id is not None:
+            merged[message.id] = message
     for write in writes:
-        for message in convert_to_messages(write if isinstance(write, list) else [write]):  # type: ignore[list-item]
+        for message in map(_message, write if isinstance(write, list) else [write]):
             _apply(merged, message)
     return list(merged.values())
 
@@ -72,6 +83,19 @@ def _write(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> list[BaseM
 
 def _is_same(one: BaseMessage, other: BaseMessage) -> bool:
     return one.id == other.id and one.content == other.content
+
+
+def _message(value: object) -> BaseMessage:
+    """Return the message that a value is: one already, one in any form that LangChain takes, or one as JSON.
+
+    LangChain's conversion of what callers write drops fields that a dumped message has, such as `usage_metadata`.
+    """
+    if isinstance(value, BaseMessage):
+        return value
+    if isinstance(value, Mapping) and value.keys() >= _DUMPED:
+        with contextlib.suppress(ValueError):  # a person wrote it after all
+            return messages_from_dict([{"type": value["type"], "data": value}])[0]
+    return convert_to_messages([value])[0]  # type: ignore[list-item]
 
 
 def _apply(merged: dict[str, BaseMessage], message: BaseMessage) -> None:

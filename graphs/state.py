@@ -7,6 +7,7 @@ from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict
 
 from graphs.message_channel import messages_channel
+from graphs.summary_channel import SummaryChannel
 from memory.context.summarization import RunningSummary
 
 
@@ -66,7 +67,7 @@ class State(InputState):
 
     summarized_messages: Annotated[list[AnyMessage], messages_channel()]
     """What the model sees of the conversation: the summary, then the messages after it."""
-    context: dict[str, RunningSummary | str | dict[str, object]]
+    context: Annotated[dict[str, RunningSummary | str | dict[str, object]], SummaryChannel]
     """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""
     memory: MemoryState
     """What memory put before the model."""

@@ -41,9 +41,9 @@ class RunningSummary:
     forgotten: int = 0
 
     def __post_init__(self) -> None:
-        stored: object = self.summarized_message_ids
+        stored: object = self.summarized_message_ids  # as a checkpoint holds it, until here
         if isinstance(stored, bytes):
-            ids: list[str] = json.loads(zlib.decompress(stored))
+            ids = _inflated(stored)
             self.summarized_message_ids, self.order = set(ids), _places(ids)
 
     def _asdict(self) -> dict[str, object]:
@@ -73,6 +73,13 @@ class RunningSummary:
         return [known[place] for place in self.order] if is_order else known
 
 
+def _inflated(stored: bytes) -> list[str]:
+    try:
+        return _strings(json.loads(zlib.decompress(stored)))
+    except (ValueError, zlib.error):  # no form of ours
+        return []
+
+
 def _places(ids: Sequence[str]) -> list[int]:
     """Return each id's place among the sorted ones."""
     places = {identity: place for place, identity in enumerate(sorted(ids))}
@@ -84,7 +91,7 @@ def rehydrate(value: object) -> RunningSummary | None:
 
     Args:
         value: A `RunningSummary`, langmem's object of that name, a mapping with the same names (ids as list or set),
-            `None`, or anything else.
+            `None`, or anything else. A checkpoint's own form of the ids, deflated, is one that it knows.
 
     Returns:
         The running summary, or `None` where there is no summary text in it.
@@ -98,10 +105,12 @@ def rehydrate(value: object) -> RunningSummary | None:
     summary, last = _plain_text(read("summary")), read("last_summarized_message_id")
     if not summary:
         return None
-    order, forgotten = read("order"), read("forgotten")
+    stored, forgotten = read("summarized_message_ids"), read("forgotten")
+    ids = _inflated(stored) if isinstance(stored, bytes) else _strings(stored)
+    order = _places(ids) if isinstance(stored, bytes) else read("order")
     return RunningSummary(
         summary,
-        set(_strings(read("summarized_message_ids"))),
+        set(ids),
         last if isinstance(last, str) else None,
         _strings(read("kept_message_ids")),
         [place for place in order if isinstance(place, int)] if isinstance(order, list) else [],

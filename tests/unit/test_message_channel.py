@@ -1,12 +1,13 @@
 """The messages' reducer: what add_messages does, the same however the writes are batched."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import Overwrite
 
@@ -38,6 +39,41 @@ def test_it_adds_and_replaces_as_add_messages_does(batch: list[list[Any]]) -> No
     for write in batch:
         expected = add_messages(expected, write)
     assert merge_messages([], batch) == expected
+
+
+called = st.builds(
+    lambda identity, text: AIMessage(
+        text,
+        id=identity,
+        tool_calls=[{"name": "look", "args": {"q": text}, "id": "c"}],
+        usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+        response_metadata={"model_name": "m"},
+    ),
+    ids,
+    st.text(max_size=3),
+)
+returned = st.builds(
+    lambda identity, text: ToolMessage(text, tool_call_id="c", artifact={"rows": 1}, status="error", id=identity),
+    ids,
+    st.text(max_size=3),
+)
+kinds = st.lists(st.lists(spoken | called | returned | removed | raw, max_size=4), max_size=8)
+
+
+@given(kinds, st.integers(0, 8))
+def test_what_a_server_replays_as_json_gives_the_same_messages(batch: list[Any], at: int) -> None:
+    expected = merge_messages(merge_messages([], batch[:at]), batch[at:])
+    assert merge_messages(as_json(merge_messages([], batch[:at])), [as_json(write) for write in batch[at:]]) == expected
+
+
+def as_json(messages: list[Any]) -> list[Any]:
+    return [json.loads(m.model_dump_json()) if isinstance(m, BaseMessage) else m for m in messages]
+
+
+@pytest.mark.parametrize("content", ["hi", None])
+def test_a_message_that_somebody_wrote_in_full_is_taken_by_its_role_all_the_same(content: str | None) -> None:
+    written: Any = {"type": "user", "content": content, "additional_kwargs": {}, "response_metadata": {}, "id": "a"}
+    assert merge_messages([], [written]) == [HumanMessage(content or "", id="a")]
 
 
 def test_chunks_become_messages_and_an_unknown_removal_is_no_error() -> None:

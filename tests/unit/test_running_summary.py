@@ -36,6 +36,13 @@ def test_a_running_summary_comes_back_from_a_checkpoint_as_itself_and_knows_whic
     assert isinstance(back.summarized_message_ids, set)
     more = [f"new {number}" for number in range(20)]
     assert back.extended("T", more, last=None, kept=[]) == running.extended("T", more, last=None, kept=[])
+    nothing_known = JsonPlusSerializer(allowed_msgpack_modules=[])  # hands back a mapping, as strict mode does
+    assert rehydrate(nothing_known.loads_typed(nothing_known.dumps_typed(running))) == running
+
+
+@pytest.mark.parametrize("ids", [b"", b"garbage", b"x\x9c\x03\x00\x00\x00\x00\x01", None, 7, "abc"])
+def test_ids_in_no_form_of_ours_are_none(ids: object) -> None:
+    assert rehydrate({"summary": "S", "summarized_message_ids": ids}) == RunningSummary("S", set(), None)
 
 
 def test_a_client_sees_the_ids_themselves() -> None:
