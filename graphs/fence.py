@@ -11,10 +11,14 @@ from memory.updates.thread_epoch import erased_between
 
 
 class Epochs(NamedTuple):
-    """Under which epochs a turn began, of the user and of the thread; empty where it could not be read."""
+    """Under which epochs a turn began, of the user and of the thread; empty where it could not be read.
+
+    `edit` is the mark of the user's newest edit by hand then (`memory.control`).
+    """
 
     user: str = ""
     thread: str = ""
+    edit: str = ""
 
 
 def fence(state: State, epochs: Epochs | None) -> MemoryState:
@@ -29,6 +33,8 @@ def fence(state: State, epochs: Epochs | None) -> MemoryState:
     if _has_changed(before, epochs):
         asked = next((one.id for one in reversed(state["messages"]) if isinstance(one, HumanMessage)), None)
         memory["learn_from"] = str(asked) if asked else memory.get("learn_from", "")
+    if epochs.edit:
+        memory["edit"] = epochs.edit
     return MemoryState(**{**memory, "epoch": epochs.user, "thread_epoch": epochs.thread})
 
 
@@ -40,7 +46,7 @@ def _has_changed(before: Epochs, now: Epochs) -> bool:
 def epochs_of(state: State) -> Epochs:
     """Return the epochs under which the turn began."""
     memory = memory_of(state)
-    return Epochs(memory.get("epoch", ""), memory.get("thread_epoch", ""))
+    return Epochs(memory.get("epoch", ""), memory.get("thread_epoch", ""), memory.get("edit", ""))
 
 
 def newest_turn(state: State) -> Sequence[BaseMessage]:
@@ -89,4 +95,6 @@ def _as_before(memory: MemoryState) -> MemoryState:
         kept["thread_epoch"] = memory["thread_epoch"]
     if "learn_from" in memory:
         kept["learn_from"] = memory["learn_from"]
+    if "edit" in memory:
+        kept["edit"] = memory["edit"]
     return kept

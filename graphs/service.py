@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary, WeakSet
 
 from langchain_core.language_models import BaseChatModel
@@ -114,6 +114,7 @@ class MemoryService:
         thread_id: str,
         model: str = "",
         epoch: str = "",
+        edit: str = "",
         reader: str | None = None,
         view: ThreadView | None = None,
     ) -> Queued | None:
@@ -128,6 +129,8 @@ class MemoryService:
             thread_id: The thread.
             model: The assistant's choice as `provider:model`.
             epoch: The user's epoch when the turn began, so that an erase since then cancels it; the current one
+                by default.
+            edit: The mark of the user's newest edit by hand when the turn began (`memory.control`); the current one
                 by default.
             reader: The authenticated user, who may join the run that updates memory.
             view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
@@ -149,7 +152,7 @@ class MemoryService:
             epoch=epoch,
             created=now,
             due=now + self._config.max_wait_seconds,
-            messages=said,
+            messages=tuple(replace(message, edit=edit if kind == "turn" else "") for message in said),
             model=model,
         )
         self.bind(store)

@@ -58,6 +58,8 @@ class MemoryState(TypedDict, total=False):
     """The thread's epoch when the turn began."""
     learn_from: str
     """The first message of the thread that no erase came after; empty if there was none."""
+    edit: str
+    """The mark of the user's newest edit by hand when the turn began; what is said after it may change what it says."""
     receipt: Receipt
     """What memory did in the latest turn."""
 

@@ -14,14 +14,14 @@ from graphs.fence import Epochs
 from graphs.modes import MemoryMode, effective_mode, learnable, may_learn, may_read, mode_of_run, said_mode
 from graphs.run import Run
 from graphs.service import MemoryService, Queued
-from memory.control import read_epoch, read_learning
+from memory.control import CONTROL_KEY, EDIT_KEY, edit_in, epoch_in, read_learning
 from memory.core.basis import Injected
 from memory.core.known import Known
 from memory.core.store import FactStore
 from memory.erase import aerase_thread
 from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.storage import Steps, arun, arun_patiently
+from memory.storage import Steps, arun, arun_patiently, read_many
 from memory.tolerance import tolerated
 from memory.updates.entry import EntryKind
 from memory.updates.records import read_receipts
@@ -111,6 +111,7 @@ class TurnMemory:
             thread_id=run.thread_id,
             model=run.context.model,
             epoch=epochs.user,
+            edit=epochs.edit,
             reader=run.user_id,
             view=view,
         )
@@ -142,5 +143,5 @@ class TurnMemory:
 
 
 def _epochs(owner: Owner, thread_id: str) -> Steps[Epochs]:
-    user = yield from read_epoch(owner)
-    return Epochs(user, (yield from read_thread_epoch(thread_id)))
+    control, edit = yield from read_many(owner.control, [CONTROL_KEY, EDIT_KEY])
+    return Epochs(epoch_in(control), (yield from read_thread_epoch(thread_id)), edit_in(edit))

@@ -6,6 +6,7 @@ and takes its own rows back if it changed. Each control is an item of its own: n
 writing one must never undo another.
 """
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
@@ -24,6 +25,9 @@ CONTROL_KEY = "control"
 _ZONE_KEY = "time-zone"
 _THREAD = "thread."
 _LEARNING_KEY = "learning"
+EDIT_KEY = "edit"
+INITIAL_EDIT = "0."
+"""The mark of a user who never changed anything by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,41 @@ def epoch_in(control: Item | None) -> str:
 def write_epoch(owner: Owner, epoch: str) -> Steps[None]:
     """Fence everything written so far: readers ignore it from now on."""
     yield [put(owner.control, CONTROL_KEY, {"epoch": epoch})]
+
+
+def count_edit(owner: Owner) -> Steps[str]:
+    """Count a change that a person makes by hand, before it is written, and return its mark.
+
+    What is said from now on is written down with this mark, so that nobody compares clocks of two processes.
+    """
+    number, _, _ = edit_in((yield from read(owner.control, EDIT_KEY))).partition(".")
+    mark = f"{int(number) + 1}.{uuid.uuid4().hex[:8]}"
+    yield [put(owner.control, EDIT_KEY, {"mark": mark})]
+    return mark
+
+
+def edit_in(item: Item | None) -> str:
+    """Return the mark of the newest edit by hand that a control item (`Owner.control`, `EDIT_KEY`) holds."""
+    mark = item.value.get("mark") if item else None
+    return mark if isinstance(mark, str) and _number(mark) is not None else INITIAL_EDIT
+
+
+def was_said_after(said_after: str, edit: str) -> bool | None:
+    """Say whether something was said after an edit by hand; `None` where their marks do not tell.
+
+    Args:
+        said_after: The mark of the newest edit when it was said; empty if nobody knows.
+        edit: The mark of the edit in question. Two that were made at once have one number: then only a clock tells.
+    """
+    seen, own = _number(said_after), _number(edit)
+    if seen is None or own is None or (seen == own and said_after != edit):
+        return None
+    return seen >= own
+
+
+def _number(mark: str) -> int | None:
+    number = mark.partition(".")[0]
+    return int(number) if number.isdecimal() and len(number) < 20 else None
 
 
 def generation_in(mark: Item | None) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
-from memory.control import forget_thread, read_epoch, write_epoch
+from memory.control import count_edit, forget_thread, read_epoch, write_epoch
 from memory.core.chain import Chain
 from memory.core.facts import timestamp
 from memory.core.profile import drop_sections
@@ -115,7 +115,8 @@ def _erase_fact(owner: Owner, fact_id: str, token: str, seconds: float) -> Steps
 def forget_messages(owner: Owner, gone: Mapping[str, Iterable[str]], fact_id: str, seconds: float) -> Steps[None]:
     """See to it that nothing is learned or told of messages (ids by thread) that go with an erased fact."""
     epoch = yield from read_epoch(owner)
-    marks = message_marks(owner, gone, fact_id, now=timestamp(seconds), epoch=epoch)
+    edit = yield from count_edit(owner)
+    marks = message_marks(owner, gone, fact_id, now=timestamp(seconds), edit=edit, epoch=epoch)
     if marks:
         yield marks
 

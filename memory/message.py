@@ -1,7 +1,7 @@
 """One message as memory keeps it: text, who said it, and when. What the outbox, the journal and extraction share."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, Self
 
@@ -18,6 +18,7 @@ class StoredMessage:
         text: Its sanitized text, without tool calls, images or other blocks.
         time: When it was said, ISO 8601 with an offset.
         seen: `True` if it was flushed before and is here only as context.
+        edit: The mark of the user's newest edit by hand when it was said (`memory.control`); empty if unknown.
     """
 
     id: str
@@ -25,10 +26,12 @@ class StoredMessage:
     text: str
     time: str
     seen: bool = False
+    edit: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
-        return asdict(self)
+        value = asdict(self)
+        return value if self.edit else {name: each for name, each in value.items() if name != "edit"}
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Self:
@@ -37,7 +40,8 @@ class StoredMessage:
             role = value["role"]
             if role not in ("user", "assistant"):
                 raise ValueError(f"role must be user or assistant, not {role!r}")
-            return cls(str(value["id"]), role, str(value["text"]), str(value["time"]), bool(value.get("seen", False)))
+            seen, edit = bool(value.get("seen", False)), str(value.get("edit") or "")
+            return cls(str(value["id"]), role, str(value["text"]), str(value["time"]), seen, edit)
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a stored message: {value!r}") from error
 

@@ -18,6 +18,7 @@ QUEUE = "tests/unit/test_update_queue.py"
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 EDITS = "tests/unit/test_edited_messages.py"
+BY_HAND = "tests/unit/test_edits_by_hand.py"
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,41 @@ MUTANTS = (
         "                self._has_no_thread(taken)\n",
         "                pass\n",
         ("tests/unit/test_queue_threads.py",),
+    ),
+    Mutant(
+        "what was said before an edit changes the fact",
+        "memory/core/applying.py",
+        "if target is not None and is_overtaken(target, change):",
+        "if False:",
+        (BY_HAND,),
+    ),
+    Mutant(
+        "the model's reading of an older revision counts",
+        "memory/core/applying.py",
+        "is_unread = 0 < change.target_revision < target.revision",
+        "is_unread = False",
+        (BY_HAND,),
+    ),
+    Mutant(
+        "an edit in the middle of an update is overwritten",
+        "memory/core/shelf.py",
+        "    return fact if is_newer and belongs(item.value, epoch) else None",
+        "    return None",
+        (BY_HAND,),
+    ),
+    Mutant(
+        "clocks alone tell what came first",
+        "memory/control.py",
+        "    return seen >= own\n",
+        "    return None\n",
+        (BY_HAND,),
+    ),
+    Mutant(
+        "an edited fact is not spared",
+        "memory/core/rules.py",
+        "source = source if source and is_rewritten else old.source",
+        "source = old.source",
+        (BY_HAND,),
     ),
     Mutant(
         "markers that outlive their entries",

@@ -151,13 +151,18 @@ async def get_fact(call: Call, _: Query) -> FactDetail:
 
 
 async def edit_fact(call: Call, edit: FactEdit) -> FactView:
-    """Change a fact; what it said before goes to its history."""
+    """Change a fact; what it said before goes to its history, and does not come back from what was said before."""
     shelf, fact_id = shelf_of(call), call.path["fact_id"]
     try:
         if edit.status == "active" and (await shelf.aget(fact_id)).status == "quarantined":
             fact_id = (await shelf.arelease(fact_id)).id
         fact = await shelf.aupdate(
-            fact_id, content=edit.content, category=edit.category, confidence=edit.confidence, pinned=edit.pinned
+            fact_id,
+            content=edit.content,
+            category=edit.category,
+            confidence=edit.confidence,
+            pinned=edit.pinned,
+            source="api",
         )
     except FactNotFound as unknown:
         raise Refused(404, str(unknown)) from None

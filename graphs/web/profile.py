@@ -7,9 +7,8 @@ from pydantic import BaseModel, Field
 from graphs.web.endpoint import Call, Endpoint, Form, Query
 from graphs.web.problems import Refused, from_value_error
 from memory.control import read_epoch
-from memory.core.changes import Section
 from memory.core.facts import checked_content, timestamp
-from memory.core.profile import MAX_SECTION_CHARS, SECTIONS, read_profile, texts_of, write_profile
+from memory.core.profile import MAX_SECTION_CHARS, SECTIONS, edit_section, read_profile, texts_of
 
 SectionName = Literal[
     "user.work", "user.personal", "user.topOfMind", "history.recent", "history.earlier", "history.background"
@@ -55,7 +54,7 @@ async def _write(call: Call, text: str) -> None:
         raise Refused(404, f"the sections are {', '.join(SECTIONS)}")
     epoch = await call.run(read_epoch(call.owner))
     now = timestamp(call.service.clock())
-    await call.run(write_profile(call.owner, [Section(name=name, text=text)], epoch=epoch, now=now))
+    await call.run(edit_section(call.owner, name, text, epoch=epoch, now=now))
 
 
 ENDPOINTS = (

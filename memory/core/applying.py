@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from langgraph.store.base import Op
 
@@ -10,7 +12,7 @@ from memory.control import read_epoch
 from memory.core.applied import done_before, extraction_mark, note_done, read_done
 from memory.core.changes import Applied, Change, Extraction, Reason, Refusal, reasons
 from memory.core.facts import Fact, FactNotFound, Status, is_protected
-from memory.core.profile import drop_sections_about, read_profile, write_profile
+from memory.core.profile import drop_sections_about, read_sections, write_profile
 from memory.core.rules import (
     Confirmation,
     Shelf,
@@ -22,8 +24,8 @@ from memory.core.rules import (
     retire,
     same_content,
 )
-from memory.core.shelf import read_shelf, settle, stands, trim_history, write_difference
-from memory.core.tombstones import forgotten, read_erasure, take_back_erased
+from memory.core.shelf import give_way, read_shelf, settle, stands, trim_history, write_difference
+from memory.core.tombstones import forgotten, read_erasure, take_back_erased, was_said_before
 from memory.namespaces import Owner
 from memory.storage import Steps, side_by_side
 
@@ -65,20 +67,24 @@ def change_facts(
         read_done(owner, epoch),
         forgotten(owner, epoch, thread_id, extraction.changes),
         read_shelf(owner, epoch, [change.content for change in extraction.changes if change.content]),
-        read_profile(owner, epoch),
+        read_sections(owner, epoch),
     )
     if current != epoch:
         return _stale(extraction), []
     mark = extraction_mark(extraction, thread_id)
     if (applied := done_before(done, mark)) is not None:
         return applied, []
-    update = apply_extraction(
-        before, extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config
-    )
-    yield from side_by_side(
+    rules = partial(apply_extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config)
+    update = rules(before, extraction)
+    edited, _ = yield from side_by_side(
         write_difference(owner, epoch, before, update.shelf),
         write_profile(owner, extraction.profile, epoch=epoch, now=now, stored=profile),
     )
+    if edited:  # by a person, since the shelf was read
+        was = [replace(before.rows[key], status="superseded", replaced_by=fact.id) for key, fact in edited.items()]
+        before = replace(before, rows={**before.rows, **edited}, archived=tuple(was))
+        wrong, update = update, rules(before, extraction)
+        yield from give_way(owner, epoch, wrong.shelf, update.shelf, edited)
     # Another worker may have noted its own meanwhile: what is noted is read again, just before.
     settled, done, _ = yield from side_by_side(
         settle(owner, epoch, before, config),
@@ -146,7 +152,9 @@ class Update:
     def make(self, change: Change) -> None:
         """Carry out one change, or refuse it."""
         target = self._target(change)
-        if change.action == "confirms" and target is not None:
+        if target is not None and is_overtaken(target, change):
+            self._refused.append(_refusal("edited", change))
+        elif change.action == "confirms" and target is not None:
             self._confirm(target, change)
         elif change.action == "ends":
             self._end(target, change)
@@ -202,8 +210,11 @@ class Update:
         """Say whether this very change was applied before, and made the fact."""
         return known.thread_id == self._thread_id and set(change.sources) <= set(known.message_ids)
 
-    def _add(self, change: Change, status: Status = "active", *, pinned: bool = False) -> Fact | None:
-        if status != "active" and same_content(self.shelf, change.content, status):
+    def _add(self, change: Change, status: Status = "active", *, like: Fact | None = None) -> Fact | None:
+        """Put what a change says on the shelf; in the place of another fact, it is as well protected as that."""
+        if status != "active" and (
+            same_content(self.shelf, change.content) or same_content(self.shelf, change.content, status)
+        ):
             return None
         draft = Fact(
             id="",
@@ -214,10 +225,12 @@ class Update:
             updated_at=self._now,
             source="conversation",
             status=status,
-            pinned=pinned,
+            pinned=like is not None and is_protected(like),
             epoch=self._epoch,
             thread_id=self._thread_id,
             message_ids=change.sources,
+            edited_at=like.edited_at if like else "",
+            edit=like.edit if like else "",
         )
         self.shelf, fact = place(self.shelf, draft)
         if status == "active":
@@ -236,7 +249,7 @@ class Update:
         if known is not None and known.id == target.id:
             self._confirm(target, change)
             return
-        successor = known or self._add(change, pinned=is_protected(target))
+        successor = known or self._add(change, like=target)
         if known is not None and not self._made(known, change):  # the message that corrects says it again
             self._confirm(known, change)
         if successor is not None:
@@ -251,6 +264,14 @@ class Update:
             return
         self.shelf = retire(self.shelf, target.id, "ended", now=self._now)
         self._superseded.append(target.id)
+
+
+def is_overtaken(target: Fact, change: Change) -> bool:
+    """Say whether a person changed the fact after what the change comes from was said, or was shown to the model."""
+    if not target.edited_at:
+        return False
+    is_unread = 0 < change.target_revision < target.revision
+    return is_unread or was_said_before(change, target.edited_at, target.edit)
 
 
 def _refusal(reason: Reason, change: Change) -> Refusal:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, Self, TypeVar, get_args
 
 from memory.config import Category
@@ -24,7 +24,8 @@ Reason = Literal[
     "small_talk",  # thanks or a greeting
     "too_many",  # beyond what one answer may bring
     "full",  # all that is there is protected
-    "forgotten",  # said before the user deleted it
+    "forgotten",  # said before the user deleted it, or changed what it says
+    "edited",  # said before the user changed by hand what it is about
     "protected",  # only a person may end it
     "stale",  # the user erased their memory meanwhile
 ]
@@ -47,6 +48,8 @@ class Change:
         target: Id of the existing fact; `None` for a new one.
         sources: Ids of the user's messages it was taken from.
         said_at: When the newest of them was said, ISO 8601.
+        said_after: The mark of the user's newest edit by hand then (`memory.control`); empty if unknown.
+        target_revision: The revision of the existing fact that the model was shown; 0 if unknown.
     """
 
     action: Action
@@ -56,6 +59,8 @@ class Change:
     target: str | None = None
     sources: tuple[str, ...] = ()
     said_at: str = ""
+    said_after: str = ""
+    target_revision: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +77,21 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One section of the profile that changed: its name, as `user.work`, and its new text."""
+    """One section of the profile that changed.
+
+    Attributes:
+        name: As `user.work`.
+        text: Its new text.
+        base: A digest of the text that the new one was made from; empty if unknown.
+        said_at: When the newest message that it was made from was said, ISO 8601.
+        said_after: The mark of the user's newest edit by hand then (`memory.control`); empty if unknown.
+    """
 
     name: str
     text: str
+    base: str = field(default="", compare=False)
+    said_at: str = field(default="", compare=False)
+    said_after: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +118,12 @@ class Extraction:
                 changes=tuple(map(_change, value["changes"])),
                 refused=tuple(map(_refusal, value["refused"])),
                 profile=tuple(
-                    Section(name=str(each["name"]), text=str(each["text"])) for each in value.get("profile", ())
+                    Section(
+                        **{name: str(each.get(name, "")) for name in ("base", "said_at", "said_after")},
+                        name=str(each["name"]),
+                        text=str(each["text"]),
+                    )
+                    for each in value.get("profile", ())
                 ),
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -146,6 +167,8 @@ def _change(value: Mapping[str, Any]) -> Change:
         target=target if isinstance(target, str) else None,
         sources=tuple(map(str, value["sources"])),
         said_at=str(value.get("said_at", "")),
+        said_after=str(value.get("said_after", "")),
+        target_revision=int(value.get("target_revision", 0)),
     )
 
 

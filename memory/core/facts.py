@@ -4,7 +4,7 @@ import math
 import re
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, get_args
 
@@ -72,6 +72,8 @@ class Fact:
         thread_id: The thread it was said in; empty if it was not extracted.
         message_ids: The user's messages it was taken from.
         replaced_by: Id of the fact that superseded it.
+        edited_at: ISO 8601 in UTC of the newest change by hand; empty if there was none.
+        edit: The mark of that change (`memory.control`).
     """
 
     id: str
@@ -88,6 +90,8 @@ class Fact:
     thread_id: str = ""
     message_ids: tuple[str, ...] = ()
     replaced_by: str = ""
+    edited_at: str = field(default="", compare=False)
+    edit: str = field(default="", compare=False)
 
 
 def timestamp(seconds: float) -> str:

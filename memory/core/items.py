@@ -39,7 +39,8 @@ def to_item(fact: Fact) -> dict[str, object]:
         "thread_id": fact.thread_id,
         "message_ids": list(fact.message_ids),
     }
-    return {**item, "replaced_by": fact.replaced_by} if fact.replaced_by else item
+    rare = {"replaced_by": fact.replaced_by, "editedAt": fact.edited_at, "edit": fact.edit}
+    return {**item, **{name: value for name, value in rare.items() if value}}
 
 
 def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) -> Fact:
@@ -72,6 +73,8 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
         thread_id=_text(value.get("thread_id")),
         message_ids=_texts(value.get("message_ids")),
         replaced_by=_text(value.get("replaced_by")),
+        edited_at=_text(value.get("editedAt")),
+        edit=_text(value.get("edit")),
     )
 
 

@@ -1,17 +1,21 @@
 """The profile: six short texts about the user, one store item a section."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from langgraph.store.base import Op
 
-from memory.control import belongs
+from memory.control import belongs, count_edit
 from memory.core.changes import Section
 from memory.core.relatedness import words
+from memory.core.tombstones import was_said_before
 from memory.namespaces import Owner
 from memory.storage import Steps, delete, put, scan
-from memory.text import one_line
+from memory.text import digest, one_line
+
+logger = logging.getLogger(__name__)
 
 USER_SECTIONS: Final = ("work", "personal", "topOfMind")
 HISTORY_SECTIONS: Final = ("recent", "earlier", "background")
@@ -31,11 +35,17 @@ Profile = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StoredSection:
-    """One section: its text, a revision that counts its changes, and the older texts by their revision."""
+    """One section: its text, a revision that counts its changes, and the older texts by their revision.
+
+    `edited_at` (ISO 8601) and `edit` (its mark, see `memory.control`) tell of the newest change by hand, if any. Of a
+    section that a person emptied only they are left.
+    """
 
     text: str
     revision: int = 1
     past: Mapping[int, str] = field(default_factory=dict)
+    edited_at: str = ""
+    edit: str = ""
 
     def at(self, revision: int) -> str | None:
         """Return the text of a revision; `None` if it is no longer kept."""
@@ -44,14 +54,20 @@ class StoredSection:
     def changed(self, text: str) -> "StoredSection":
         """Return the section with a new text and the old one among the past."""
         kept = sorted({**self.past, self.revision: self.text}.items())[-KEPT_REVISIONS:]
-        return StoredSection(text, self.revision + 1, dict(kept))
+        return replace(self, text=text, revision=self.revision + 1, past=dict(kept))
 
 
 def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
     """Read the sections that hold something, by name (`user.work`), in their order."""
+    stored = yield from read_sections(owner, epoch)
+    return {name: section for name in SECTIONS if (section := stored.get(name)) and section.text}
+
+
+def read_sections(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
+    """Read the sections by name, also those that a person emptied."""
     items = yield from scan(owner.namespace("profile"))
     found = {item.key: _section(item.value) for item in items if belongs(item.value, epoch)}
-    return {name: section for name in SECTIONS if (section := found.get(name)) is not None}
+    return {name: section for name, section in found.items() if section is not None}
 
 
 def write_profile(
@@ -64,27 +80,53 @@ def write_profile(
 ) -> Steps[None]:
     """Write the sections that changed; an empty text deletes its section, an unknown name is ignored.
 
+    What was said before a person wrote a section does not change it.
+
     Args:
         owner: Whose profile.
         sections: What the sections are to say.
         epoch: The user's current epoch.
         now: ISO 8601.
-        stored: The profile as it was read just now; it is read here by default.
+        stored: The profile as `read_sections` read it just now; it is read here by default.
     """
     if stored is None:
-        stored = yield from read_profile(owner, epoch)
+        stored = yield from read_sections(owner, epoch)
     namespace = owner.namespace("profile")
-    changes = {each.name: bounded(each.text) for each in sections if each.name in SECTIONS}
+    changes = {each.name: each for each in sections if each.name in SECTIONS}
     writes: list[Op] = []
-    for name, text in changes.items():
-        old = stored.get(name)
-        if not text:
+    for name, section in changes.items():
+        old, text = stored.get(name), bounded(section.text)
+        if old is not None and is_overtaken(old, section):
+            logger.info("left %s as a person wrote it", name)
+        elif not text:
             writes.append(delete(namespace, name))
         elif old is None or old.text != text:
             new = old.changed(text) if old else StoredSection(text)
             writes.append(put(namespace, name, _item(name, new, epoch=epoch, now=now)))
     if writes:
         yield writes
+
+
+def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) -> Steps[None]:
+    """Write a section as a person wants it; an empty text empties it, with its past."""
+    edit = yield from count_edit(owner)
+    old = (yield from read_sections(owner, epoch)).get(name)
+    new = old.changed(bounded(text)) if old else StoredSection(bounded(text))
+    new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit)
+    yield [put(owner.namespace("profile"), name, _item(name, new, epoch=epoch, now=now))]
+
+
+def is_overtaken(stored: StoredSection, section: Section) -> bool:
+    """Say whether a person changed the section after what its new text was made from was said, or read."""
+    if not stored.edited_at or not section.said_at:
+        return False
+    is_unread = section.base not in ("", base_of(stored.text))
+    return is_unread or was_said_before(section, stored.edited_at, stored.edit)
+
+
+def base_of(text: str) -> str:
+    """Return what tells whether a section still says what a model was shown."""
+    return digest("section", text)[:16]
 
 
 def _item(name: str, section: StoredSection, *, epoch: str, now: str) -> dict[str, object]:
@@ -94,20 +136,23 @@ def _item(name: str, section: StoredSection, *, epoch: str, now: str) -> dict[st
         "updatedAt": now,
         "revision": section.revision,
         "past": [[revision, text] for revision, text in section.past.items()],
+        **({"editedAt": section.edited_at, "edit": section.edit} if section.edited_at else {}),
         "epoch": epoch,
     }
 
 
 def _section(value: Mapping[str, object]) -> StoredSection | None:
-    """Return the section of an item, also of one a person edited; `None` if it says nothing."""
+    """Return the section of an item, also of one a person edited; `None` if there is none."""
     text, revision, past = value.get("text"), value.get("revision"), value.get("past")
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str):
         return None
     pairs = [each for each in past if isinstance(each, list) and len(each) == 2] if isinstance(past, list) else []
     return StoredSection(
-        text,
+        text if text.strip() else "",
         revision if isinstance(revision, int) else 1,
         {number: old for number, old in pairs if isinstance(number, int) and isinstance(old, str)},
+        str(value.get("editedAt") or ""),
+        str(value.get("edit") or ""),
     )
 
 

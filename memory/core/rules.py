@@ -15,6 +15,7 @@ from memory.core.facts import (
     Fact,
     FactNotFound,
     MemoryFull,
+    Source,
     Status,
     checked_category,
     checked_confidence,
@@ -140,8 +141,21 @@ def update(
     category: str | None = None,
     confidence: float | None = None,
     pinned: bool | None = None,
+    source: Source | None = None,
+    edit: str = "",
 ) -> tuple[Shelf, Fact]:
     """Change the given fields of a fact; key, id and creation time stay, the revision before goes to the archive.
+
+    Args:
+        shelf: What is there.
+        wanted: Which fact.
+        now: ISO 8601.
+        content: What it is to say.
+        category: Its category.
+        confidence: From 0.0 to 1.0.
+        pinned: Whether to spare it.
+        source: Who writes it, if what it says changes; `None` leaves it as it was.
+        edit: The mark of this change by hand.
 
     Raises:
         FactNotFound: If no row has the id.
@@ -161,12 +175,14 @@ def update(
     twin = same_content(shelf, new.content, old.status)
     if twin is not None and twin.id != old.id:
         raise DuplicateFact(twin.id)
-    new = replace(new, updated_at=now, revision=old.revision + 1)
+    is_rewritten = replace(new, pinned=old.pinned) != old
+    source = source if source and is_rewritten else old.source
+    new = replace(new, source=source, updated_at=now, edited_at=now, edit=edit, revision=old.revision + 1)
     archived = replace(old, status="superseded", replaced_by=old.id)
     return replace(shelf, rows={**shelf.rows, key: new}, archived=(*shelf.archived, archived)), new
 
 
-def release(shelf: Shelf, wanted: str, *, now: str) -> tuple[Shelf, Fact]:
+def release(shelf: Shelf, wanted: str, *, now: str, edit: str = "") -> tuple[Shelf, Fact]:
     """Make a quarantined fact an active one, after a person looked at it; `FactNotFound` for any other id."""
     key, fact = find(shelf, wanted)
     if fact.status != "quarantined":
@@ -174,7 +190,7 @@ def release(shelf: Shelf, wanted: str, *, now: str) -> tuple[Shelf, Fact]:
     known = same_content(shelf, fact.content)
     if known is not None:
         return remove(shelf, key), known
-    free = replace(fact, status="active", updated_at=now, revision=fact.revision + 1)
+    free = replace(fact, status="active", updated_at=now, edited_at=now, edit=edit, revision=fact.revision + 1)
     return replace(shelf, rows={**shelf.rows, key: free}), free
 
 

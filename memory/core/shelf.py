@@ -5,11 +5,11 @@ Every function here is a generator of store operations (`memory.storage`), share
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
-from langgraph.store.base import Item, Op
+from langgraph.store.base import GetOp, Item, Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
@@ -77,8 +77,13 @@ def _read_retired(owner: Owner, salt: str, contents: Sequence[str]) -> Steps[fro
     return frozenset(fact_id for fact_id, item in zip(ids, items, strict=True) if item is not None)
 
 
-def write_difference(owner: Owner, epoch: str, old: Shelf, new: Shelf) -> Steps[None]:
-    """Write what makes the stored shelf the new one: rows put and deleted, revisions archived, repeats noted."""
+def write_difference(owner: Owner, epoch: str, old: Shelf, new: Shelf) -> Steps[dict[str, Fact]]:
+    """Write what makes the stored shelf the new one: rows put and deleted, revisions archived, repeats noted.
+
+    Returns:
+        The rows that this overwrote or deleted though a person had edited them since the old shelf was read: no store
+        has compare-and-swap, but one batch can read what it is about to write.
+    """
     facts = owner.namespace("facts")
     history = owner.namespace("history")
     gone = [fact.id for key, fact in old.rows.items() if key not in new.rows and fact.id not in _ids(new)]
@@ -94,8 +99,37 @@ def write_difference(owner: Owner, epoch: str, old: Shelf, new: Shelf) -> Steps[
     retired = {fact.id for fact in new.archived}
     operations += [delete(owner.namespace("confirmations"), fact_id) for fact_id in gone if fact_id not in retired]
     operations += yield from _confirmation_writes(owner, epoch, new.confirmations[len(old.confirmations) :], new)
-    if operations:
-        yield operations
+    if not operations:
+        return {}
+    touched = [key for key, fact in old.rows.items() if new.rows.get(key) != fact]
+    reads: list[Op] = [GetOp(facts, key, refresh_ttl=False) for key in touched]
+    items = (yield [*reads, *operations])[: len(touched)]
+    return {
+        item.key: fact
+        for item in items
+        if item and (fact := _edited_since(old.rows[item.key], item, epoch)) is not None
+    }
+
+
+def _edited_since(known: Fact, item: Item, epoch: str) -> Fact | None:
+    try:
+        fact = from_item(item.value, epoch=epoch, written_at=item.created_at)
+    except ValueError:
+        return None
+    is_newer = bool(fact.edited_at) and fact.id == known.id and fact.revision > known.revision
+    return fact if is_newer and belongs(item.value, epoch) else None
+
+
+def give_way(owner: Owner, epoch: str, wrong: Shelf, right: Shelf, edited: Mapping[str, Fact]) -> Steps[None]:
+    """Write the right shelf in the place of one that was written though a person had edited these rows."""
+    yield from put_back(owner, edited)
+    yield from write_difference(owner, epoch, replace(wrong, archived=(), confirmations=()), right)
+
+
+def put_back(owner: Owner, edited: Mapping[str, Fact]) -> Steps[None]:
+    """Write rows again that a person edited and somebody else overwrote or deleted."""
+    if edited:
+        yield [put(owner.namespace("facts"), key, to_item(fact)) for key, fact in edited.items()]
 
 
 def _ids(shelf: Shelf) -> set[str]:
@@ -181,8 +215,9 @@ def settle(owner: Owner, epoch: str, before: Shelf, config: MemoryConfig) -> Ste
     after = yield from read_shelf(owner, epoch)
     new = frozenset(after.rows) - frozenset(before.rows)
     settled = limit(unite(adopt(after, epoch)), config, new)
-    yield from write_difference(owner, epoch, after, settled)
-    return settled
+    edited = yield from write_difference(owner, epoch, after, settled)
+    yield from put_back(owner, edited)
+    return replace(settled, rows={**settled.rows, **edited})
 
 
 def stands(owner: Owner, epoch: str) -> Steps[bool]:

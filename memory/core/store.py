@@ -9,7 +9,7 @@ from typing import Self
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.control import read_epoch
+from memory.control import count_edit, read_epoch
 from memory.core.applying import apply_steps
 from memory.core.changes import Applied, Extraction
 from memory.core.facts import (
@@ -38,9 +38,10 @@ from memory.core.shelf import (
     stands,
     write_difference,
 )
-from memory.core.tombstones import deleted_meanwhile, discard, forget
+from memory.core.tombstones import deleted_meanwhile, discard, forget, marks_of_edit
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, run
+from memory.text import normalize
 
 logger = logging.getLogger(__name__)
 
@@ -162,14 +163,25 @@ class FactStore:
         category: str | None = None,
         confidence: float | None = None,
         pinned: bool | None = None,
+        source: Source | None = None,
     ) -> Fact:
         """Change the given fields and return the fact; its id and `created_at` stay, what it said goes to history.
+
+        What was said before this does not change the fact any more, nor bring back what it said.
+
+        Args:
+            fact_id: Which fact.
+            content: What it is to say.
+            category: One of the six categories.
+            confidence: From 0.0 to 1.0.
+            pinned: Whether an eviction spares it.
+            source: Who edits it, if not the library; evictions spare what the page, the API or the command line wrote.
 
         Raises:
             FactNotFound: If the id is unknown.
             ValueError: If a value is invalid, or another fact already says the new content.
         """
-        return run(self._store, self._update(fact_id, content, category, confidence, pinned))
+        return run(self._store, self._update(fact_id, content, category, confidence, pinned, source))
 
     async def aupdate(
         self,
@@ -179,9 +191,10 @@ class FactStore:
         category: str | None = None,
         confidence: float | None = None,
         pinned: bool | None = None,
+        source: Source | None = None,
     ) -> Fact:
         """Do what `update` does, asynchronously."""
-        return await arun(self._store, self._update(fact_id, content, category, confidence, pinned))
+        return await arun(self._store, self._update(fact_id, content, category, confidence, pinned, source))
 
     def delete(self, fact_id: str) -> None:
         """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
@@ -275,22 +288,35 @@ class FactStore:
         return related(list(shelf.active().values()), query, limit)
 
     def _update(
-        self, fact_id: str, content: str | None, category: str | None, confidence: float | None, pinned: bool | None
+        self,
+        fact_id: str,
+        content: str | None,
+        category: str | None,
+        confidence: float | None,
+        pinned: bool | None,
+        source: Source | None,
     ) -> Steps[Fact]:
+        writer = None if source is None else checked_source(source)
+        edit = yield from count_edit(self.owner)
         epoch, before = yield from self._read()
+        old = find(before, fact_id)[1]
         after, fact = update(
-            before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned
-        )
+            before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
+            source=writer, edit=edit,
+        )  # fmt: skip
         yield from self._write(epoch, before, after)
-        if (yield from deleted_meanwhile(self.owner, epoch, after, find(before, fact_id)[1])):
+        if (yield from deleted_meanwhile(self.owner, epoch, after, old)):
             raise FactNotFound(fact_id)
+        if normalize(fact.content) != normalize(old.content):
+            yield marks_of_edit(self.owner, old, fact, epoch=epoch)
         if content is not None:
             yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
         return fact
 
     def _release(self, fact_id: str) -> Steps[Fact]:
+        edit = yield from count_edit(self.owner)
         epoch, before = yield from self._read()
-        after, fact = release(before, fact_id, now=self._now())
+        after, fact = release(before, fact_id, now=self._now(), edit=edit)
         yield from self._write(epoch, before, after)
         return fact
 
@@ -298,7 +324,8 @@ class FactStore:
         epoch, shelf = yield from self._read()
         _, fact = find(shelf, fact_id)
         if fact.status == "quarantined":
-            yield discard(self.owner, shelf, fact, now=self._now(), epoch=epoch)
+            edit = yield from count_edit(self.owner)
+            yield discard(self.owner, shelf, fact, now=self._now(), edit=edit, epoch=epoch)
         else:
             chain = yield from forget(self.owner, epoch, fact_id, token=uuid.uuid4().hex, now=self._now())
             yield from drop_sections_about(self.owner, epoch, chain.contents)

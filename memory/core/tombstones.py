@@ -5,11 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from langgraph.store.base import Op
+from langgraph.store.base import Item, Op
 
-from memory.control import belongs
+from memory.control import belongs, count_edit, was_said_after
 from memory.core.chain import Chain, read_chain
-from memory.core.changes import Change
+from memory.core.changes import Change, Section
 from memory.core.facts import Fact, FactNotFound, fact_key
 from memory.core.rules import Shelf
 from memory.core.shelf import ERASED, GONE, history_key, read_history, read_provenance, read_shelf
@@ -45,10 +45,10 @@ def note_erasure(owner: Owner, epoch: str, token: str, now: str) -> Steps[None]:
     yield [put(owner.namespace("history"), ERASED, {"token": token, "at": newest, "epoch": epoch})]
 
 
-def discard(owner: Owner, shelf: Shelf, fact: Fact, *, now: str, epoch: str) -> list[Op]:
+def discard(owner: Owner, shelf: Shelf, fact: Fact, *, now: str, edit: str, epoch: str) -> list[Op]:
     """Return the writes that delete a fact that nobody uses, one that waits for review, and mark what it was."""
     return [
-        *marks(owner, Chain.of([fact], ()), now=now, epoch=epoch),
+        *marks(owner, Chain.of([fact], ()), now=now, edit=edit, epoch=epoch),
         delete(owner.namespace("confirmations"), fact.id),
         *(delete(owner.namespace("facts"), key) for key, row in shelf.rows.items() if row.id == fact.id),
     ]
@@ -74,12 +74,13 @@ def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> S
     Raises:
         FactNotFound: If no fact has or had the id.
     """
+    edit = yield from count_edit(owner)
     chain = yield from read_chain(owner, epoch, fact_id)
-    yield marks(owner, chain, now=now, epoch=epoch)
+    yield marks(owner, chain, now=now, edit=edit, epoch=epoch)
     yield from note_erasure(owner, epoch, token, now)
     with suppress(FactNotFound):  # the one who deletes the same fact at the same time was faster
         chain = yield from read_chain(owner, epoch, fact_id)
-        yield marks(owner, chain, now=now, epoch=epoch)
+        yield marks(owner, chain, now=now, edit=edit, epoch=epoch)
     yield [
         *(delete(owner.namespace("history"), history_key(fact.id, fact.revision)) for fact in chain.revisions),
         *(delete(owner.namespace("confirmations"), each) for each in chain.ids),
@@ -89,15 +90,27 @@ def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> S
 
 
 def message_marks(
-    owner: Owner, messages: Mapping[str, Iterable[str]], fact_id: str, *, now: str, epoch: str
+    owner: Owner, messages: Mapping[str, Iterable[str]], fact_id: str, *, now: str, edit: str, epoch: str
 ) -> list[Op]:
     """Return the writes that mark messages, by thread: nothing is learned or told of them any more."""
-    marker = _marker(fact_id, now, epoch)
+    marker = _marker(fact_id, now, edit, epoch)
     return [put(owner.namespace("history"), key, marker) for key in sorted(_of_messages(messages))]
 
 
-def _marker(fact_id: str, now: str, epoch: str) -> dict[str, str]:
-    return {"id": fact_id, "status": "deleted", "deletedAt": now, "epoch": epoch}
+def _marker(fact_id: str, now: str, edit: str, epoch: str) -> dict[str, str]:
+    return {"id": fact_id, "status": "deleted", "deletedAt": now, "edit": edit, "epoch": epoch}
+
+
+def marks_of_edit(owner: Owner, old: Fact, new: Fact, *, epoch: str) -> list[Op]:
+    """Return the writes after which what was said before an edit does not bring back what the fact said then."""
+    history = owner.namespace("history")
+    marker = {**_marker(old.id, new.edited_at, new.edit, epoch), "status": "edited"}
+    return [put(history, _of_content(old.content), marker), delete(history, _of_content(new.content))]
+
+
+def _is_of(mark: Item | None, fact: Fact) -> bool:
+    """Say whether a mark tells that this fact was deleted, and not only that an edit took this text of it away."""
+    return mark is not None and mark.value.get("id") == fact.id and mark.value.get("status") == "deleted"
 
 
 def take_back_erased(owner: Owner, epoch: str, before: Erasure, ids: Collection[str]) -> Steps[bool]:
@@ -118,7 +131,7 @@ def take_back_erased(owner: Owner, epoch: str, before: Erasure, ids: Collection[
     gone = {
         fact.id
         for fact, mark in zip(written, found, strict=True)
-        if mark and mark.value.get("id") == fact.id and str(mark.value.get("deletedAt", "")) >= fact.created_at
+        if mark and _is_of(mark, fact) and str(mark.value.get("deletedAt", "")) >= fact.created_at
     }
     if not gone:
         return False
@@ -130,13 +143,13 @@ def take_back_erased(owner: Owner, epoch: str, before: Erasure, ids: Collection[
     return True
 
 
-def marks(owner: Owner, chain: Chain, *, now: str, epoch: str) -> list[Op]:
+def marks(owner: Owner, chain: Chain, *, now: str, edit: str, epoch: str) -> list[Op]:
     """Return the writes that mark what facts said, the messages they came from, and those that said them again."""
     contents = [
-        put(owner.namespace("history"), _of_content(fact.content), _marker(fact.id, now, epoch))
+        put(owner.namespace("history"), _of_content(fact.content), _marker(fact.id, now, edit, epoch))
         for fact in chain.revisions
     ]
-    return [*contents, *message_marks(owner, chain.sources, chain.ids[-1], now=now, epoch=epoch)]
+    return [*contents, *message_marks(owner, chain.sources, chain.ids[-1], now=now, edit=edit, epoch=epoch)]
 
 
 def unmarks(owner: Owner, chain: Chain) -> list[Op]:
@@ -152,7 +165,7 @@ def _of_messages(messages: Mapping[str, Iterable[str]]) -> set[str]:
 def deleted_meanwhile(owner: Owner, epoch: str, shelf: Shelf, fact: Fact) -> Steps[bool]:
     """Say, after a fact was rewritten, whether somebody deleted it in between; if so, delete what was written."""
     item = yield from read(owner.namespace("history"), _of_content(fact.content))
-    if item is None or not belongs(item.value, epoch) or item.value.get("id") != fact.id:
+    if item is None or not belongs(item.value, epoch) or not _is_of(item, fact):
         return False
     if str(item.value.get("deletedAt", "")) < fact.created_at:
         return False  # the mark of an earlier life of the same content
@@ -169,20 +182,25 @@ def deleted_meanwhile(owner: Owner, epoch: str, shelf: Shelf, fact: Fact) -> Ste
 def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change]) -> Steps[frozenset[Change]]:
     """Find the changes that would bring a deleted fact back.
 
-    A change does, if a fact with its content, or one made from one of its messages, was deleted after it was said.
+    A change does, if a fact with its content, or one made from one of its messages, was deleted after it was said, or
+    said its content until a person changed that.
     """
     wanted = [_marks(change, thread_id) for change in changes]
     keys = sorted({key for own in wanted for key in own})
     items = yield from read_many(owner.namespace("history"), keys)
     deleted = {
-        key: str(item.value.get("deletedAt", ""))
+        key: item.value
         for key, item in zip(keys, items, strict=True)
         if item is not None and belongs(item.value, epoch)
     }
     return frozenset(
         change
         for change, own in zip(changes, wanted, strict=True)
-        if any(_not_after(change.said_at, deleted[mark]) for mark in own if mark in deleted)
+        if any(
+            was_said_before(change, str(deleted[mark].get("deletedAt", "")), str(deleted[mark].get("edit", "")))
+            for mark in own
+            if mark in deleted
+        )
     )
 
 
@@ -209,9 +227,19 @@ def _marks(change: Change, thread_id: str) -> list[str]:
     return [_of_content(change.content), *(_of_message(thread_id, each) for each in change.sources)]
 
 
-def _not_after(said_at: str, deleted_at: str) -> bool:
-    said, deleted = moment(said_at), moment(deleted_at)
-    return said is None or deleted is None or said <= deleted
+def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
+    """Say whether something was said before a change by hand; where nobody can tell, it was.
+
+    Args:
+        said: What was said.
+        time: When the change was made, ISO 8601; it counts where the marks do not tell.
+        edit: The mark of the change (`memory.control`).
+    """
+    is_later = was_said_after(said.said_after, edit)
+    if is_later is not None:
+        return not is_later
+    then, changed = moment(said.said_at), moment(time)
+    return then is None or changed is None or then <= changed
 
 
 def moment(text: str) -> datetime | None:

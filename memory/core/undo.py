@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from memory.config import MemoryConfig
-from memory.control import read_epoch
+from memory.control import count_edit, read_epoch
 from memory.core.chain import Chain
 from memory.core.facts import Fact, timestamp
 from memory.core.profile import drop_sections_about
@@ -43,11 +43,12 @@ def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> Steps[Undo
     erasure = yield from read_erasure(owner, epoch)
     before = yield from read_shelf(owner, epoch)
     history = yield from read_history(owner, epoch)
-    taken_back = undo(before, history, now=timestamp(seconds), since=erasure.at)
+    edit = yield from count_edit(owner)
+    taken_back = undo(before, history, now=timestamp(seconds), since=erasure.at, edit=edit)
     if taken_back is None:
         return None
     after, done = taken_back
-    if not (yield from _write(owner, epoch, before, after, done, config, erasure)):
+    if not (yield from _write(owner, epoch, before, after, done, edit, config, erasure)):
         return None
     logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
     return done
@@ -66,21 +67,29 @@ def retire_steps(owner: Owner, fact_id: str, config: MemoryConfig, seconds: floa
     erasure = yield from read_erasure(owner, epoch)
     before = yield from read_shelf(owner, epoch)
     _, fact = find(before, fact_id)
+    edit = yield from count_edit(owner)
     if fact.status == "quarantined":
-        yield discard(owner, before, fact, now=now, epoch=epoch)
+        yield discard(owner, before, fact, now=now, edit=edit, epoch=epoch)
         return
     after = retire(before, fact_id, "ended", now=now)
-    yield from _write(owner, epoch, before, after, Undone(removed=(fact,)), config, erasure)
+    yield from _write(owner, epoch, before, after, Undone(removed=(fact,)), edit, config, erasure)
     logger.info("retired %s", fact_id)
 
 
 def _write(
-    owner: Owner, epoch: str, before: Shelf, after: Shelf, done: Undone, config: MemoryConfig, erasure: Erasure
+    owner: Owner,
+    epoch: str,
+    before: Shelf,
+    after: Shelf,
+    done: Undone,
+    edit: str,
+    config: MemoryConfig,
+    erasure: Erasure,
 ) -> Steps[bool]:
     """Write the shelf; `False` if an erase came in between, and nothing of it is left."""
     now = max((fact.updated_at for fact in after.archived), default="")
     for fact in done.removed:
-        yield marks(owner, (yield from _alone(owner, fact)), now=now, epoch=epoch)
+        yield marks(owner, (yield from _alone(owner, fact)), now=now, edit=edit, epoch=epoch)
     yield from write_difference(owner, epoch, before, after)
     yield from drop_sections_about(owner, epoch, [fact.content for fact in done.removed])
     yield from settle(owner, epoch, before, config)
@@ -97,14 +106,19 @@ def _alone(owner: Owner, fact: Fact) -> Steps[Chain]:
     return Chain.of([fact], (yield from read_provenance(owner, [fact.id])))
 
 
-def undo(shelf: Shelf, history: Sequence[Fact], *, now: str, since: str = "") -> tuple[Shelf, Undone] | None:
+def undo(
+    shelf: Shelf, history: Sequence[Fact], *, now: str, since: str = "", edit: str = ""
+) -> tuple[Shelf, Undone] | None:
     """Return the shelf as it was before its last change, and what that changes; `None` if nothing changed.
+
+    To take back is to change by hand: what was said before does not undo it.
 
     Args:
         shelf: The facts.
         history: Their revisions before, and those that are gone.
         now: ISO 8601.
         since: Up to when (ISO 8601) no change counts, as facts were erased then; empty if that never happened.
+        edit: The mark of this change by hand (`memory.control`).
     """
     earlier = {(fact.id, fact.revision): fact for fact in history}
     horizon = moment(since)
@@ -113,7 +127,7 @@ def undo(shelf: Shelf, history: Sequence[Fact], *, now: str, since: str = "") ->
     newest = max((_time(fact) for fact in (*changed, *gone)), default=None)
     if newest is None:
         return None
-    taking_back = _TakingBack(shelf, now)
+    taking_back = _TakingBack(shelf, now, edit)
     for fact in changed:
         if _time(fact) == newest:
             taking_back.revert(fact, earlier.get((fact.id, fact.revision - 1)))
@@ -145,9 +159,9 @@ def _time(fact: Fact) -> datetime:
 class _TakingBack:
     """One change on its way back: `shelf` is what it has become."""
 
-    def __init__(self, shelf: Shelf, now: str) -> None:
+    def __init__(self, shelf: Shelf, now: str, edit: str) -> None:
         self.shelf = shelf
-        self._now = now
+        self._now, self._edit = now, edit
         self._restored: list[Fact] = []
         self._removed: list[Fact] = []
 
@@ -182,5 +196,6 @@ class _TakingBack:
         self._removed.append(fact)
 
     def _put(self, key: str, fact: Fact) -> None:
+        fact = replace(fact, edited_at=self._now, edit=self._edit)
         self.shelf = replace(self.shelf, rows={**self.shelf.rows, key: fact})
         self._restored.append(fact)

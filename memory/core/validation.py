@@ -17,7 +17,7 @@ from memory.core.facts import Fact
 from memory.core.grounding import Grounds, unsaid
 from memory.core.parsing import Answer
 from memory.core.phrasing import has_placeholder, in_third_person, is_small_talk, is_thanks_or_greeting
-from memory.core.profile import SECTIONS, Profile, bounded
+from memory.core.profile import SECTIONS, Profile, base_of, bounded
 from memory.core.relatedness import words
 from memory.core.replies import affirmed
 from memory.core.screening import holds_secret, is_instruction_like
@@ -94,10 +94,11 @@ class _Reading:
         self._user_text = " ".join(message.text for message in messages if message.role == "user")
         self._known_texts = [*(fact.content for fact in shown), *profile.values()]
         self._spoken = [(message.text, day_of(message)) for message in spoken]
-        self._shown, self._config = shown, config
+        self._shown, self._profile, self._config = shown, profile, config
         self._words_of_new = [words(message.text) for message in self._new]
         self._just_said = frozenset[str]().union(*self._words_of_new)
         self._contents = {fact.id: fact.content for fact in existing}
+        self._revisions = {fact.id: fact.revision for fact in existing}
         self._known = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
         self._learned: set[str] = set()
 
@@ -129,7 +130,14 @@ class _Reading:
             return Refusal(reason="not_said", content=bounded(text))
         if unsaid(text, self._grounds.lent(all_of=self._known_texts), self._user_text):
             return Refusal(reason="not_said", content=bounded(text))
-        return Section(name=full, text=bounded(text))
+        newest = self._new[-1]
+        return Section(
+            name=full,
+            text=bounded(text),
+            base=base_of(self._profile.get(full, "")),
+            said_at=newest.time,
+            said_after=newest.edit,
+        )
 
     def _change(self, raw: Mapping[str, object]) -> Change:
         action, target = self._action(raw)
@@ -148,7 +156,15 @@ class _Reading:
 
     def _made(self, raw: Mapping[str, object], change: Change) -> Change:
         sources = self._sources(raw)
-        return replace(change, sources=_ids(sources), said_at=sources[-1].time)
+        revision = self._revisions.get(change.target or "", 0)
+        newest = sources[-1]
+        return replace(
+            change,
+            sources=_ids(sources),
+            said_at=newest.time,
+            said_after=newest.edit,
+            target_revision=revision,
+        )
 
     def _refuse(self, reason: Reason, raw: Mapping[str, object]) -> None:
         sources = self._cited(raw) or self._new

@@ -13,7 +13,7 @@ from typing import Any
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
-from memory.control import CONTROL_KEY, epoch_in, generation_in, thread_mark
+from memory.control import CONTROL_KEY, EDIT_KEY, edit_in, epoch_in, generation_in, thread_mark
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.storage import PAGE, Steps, delete, put, read_many, scan
 from memory.updates.entry import Entry
@@ -48,14 +48,15 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | Non
             nobody works on. `None` leaves them as they are.
     """
     owner, threads = draft.owner, thread_namespace(draft.thread_id)
-    control, mark, stored, note, marker = yield [
+    control, edit, mark, stored, note, marker = yield [
         GetOp(owner.control, CONTROL_KEY, refresh_ttl=False),
+        GetOp(owner.control, EDIT_KEY, refresh_ttl=False),
         GetOp(owner.control, thread_mark(draft.thread_id), refresh_ttl=False),
         GetOp(owner.namespace("outbox"), draft.key, refresh_ttl=False),
         GetOp(threads, owner.due_key, refresh_ttl=False),
         GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
     ]
-    fresh = replace(draft, epoch=draft.epoch or epoch_in(control), generation=generation_in(mark))
+    fresh = _dated(draft, edit_in(edit), epoch=draft.epoch or epoch_in(control), generation=generation_in(mark))
     if fresh.epoch != epoch_in(control):
         return None
     entry = _same(stored, fresh)
@@ -76,6 +77,14 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | Non
     if view is not None:
         yield from _set_edits_aside(fresh, view)
     return Recorded(entry.key, entry.due, since)
+
+
+def _dated(draft: Entry, edit: str, *, epoch: str, generation: str) -> Entry:
+    """Return the entry as of now; of what a summary cuts nobody knows after which edits it was said."""
+    messages = draft.messages
+    if draft.kind == "turn":
+        messages = tuple(replace(message, edit=message.edit or edit) for message in messages)
+    return replace(draft, messages=messages, epoch=epoch, generation=generation)
 
 
 def _take_back(entry: Entry) -> Steps[None]:

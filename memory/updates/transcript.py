@@ -84,7 +84,7 @@ def to_turn(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, 
 def merge(lists: Iterable[tuple[float, Sequence[StoredMessage]]]) -> tuple[StoredMessage, ...]:
     """Return the messages of several lists as one, each id once.
 
-    A message stands at its first place and with its earliest time, but in the words that were written down last: a
+    A message stands at its first place and as of its earliest time, but in the words that were written down last: a
     user may have edited it, and what a summary cut comes first though it was written down after the turns.
 
     Args:
@@ -97,7 +97,8 @@ def merge(lists: Iterable[tuple[float, Sequence[StoredMessage]]]) -> tuple[Store
         known = merged.get(message.id, message)
         words = message if at >= written.get(message.id, at) else known
         written[message.id] = max(at, written.get(message.id, at))
-        merged[message.id] = replace(words, time=min(known.time, message.time), seen=known.seen and message.seen)
+        time, edit = min(known.time, message.time), known.edit or message.edit
+        merged[message.id] = replace(words, time=time, edit=edit, seen=known.seen and message.seen)
     return tuple(merged.values())
 
 

@@ -126,7 +126,7 @@ def test_what_could_not_be_read_stays_what_it_was() -> None:
     assert fence(state, Epochs("e", "later")) == before | {"thread_epoch": "later", "learn_from": "h2"}
     assert fence(state, Epochs("later", "t")) == before | {"epoch": "later", "learn_from": "h2"}
     assert fence(state, Epochs("e", NEVER_ERASED)) == before | {"thread_epoch": NEVER_ERASED}
-    assert epochs_of(state) == ("e", "t")
+    assert epochs_of(state) == Epochs("e", "t")
 
 
 def test_an_erased_threads_mark_goes_after_a_day_and_that_is_no_erase() -> None:

@@ -101,6 +101,26 @@ async def test_users_do_not_see_each_other(house: House) -> None:
     assert "peanuts" not in house.chat.prompts[-1][0].text
 
 
+async def test_what_is_said_in_a_turn_that_an_edit_overtakes_does_not_change_the_fact(house: House) -> None:
+    facts = FactStore(house.store, "local")
+    fact = facts.create("User is allergic to nuts", "knowledge", 0.9)
+
+    def answer_late(_: list[BaseMessage]) -> str:
+        facts.update(fact.id, content="User is allergic to almonds", source="api")
+        return "Noted."
+
+    house.chat.respond = answer_late
+    house.facts = [{**FACT, "action": "corrects", "known": 1}]
+    await house.say("I am allergic to peanuts.")
+    await house.settle()
+    assert [each.content for each in facts.list()] == ["User is allergic to almonds"]
+
+    house.chat.respond = lambda _: "Noted."
+    await house.say("Really, I am allergic to peanuts.")
+    await house.settle()
+    assert [each.content for each in facts.list()] == ["User is allergic to peanuts"]
+
+
 async def test_C1_G2_a_long_thread_is_summarized_and_the_summary_is_checkpointed(house: House) -> None:
     context = Context(max_tokens=900, reply_tokens=64, max_summary_tokens=64)
     for number in range(12):

@@ -32,6 +32,17 @@ async def test_a_fact_is_added_read_edited_pinned_and_deleted(ada: httpx.AsyncCl
     ]
 
 
+async def test_a_learned_fact_that_is_edited_is_its_users_own(app: MemoryApp, ada: httpx.AsyncClient) -> None:
+    (learned,) = await learn(app, Change(action="new", content="Lives in Oslo", sources=("m1",)))
+    edited = (await ada.patch(f"/facts/{learned}", json={"content": "Lives in Bergen"})).json()
+    assert (edited["source"], edited["thread_id"], edited["message_ids"]) == ("api", "t1", ["m1"])
+    said_before = Change(
+        action="corrects", target=learned, content="Lives in Hamar", said_at="2025-10-01T00:00:00+00:00"
+    )
+    await learn(app, said_before)
+    assert await contents(ada) == ["Lives in Bergen"]
+
+
 async def test_facts_are_listed_by_category_status_thread_and_text_and_by_page(
     app: MemoryApp, ada: httpx.AsyncClient
 ) -> None:
