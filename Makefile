@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test check check-mutants e2e bench demo lock
+.PHONY: help dev test test-floors test-busy check check-mutants e2e bench demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -42,9 +42,20 @@ $(JS)/node_modules/installed: $(JS)/package-lock.json
 
 # Server tests mostly wait for their servers, so more workers than cores pay; a file's tests share its server.
 WORKERS ?= 3
-test: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests: unit, integration, and a real server (small counts)
+LOCKED ?= dev
+TESTS = $(BIN)/python -m pytest --postgres --numprocesses $(WORKERS) --dist loadfile
+test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed ## Run all tests: unit, integration, and a real server (small counts)
 	@echo "Running the tests ..."
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	@$(TESTS)
+
+# Not part of CI, for their time: run both before a release.
+test-floors: ## Run all tests in the lowest versions that pyproject.toml allows, in an environment of their own
+	@$(MAKE) --no-print-directory VENV=.venv-floors LOCKED=floors test
+
+TIMES ?= 3
+test-busy: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests three times beside two busy loops (TIMES=3)
+	@for loop in 1 2; do while :; do :; done & done; trap 'kill $$(jobs -p)' EXIT; \
+	for time in $$(seq $(TIMES)); do echo "Running the tests on a busy machine, $$time of $(TIMES) ..."; $(TESTS) || exit 1; done
 
 KILLS ?= 30
 e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)
@@ -75,9 +86,12 @@ demo: ## Replay a conversation against the server of `make dev` (DATA=file.json 
 	@test -x $(BIN)/palimpsest || { echo "Start the server first: make dev"; exit 1; }
 	@$(BIN)/palimpsest demo --url $(URL) --conversation "$(DATA)" --turns $(TURNS)
 
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	--no-annotate pyproject.toml
+DEV := --extra server --extra tokens --extra local --group dev
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
-	@for set in "server --extra server --extra tokens" "local --extra server --extra tokens --extra local" \
-		"dev --extra server --extra tokens --extra local --group dev" "bench --extra tokens --group bench"; do \
-		set -- $$set; name=$$1; shift; \
-		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
-			pyproject.toml "$$@" -o requirements/$$name.lock; done
+	@$(LOCK) --extra server --extra tokens -o requirements/server.lock
+	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
+	@$(LOCK) $(DEV) -o requirements/dev.lock
+	@$(LOCK) --extra tokens --group bench -o requirements/bench.lock
+	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock

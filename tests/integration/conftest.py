@@ -16,8 +16,8 @@ from tests.postgres import INDEX, Postgres, open_async, running_postgres
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    with running_postgres() as server:
+def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    with running_postgres(required=bool(request.config.getoption("--postgres"))) as server:
         yield server
 
 

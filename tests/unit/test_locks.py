@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 HOUSE = Path(__file__).parents[2]
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())
@@ -47,7 +48,19 @@ def test_a_package_is_locked_in_one_version() -> None:
     assert {name: version for name, version in local.items() if dev.get(name) != version} == {}
 
 
-@pytest.mark.parametrize("lock", SETS)
+def test_the_floors_are_the_lowest_versions_that_are_allowed() -> None:
+    """`make test-floors` proves nothing about a lower bound that its environment does not have."""
+    floors = pins("floors")
+    wanted = [Requirement(line) for line in PROJECT["project"]["dependencies"] + SETS["dev"]]
+    lowest = {each.name: spec.version for each in wanted for spec in each.specifier if spec.operator == ">="}
+    assert {
+        name: (version, floors[normalize(name)])
+        for name, version in lowest.items()
+        if Version(floors[normalize(name)]).release[: len(Version(version).release)] != Version(version).release
+    } == {}
+
+
+@pytest.mark.parametrize("lock", [*SETS, "floors"])
 def test_every_locked_file_is_hashed(lock: str) -> None:
     text = (HOUSE / "requirements" / f"{lock}.lock").read_text()
     for entry in re.split(r"\n(?=\S)", text.strip()):
