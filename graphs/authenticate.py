@@ -34,6 +34,19 @@ CLOCK_SKEW_SECONDS = 30
 _HMAC = {"HS256": 32, "HS384": 48, "HS512": 64}
 _ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
+# The more particular error first: some are kinds of others.
+_REASONS: dict[type[jwt.PyJWTError], str] = {
+    jwt.ExpiredSignatureError: "it has expired, so ask for a new one",
+    jwt.ImmatureSignatureError: "it is not valid yet",
+    jwt.InvalidSignatureError: "it is signed with another key than this server knows",
+    jwt.InvalidAlgorithmError: "its algorithm is not one that this server's key is for",
+    jwt.InvalidAudienceError: "its `aud` is not the one of PALIMPSEST_AUTH_AUDIENCE",
+    jwt.InvalidIssuerError: "its `iss` is not the one of PALIMPSEST_AUTH_ISSUER",
+    jwt.PyJWKClientConnectionError: "the issuer's keys cannot be fetched now",
+    jwt.PyJWKClientError: "the issuer publishes no key for it",
+    jwt.DecodeError: "it is no JSON web token",
+}
+
 
 class User(TypedDict):
     """What the server learns about a caller."""
@@ -61,7 +74,10 @@ def load_authenticator(settings: AuthSettings) -> Authenticator:
     chosen = [way for way in ways if getattr(settings, way)]
     if len(chosen) != 1:
         names = ", ".join(f"PALIMPSEST_AUTH_{way.upper()}" for way in ways)
-        raise ValueError(f"exactly one of {names} must be set, not {len(chosen)} of them")
+        raise ValueError(
+            f"exactly one of {names} must be set, not {len(chosen)} of them: in .env, or in the environment of the "
+            "image (docs/deploy.md)"
+        )
     if chosen == ["authenticator"]:
         return checked(_imported(settings.authenticator))
     return checked(jwt_authenticator(settings))
@@ -100,10 +116,17 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
             )
         except jwt.PyJWTError as error:
             logger.info("bearer token refused: %s", type(error).__name__)
-            raise _refusal(f"the bearer token is not valid: {type(error).__name__}") from None
+            raise _refusal(f"the bearer token is not valid: {_why(error)} ({type(error).__name__})") from None
         return User(identity=claims[settings.user_claim], permissions=_permissions(claims))
 
     return authenticate
+
+
+def _why(error: jwt.PyJWTError) -> str:
+    """Return what is wrong with a token, and what to do; nothing of the token itself."""
+    if isinstance(error, jwt.MissingRequiredClaimError):
+        return f"it has no claim `{error.claim}`"
+    return next((why for kind, why in _REASONS.items() if isinstance(error, kind)), "it cannot be read")
 
 
 Key = jwt.PyJWK | str
@@ -120,7 +143,10 @@ def _verification(settings: AuthSettings) -> tuple[Callable[[str], Key], tuple[s
         return (lambda _token: settings.public_key), _ASYMMETRIC
     algorithms = tuple(name for name, size in _HMAC.items() if len(settings.secret.encode()) >= size)
     if not algorithms:
-        raise ValueError(f"PALIMPSEST_AUTH_SECRET must have at least {min(_HMAC.values())} bytes")
+        raise ValueError(
+            f"PALIMPSEST_AUTH_SECRET must have at least {min(_HMAC.values())} bytes: "
+            "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' makes one"
+        )
     return (lambda _token: settings.secret), algorithms
 
 

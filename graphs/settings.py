@@ -12,10 +12,8 @@ from memory.config import MemoryConfig
 
 _FIELD = re.compile(r"^[a-z_]+(?= must )")
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
+_SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
-
-UNDER_LANGGRAPH_DEV = {_SERVER_VARIANT: "local_dev"}
-"""What `langgraph dev` adds to the variables of its server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +53,8 @@ class Settings:
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone. On by default under
-            `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else.
+            `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else, and always
+            off where the server authenticates (`LANGGRAPH_AUTH`).
         open_to_network: In single-user mode, answer other machines and other names too, to whom all then belongs.
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
         allowed_origins: Other web sites (`https://host`) whose pages may use the server in a browser.
@@ -104,7 +103,7 @@ class Settings:
             local_base_url=local_base_url,
             local_model=reader.text("PALIMPSEST_LOCAL_MODEL", _LOCAL_MODEL),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
-            single_user=reader.switch("PALIMPSEST_SINGLE_USER", reader.text(_SERVER_VARIANT, "") == "local_dev"),
+            single_user=reader.single_user(),
             open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
@@ -132,6 +131,16 @@ def environment(env_file: Path, process: Mapping[str, str] | None = None) -> dic
     return {**(os.environ if process is None else process), **file}
 
 
+def under_langgraph_dev(environ: Mapping[str, str], *, authenticates: bool) -> dict[str, str]:
+    """Return the variables with those that `langgraph dev` adds for its server.
+
+    Args:
+        environ: The variables as `environment` returns them.
+        authenticates: Whether its configuration has `auth`.
+    """
+    return {**environ, _SERVER_VARIANT: "local_dev", **({_SERVER_AUTH: "{}"} if authenticates else {})}
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     """One mapping of variables, read with names in the errors."""
@@ -152,6 +161,16 @@ class _Reader:
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
         return value
+
+    def single_user(self) -> bool:
+        authenticates = bool(self.text(_SERVER_AUTH, ""))
+        under_dev = self.text(_SERVER_VARIANT, "") == "local_dev"
+        wanted = self.switch("PALIMPSEST_SINGLE_USER", under_dev and not authenticates)
+        if wanted and authenticates:
+            raise ValueError(
+                "PALIMPSEST_SINGLE_USER must be false or unset where users log in (`auth` in the configuration)"
+            )
+        return wanted
 
     def number(self, name: str, default: float) -> float:
         value = self.text(name, str(default))

@@ -1,5 +1,6 @@
 """`palimpsest dev`: choose the model, bring the local one up if needed, run `langgraph dev`, end both together."""
 
+import json
 import signal
 import socket
 import sys
@@ -10,11 +11,12 @@ from pathlib import Path
 
 import click
 
+from graphs.authenticate import load_authenticator
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import Child, start, stop
 from graphs.local.weights import WeightsUnavailable
 from graphs.model_errors import LOCAL
-from graphs.settings import UNDER_LANGGRAPH_DEV, Settings, environment
+from graphs.settings import Settings, environment, under_langgraph_dev
 
 _STUDIO = "https://smith.langchain.com/studio/?baseUrl="
 _QUIET = {
@@ -39,16 +41,16 @@ _STOPPED_AS_ASKED = frozenset({-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIG
     help="Where to listen; elsewhere needs PALIMPSEST_OPEN_TO_NETWORK too.",
 )
 @click.option("--port", type=click.IntRange(1, 65535), help="Default: 2024, or the next one that is free.")
+@click.option("--config", "-c", type=click.Path(path_type=Path), default="langgraph.json", show_default=True)
 @click.argument("langgraph_options", nargs=-1, type=click.UNPROCESSED)
-def dev(host: str, port: int | None, langgraph_options: tuple[str, ...]) -> None:
+def dev(host: str, port: int | None, config: Path, langgraph_options: tuple[str, ...]) -> None:
     """Run the graph under `langgraph dev`; options it does not know itself are passed on.
 
     Without a model provider in the environment or in .env, a local model is fetched once and served on loopback.
     """
     env_file = Path(".env")
     environ = environment(env_file)
-    settings = _settings(environ)
-    check_folder(Path.cwd(), langgraph_options)
+    settings = server_settings(environ, authenticates=has_login(config))
     if port is None:
         port = free_port(host)
     check_port(host, port)
@@ -58,7 +60,8 @@ def dev(host: str, port: int | None, langgraph_options: tuple[str, ...]) -> None
         if wants_local(settings):
             check_not_hidden(environment(env_file, {}))
             local = _local_model(settings.local_model, environ)
-        server = start(langgraph_command(host, port, langgraph_options), server_environment(environ, local))
+        options = ("--config", str(config), *langgraph_options)
+        server = start(langgraph_command(host, port, options), server_environment(environ, local))
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
         welcome = _Welcome(host, port, describe(settings, local), reach(settings, host, langgraph_options))
         code = supervise(server, local, welcome, grace_seconds)
@@ -70,22 +73,38 @@ def dev(host: str, port: int | None, langgraph_options: tuple[str, ...]) -> None
     sys.exit(code)
 
 
-def _settings(environ: Mapping[str, str]) -> Settings:
+def has_login(config: Path) -> bool:
+    """Return whether users log in to the server of this configuration.
+
+    Raises:
+        click.ClickException: If there is no such file, or it cannot be read.
+    """
     try:
-        return Settings.from_environment({**environ, **UNDER_LANGGRAPH_DEV})
+        return bool(json.loads(config.read_text()).get("auth"))
+    except FileNotFoundError:
+        raise click.ClickException(f"There is no {config} here: run this in the project's folder.") from None
+    except (OSError, ValueError, AttributeError) as error:
+        raise click.ClickException(f"{config} is no configuration: {error}") from error
+
+
+def server_settings(environ: Mapping[str, str], *, authenticates: bool) -> Settings:
+    """Return the settings as the server will read them.
+
+    Raises:
+        click.ClickException: If it would not start with them; the message names the variable.
+    """
+    try:
+        settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=authenticates))
+        if authenticates and not settings.auth.authenticator:  # an own one may need the server's environment
+            load_authenticator(settings.auth)
     except ValueError as error:
         raise click.ClickException(f"{error}.") from error
+    return settings
 
 
 def wants_local(settings: Settings) -> bool:
     """Return whether this command has to bring the local model up: it is wanted, and nobody serves it yet."""
     return LOCAL in (settings.model or LOCAL, settings.memory_model) and not settings.local_base_url
-
-
-def check_folder(folder: Path, langgraph_options: Sequence[str]) -> None:
-    """Raise `click.ClickException` where there is no configuration to run."""
-    if "--config" not in langgraph_options and not (folder / "langgraph.json").is_file():
-        raise click.ClickException("There is no langgraph.json here: run this in the project's folder.")
 
 
 def free_port(host: str, first: int = DEFAULT_PORT) -> int:
@@ -159,8 +178,8 @@ def describe(settings: Settings, local: LocalModel | None) -> str:
 
 
 def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
-    """Return in one line who may ask the server, where that is not plain; an own configuration may have a login."""
-    if not settings.single_user or "--config" in options:
+    """Return in one line who may ask the server, where that is not plain."""
+    if not settings.single_user:
         return ""
     if settings.open_to_network:
         return "EVERYONE who reaches this port may read and change all of it (PALIMPSEST_OPEN_TO_NETWORK=true)"

@@ -4,6 +4,7 @@ import click
 
 from graphs.cli.demo import demo
 from graphs.cli.dev import dev
+from graphs.cli.token import token
 
 
 @click.group()
@@ -14,6 +15,7 @@ def main() -> None:
 
 main.add_command(dev)
 main.add_command(demo)
+main.add_command(token)
 
 
 if __name__ == "__main__":

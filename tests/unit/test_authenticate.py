@@ -9,6 +9,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from langgraph_sdk import Auth
 
 from graphs.authenticate import Authenticator, User, checked, load_authenticator
+from graphs.cli.token import make_token
+from graphs.permissions import OPERATOR
 from graphs.settings import AuthSettings, Settings
 
 SECRET = "a secret of at least thirty-two bytes"
@@ -155,3 +157,54 @@ def test_the_environment_says_how() -> None:
     auth = Settings.from_environment(environ).auth
     assert auth == AuthSettings(public_key=PUBLIC_PEM.rstrip("\n") + "\n", issuer="i")
     assert SECRET not in repr(AuthSettings(secret=SECRET))
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "says"),
+    [
+        ({"exp": 1}, {}, "expired"),
+        ({"exp": None}, {}, "no claim `exp`"),
+        ({"sub": None}, {}, "no claim `sub`"),
+        ({"aud": "other"}, {"audience": "chat"}, "PALIMPSEST_AUTH_AUDIENCE"),
+        ({"iss": "other"}, {"issuer": "us"}, "PALIMPSEST_AUTH_ISSUER"),
+        ({"nbf": 9e9}, {}, "not valid yet"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_with_the_token(
+    changes: dict[str, Any], settings: dict[str, str], says: str
+) -> None:
+    assert says in refusal(load_authenticator(AuthSettings(secret=SECRET, **settings)), bearer(**changes))
+
+
+def test_a_refusal_says_what_is_wrong_with_the_signature(hmac: Authenticator) -> None:
+    assert "another key" in refusal(hmac, bearer(SECRET[::-1]))
+    assert "no JSON web token" in refusal(hmac, "Bearer x")
+    assert "algorithm" in refusal(hmac, bearer(PRIVATE_KEY, "RS256"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        AuthSettings(secret=SECRET),
+        AuthSettings(secret=SECRET.ljust(64, "."), audience="chat", issuer="us", user_claim="email"),
+    ],
+)
+def test_a_token_of_the_command_is_taken_by_the_server(settings: AuthSettings) -> None:
+    made = make_token(settings, "ada@example.org", [OPERATOR], now=int(time.time()), seconds=60)
+    assert load_authenticator(settings)(f"Bearer {made}") == User(identity="ada@example.org", permissions=[OPERATOR])
+
+
+@pytest.mark.parametrize(
+    ("settings", "user", "says"),
+    [
+        (AuthSettings(), "ada", "set PALIMPSEST_AUTH_SECRET"),
+        (AuthSettings(public_key=PUBLIC_PEM), "ada", "set PALIMPSEST_AUTH_SECRET"),
+        (AuthSettings(secret="short"), "ada", "at least 32 bytes"),
+        (AuthSettings(secret=SECRET, public_key=PUBLIC_PEM), "ada", "exactly one of"),
+        (AuthSettings(secret=SECRET), " ", "identity"),
+        (AuthSettings(secret=SECRET), "a\nb", "identity"),
+    ],
+)
+def test_no_token_is_made_that_the_server_would_refuse(settings: AuthSettings, user: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        make_token(settings, user, [], now=int(time.time()), seconds=60)

@@ -9,18 +9,21 @@ import click
 import pytest
 
 from graphs.cli.dev import (
-    check_folder,
     check_not_hidden,
     check_port,
     describe,
     free_port,
+    has_login,
     langgraph_command,
     reach,
     server_environment,
+    server_settings,
     wants_local,
 )
 from graphs.cli.local import LocalModel
 from graphs.settings import Settings, environment
+
+PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -105,12 +108,27 @@ def test_an_address_that_is_not_ours_is_refused() -> None:
         check_port("203.0.113.1", 2024)
 
 
-def test_without_a_configuration_nothing_starts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [None, "{", "[]"])
+def test_without_a_configuration_nothing_starts(tmp_path: Path, text: str | None) -> None:
+    config = tmp_path / "langgraph.json"
+    if text is not None:
+        config.write_text(text)
     with pytest.raises(click.ClickException, match=r"langgraph\.json"):
-        check_folder(tmp_path, ())
-    check_folder(tmp_path, ("--config", "other.json"))
-    (tmp_path / "langgraph.json").touch()
-    check_folder(tmp_path, ())
+        has_login(config)
+
+
+def test_a_server_with_a_login_does_not_start_without_its_key() -> None:
+    assert has_login(PROJECT / "langgraph.prod.json")
+    assert not has_login(PROJECT / "langgraph.json")
+    for environ, named in [
+        ({}, "PALIMPSEST_AUTH_SECRET"),
+        ({"PALIMPSEST_AUTH_SECRET": "short"}, "token_urlsafe"),
+        ({"PALIMPSEST_AUTH_SECRET": "x" * 32, "PALIMPSEST_SINGLE_USER": "true"}, "PALIMPSEST_SINGLE_USER"),
+    ]:
+        with pytest.raises(click.ClickException, match=named):
+            server_settings(environ, authenticates=True)
+    assert not server_settings({"PALIMPSEST_AUTH_SECRET": "x" * 32}, authenticates=True).single_user
+    assert server_settings({}, authenticates=False).single_user
 
 
 def test_a_line_in_env_that_would_hide_the_local_model_is_named() -> None:
@@ -141,7 +159,6 @@ def test_it_says_which_model_answers(settings: Settings, has_local: bool, says: 
         (Settings(single_user=True), "127.0.0.1", ("--tunnel",), "this machine only"),
         (Settings(single_user=True, open_to_network=True), "127.0.0.1", (), "EVERYONE"),
         (Settings(open_to_network=True), "0.0.0.0", (), ""),
-        (Settings(single_user=True), "0.0.0.0", ("--config", "langgraph.prod.json"), ""),
     ],
 )
 def test_it_says_who_may_ask(settings: Settings, host: str, options: tuple[str, ...], says: str) -> None:

@@ -10,6 +10,7 @@ from graphs.settings import Settings
 
 EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
 DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+)=(.*)$", EXAMPLE, re.M))
+SERVERS_OWN = {"LANGSMITH_LANGGRAPH_API_VARIANT", "LANGGRAPH_AUTH"}  # set by the server, not by hand
 
 
 class Recording(Mapping[str, str]):
@@ -34,7 +35,7 @@ def test_the_example_lists_what_is_read_in_the_order_of_settings() -> None:
     environ = Recording()
     Settings.from_environment(environ)
     assert [name for name in environ.asked if name in DOCUMENTED] == list(DOCUMENTED)
-    assert set(environ.asked) - set(DOCUMENTED) == {"LANGSMITH_LANGGRAPH_API_VARIANT"}  # set by the server, not by hand
+    assert set(environ.asked) - set(DOCUMENTED) == SERVERS_OWN
 
 
 def test_the_example_shows_the_defaults() -> None:
@@ -48,11 +49,17 @@ def test_the_example_shows_the_defaults() -> None:
         ({"LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev"}, True),
         ({"LANGSMITH_LANGGRAPH_API_VARIANT": "licensed"}, False),
         ({"LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev", "PALIMPSEST_SINGLE_USER": "false"}, False),
+        ({"LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev", "LANGGRAPH_AUTH": "{}"}, False),
         ({"PALIMPSEST_SINGLE_USER": "True"}, True),
     ],
 )
 def test_single_user_mode_is_on_under_langgraph_dev_only(environ: dict[str, str], on: bool) -> None:
     assert Settings.from_environment(environ).single_user is on
+
+
+def test_a_server_where_users_log_in_is_never_in_single_user_mode() -> None:
+    with pytest.raises(ValueError, match="PALIMPSEST_SINGLE_USER"):
+        Settings.from_environment({"PALIMPSEST_SINGLE_USER": "true", "LANGGRAPH_AUTH": "{}"})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,78 @@
+"""docs/deploy.md is carried out as it is printed, as far as it needs no Docker; `langgraph.prod.json` is unmodified."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.dev_server import PROJECT, DevServer
+from tests.stub_model import StubModel
+
+PAGE = (PROJECT / "docs/deploy.md").read_text()
+BIN = Path(sys.executable).parent
+
+
+def commands() -> list[str]:
+    found: list[str] = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    return found
+
+
+def shell(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = {
+        "PATH": f"{BIN}{os.pathsep}{os.defpath}",
+        "PYTHONPATH": str(PROJECT),
+        "HOME": str(folder),
+        **environment,
+    }
+    return subprocess.run(
+        ["sh", "-ec", code.replace(".venv/bin/", f"{BIN}/")],
+        cwd=folder, env=variables, capture_output=True, encoding="utf-8", timeout=240, check=False,
+    )  # fmt: skip
+
+
+def test_the_page_leads_from_a_fresh_clone_to_an_answer(tmp_path: Path, model: StubModel) -> None:
+    secrets, start, ask, *_ = commands()
+    shutil.copy(PROJECT / ".env.example", tmp_path)
+    assert shell(tmp_path, secrets).returncode == 0
+    with (tmp_path / ".env").open("a") as env_file:
+        env_file.write(f"OPENAI_BASE_URL={model.url}\n")
+    assert "langgraph.prod.json" in start
+    with DevServer(tmp_path, config=PROJECT / "langgraph.prod.json") as server:
+        asked = shell(tmp_path, ask.replace("http://127.0.0.1:2024", server.url))
+        assert asked.returncode == 0, asked.stderr
+        assert "You said: Hello, I am Ada." in asked.stdout
+        nobody = httpx.get(f"{server.url}/memory/overview", timeout=60)
+        assert (nobody.status_code, "Authorization: Bearer" in nobody.text) == (401, True)
+
+
+def test_without_a_secret_neither_server_nor_token_is_had_and_both_say_why(tmp_path: Path) -> None:
+    shutil.copy(PROJECT / "langgraph.prod.json", tmp_path)
+    for command in ("palimpsest dev --config langgraph.prod.json", "palimpsest token ada"):
+        done = shell(tmp_path, f".venv/bin/{command}", OPENAI_API_KEY="stub")
+        assert done.returncode == 1
+        assert "PALIMPSEST_AUTH_SECRET" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_the_image_gets_login_and_graphs_and_no_secret(tmp_path: Path) -> None:
+    (line,) = [line for line in PAGE.split("`") if line.startswith(".venv/bin/langgraph dockerfile")]
+    code = line.replace("langgraph.prod.json", str(PROJECT / "langgraph.prod.json"))
+    written = shell(tmp_path, code, LANGGRAPH_CLI_NO_ANALYTICS="1", PALIMPSEST_AUTH_SECRET="x" * 40)
+    assert written.returncode == 0, written.stderr
+    text = (tmp_path / "Dockerfile").read_text()
+    served = dict(re.findall(r"^ENV (\w+)='(.*)'$", text, re.M))
+    assert set(json.loads(served["LANGSERVE_GRAPHS"])) == {"chat", "memory"}
+    assert json.loads(served["LANGGRAPH_AUTH"])["path"] == "graphs.auth:auth"
+    assert json.loads(served["LANGGRAPH_HTTP"])["disable_mcp"] is True
+    assert "x" * 40 not in text
+
+
+@pytest.mark.parametrize("variable", sorted(set(re.findall(r"`(PALIMPSEST_[A-Z_]+)", PAGE))))
+def test_the_page_names_variables_that_there_are(variable: str) -> None:
+    assert f"#{variable}=" in (PROJECT / ".env.example").read_text()
