@@ -21,7 +21,9 @@ _URL = ("url", "file_url", "file_uri", "fileUri")
 _FILE_ID = ("file_id", "fileId")
 _MIME = ("mime_type", "mimeType", "media_type", "mediaType")
 _NAME = ("filename", "name", "title")
-_DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)[^,]*;base64,(?P<data>.+)", re.DOTALL)
+_DATA_URL = re.compile(
+    r"\Adata:(?P<mime>[^;,]{0,200})(?:;(?!base64,)[^;,]{0,200}){0,20};base64,(?P<data>.+)\Z", re.DOTALL
+)
 
 # How a file begins, in base64: what a client does not name is told by its first bytes.
 _BEGINNINGS = {

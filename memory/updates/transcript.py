@@ -1,5 +1,6 @@
 """What of a conversation is worth remembering: what people said and the replies to it, each once. Pure."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
@@ -22,11 +23,13 @@ def to_stored(messages: Iterable[BaseMessage], time: str) -> tuple[StoredMessage
         time: When they were said, ISO 8601.
     """
     stored: list[StoredMessage] = []
+    said: Counter[tuple[Role, str]] = Counter()
     for message in messages:
         role, text = _role(message), sanitize(message.text).strip()
         if role and text:
-            repeats = sum(1 for one in stored if (one.role, one.text) == (role, text)) if not message.id else 0
-            stored.append(StoredMessage(stored_id(message.id) or _content_id(role, text, repeats), role, text, time))
+            identity = stored_id(message.id) or _content_id(role, text, said[role, text])
+            said[role, text] += 1
+            stored.append(StoredMessage(identity, role, text, time))
     return tuple(stored)
 
 

@@ -1,3 +1,4 @@
+import sys
 import unicodedata
 
 import pytest
@@ -69,3 +70,22 @@ def test_digest_knows_where_a_part_ends() -> None:
 def test_B6_flush_hash_depends_on_role_and_text_and_takes_surrogates() -> None:
     assert len({flush_hash("user", "yes"), flush_hash("assistant", "yes"), flush_hash("user", "no")}) == 3
     assert len(flush_hash("user", "\ud800")) == 32
+
+
+@given(st.text(alphabet="a\u0301\u0327\u0344\u0f73\uac00\u11a8\ufdfa ", max_size=200))
+def test_many_marks_on_a_letter_stay_storable_and_comparable(text: str) -> None:
+    clean = sanitize(text)
+    assert sanitize(clean) == clean
+    assert unicodedata.is_normalized("NFC", clean)
+    assert clean.replace("\u034f", "") == unicodedata.normalize("NFC", text) or len(text) > 30
+    assert normalize(normalize(text)) == normalize(text)
+
+
+def test_what_is_dropped_and_what_is_a_mark_is_told_for_every_character() -> None:
+    every = [chr(point) for point in range(sys.maxunicode + 1)]
+    dropped = [char for char in every if unicodedata.category(char) in ("Cc", "Cf", "Cs")]
+    assert {char for char in dropped if sanitize(f"a{char}b") != "ab"} == set("\u200c\u200d\n\t")
+    rest = "a".join(char for char in every if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
+    assert unicodedata.normalize("NFC", rest) == sanitize(rest)
+    for mark in filter(unicodedata.combining, every):
+        assert "\u034f" in sanitize(f"a{mark * 70}b"), hex(ord(mark))
