@@ -115,6 +115,7 @@ class MemoryService:
         model: str = "",
         epoch: str = "",
         edit: str = "",
+        thread_epoch: str = "",
         reader: str | None = None,
         view: ThreadView | None = None,
     ) -> Queued | None:
@@ -132,11 +133,12 @@ class MemoryService:
                 by default.
             edit: The mark of the user's newest edit by hand when the turn began (`memory.control`); the current one
                 by default.
+            thread_epoch: The epoch of the thread when the turn began; empty if it was not read.
             reader: The authenticated user, who may join the run that updates memory.
             view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
 
         Returns:
-            What became of it, or `None` if memory is off, nothing was said, or everything was erased meanwhile.
+            What became of it, or `None` if memory is off or paused, nothing was said, or all was erased meanwhile.
 
         Raises:
             Exception: Whatever the store raises; then nothing was written down.
@@ -156,7 +158,7 @@ class MemoryService:
             model=model,
         )
         self.bind(store)
-        recorded = await arun_patiently(store, functools.partial(outbox.record, draft, view))
+        recorded = await arun_patiently(store, functools.partial(outbox.record, draft, view, thread_epoch=thread_epoch))
         if recorded is None:
             return None
         await self._trigger(store, owner, thread_id, recorded, reader)

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
-from langgraph.store.base import BaseStore
 
 from graphs.fence import Epochs
 from graphs.modes import MemoryMode, effective_mode, learnable, may_learn, may_read, mode_of_run, said_mode
@@ -18,14 +17,13 @@ from memory.control import CONTROL_KEY, EDIT_KEY, edit_in, epoch_in, read_learni
 from memory.core.basis import Injected
 from memory.core.known import Known
 from memory.core.store import FactStore
-from memory.erase import aerase_thread
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, arun_patiently, read_many
 from memory.tolerance import tolerated
 from memory.updates.entry import EntryKind
 from memory.updates.records import read_receipts
-from memory.updates.thread_epoch import erased_between, read_thread_epoch
+from memory.updates.thread_epoch import read_thread_epoch
 from memory.updates.thread_view import ThreadView
 
 logger = logging.getLogger(__name__)
@@ -99,11 +97,9 @@ class TurnMemory:
     async def _written(
         self, run: Run, kind: EntryKind, messages: Sequence[BaseMessage], epochs: Epochs, view: ThreadView | None
     ) -> Queued | None:
-        if run.owner is None or run.store is None or not may_learn(await self._mode(run)):
+        if run.owner is None or run.store is None or not may_learn(await self._chosen_mode(run)):
             return None
-        if await self._is_erased(run.store, run.thread_id, epochs):
-            return None
-        queued = await self._service.aremember(
+        return await self._service.aremember(
             run.store,
             run.owner,
             kind,
@@ -112,27 +108,22 @@ class TurnMemory:
             model=run.context.model,
             epoch=epochs.user,
             edit=epochs.edit,
+            thread_epoch=epochs.thread,
             reader=run.user_id,
             view=view,
         )
-        if queued is not None and await self._is_erased(run.store, run.thread_id, epochs):
-            # The erase began before this was there, and may not have seen it.
-            await aerase_thread(run.store, run.thread_id, clock=self._service.clock)
-            return None
-        return queued
-
-    async def _is_erased(self, store: BaseStore, thread_id: str, epochs: Epochs) -> bool:
-        """Say whether the thread was erased since the turn began; if it could not be read then, nobody knows."""
-        now = await arun_patiently(store, partial(read_thread_epoch, thread_id))
-        return bool(epochs.thread) and erased_between(epochs.thread, now)
 
     async def _mode(self, run: Run) -> MemoryMode:
         """Read what memory may do now: what the run's mode says, and at most reading while learning is paused."""
         if run.owner is None or run.store is None:
             return run.context.memory_mode
-        mode = await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
+        mode = await self._chosen_mode(run)
         learning = await arun_patiently(run.store, partial(read_learning, run.owner))
         return mode if learning else effective_mode(mode, "read_only")
+
+    async def _chosen_mode(self, run: Run) -> MemoryMode:
+        """Read what assistant, thread and run say; that the user has paused learning is seen where it is written."""
+        return await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
 
     async def _guarded(self, consequence: str, work: Awaitable[T]) -> T | None:
         """Wait for a read under the turn's deadline; what goes wrong is logged and never fails the turn."""

@@ -24,7 +24,7 @@ MAX_FORGOTTEN_THREADS = 500
 CONTROL_KEY = "control"
 _ZONE_KEY = "time-zone"
 _THREAD = "thread."
-_LEARNING_KEY = "learning"
+LEARNING_KEY = "learning"
 EDIT_KEY = "edit"
 INITIAL_EDIT = "0."
 """The mark of a user who never changed anything by hand."""
@@ -166,10 +166,14 @@ def belongs(value: Mapping[str, object], epoch: str) -> bool:
 
 def read_learning(owner: Owner) -> Steps[bool]:
     """Say whether the user's memory learns; it does until the user pauses it, for all agents."""
-    item = yield from read(owner.control, _LEARNING_KEY)
+    return learning_in((yield from read(owner.control, LEARNING_KEY)))
+
+
+def learning_in(item: Item | None) -> bool:
+    """Say whether the user's memory learns, as the item (`Owner.control`, `LEARNING_KEY`) tells."""
     return item is None or item.value.get("learning") is not False
 
 
 def write_learning(owner: Owner, learning: bool) -> Steps[None]:
     """Pause learning or go on. An item of its own: writing it can never undo an erase that happens meanwhile."""
-    yield [put(owner.control, _LEARNING_KEY, {"learning": learning})]
+    yield [put(owner.control, LEARNING_KEY, {"learning": learning})]

@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from memory.core.facts import Fact
+from memory.core.facts import Fact, strongest_first
 from memory.core.injection import MemoryData
-from memory.core.profile import StoredSection, texts_of
+from memory.core.profile import StoredSection, sections_of, texts_of, told
+from memory.core.shelf import read_current_shelf
+from memory.namespaces import Owner
+from memory.storage import Steps, scan, side_by_side
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,13 @@ class Known:
     def data(self) -> MemoryData:
         """Return it all, as `format_memory_for_injection` takes it."""
         return memory_data(self.facts, texts_of(self.profile))
+
+
+def read_known(owner: Owner) -> Steps[Known]:
+    """Read everything that may be injected or shown to the extractor, as it is at one moment."""
+    (epoch, shelf), items = yield from side_by_side(read_current_shelf(owner), scan(owner.namespace("profile")))
+    facts = tuple(strongest_first(list(shelf.active().values())))
+    return Known(epoch, facts, told(sections_of(items, epoch)), shelf.broken)
 
 
 def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:

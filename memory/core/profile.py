@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from langgraph.store.base import Op
+from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit
 from memory.core.changes import Section
@@ -59,13 +59,21 @@ class StoredSection:
 
 def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
     """Read the sections that hold something, by name (`user.work`), in their order."""
-    stored = yield from read_sections(owner, epoch)
-    return {name: section for name in SECTIONS if (section := stored.get(name)) and section.text}
+    return told((yield from read_sections(owner, epoch)))
 
 
 def read_sections(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
     """Read the sections by name, also those that a person emptied."""
-    items = yield from scan(owner.namespace("profile"))
+    return sections_of((yield from scan(owner.namespace("profile"))), epoch)
+
+
+def told(sections: Mapping[str, StoredSection]) -> dict[str, StoredSection]:
+    """Return the sections that hold something, in their order."""
+    return {name: section for name in SECTIONS if (section := sections.get(name)) and section.text}
+
+
+def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
+    """Return the sections of this epoch by name, of the items of the profile."""
     found = {item.key: _section(item.value) for item in items if belongs(item.value, epoch)}
     return {name: section for name, section in found.items() if section is not None}
 

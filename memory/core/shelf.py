@@ -52,8 +52,30 @@ def read_shelf(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> Steps[
         epoch: The user's current epoch; rows of others do not count.
         contents: What is about to be added: ids that history holds for them are looked up.
     """
-    salt = f"{owner.segment}/{owner.agent_name}"
-    items, retired = yield from side_by_side(scan(owner.namespace("facts")), _read_retired(owner, salt, contents))
+    items, retired = yield from _read_rows(owner, contents)
+    return _shelf_of(owner, epoch, items, retired)
+
+
+def read_current_shelf(owner: Owner, contents: Sequence[str] = ()) -> Steps[tuple[str, Shelf]]:
+    """Read the user's current epoch, and the owner's facts of it."""
+    epoch, (items, retired) = yield from side_by_side(read_epoch(owner), _read_rows(owner, contents))
+    return epoch, _shelf_of(owner, epoch, items, retired)
+
+
+def _read_rows(owner: Owner, contents: Sequence[str]) -> Steps[tuple[list[Item], frozenset[str]]]:
+    ids = [new_id for content in contents for _, new_id in islice(candidates(_salt(owner), content), _CANDIDATES)]
+    items, found = yield from side_by_side(
+        scan(owner.namespace("facts")),
+        read_many(owner.namespace("history"), [history_key(fact_id, 1) for fact_id in ids]),
+    )
+    return items, frozenset(fact_id for fact_id, item in zip(ids, found, strict=True) if item is not None)
+
+
+def _salt(owner: Owner) -> str:
+    return f"{owner.segment}/{owner.agent_name}"
+
+
+def _shelf_of(owner: Owner, epoch: str, items: Sequence[Item], retired: frozenset[str]) -> Shelf:
     rows: dict[str, Fact] = {}
     unowned = set()
     broken = 0
@@ -68,13 +90,7 @@ def read_shelf(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> Steps[
             continue
         if not is_proper(item.key, item.value):
             unowned.add(item.key)
-    return identify(Shelf(salt, rows, retired, broken=broken, unowned=frozenset(unowned)))
-
-
-def _read_retired(owner: Owner, salt: str, contents: Sequence[str]) -> Steps[frozenset[str]]:
-    ids = [new_id for content in contents for _, new_id in islice(candidates(salt, content), _CANDIDATES)]
-    items = yield from read_many(owner.namespace("history"), [history_key(fact_id, 1) for fact_id in ids])
-    return frozenset(fact_id for fact_id, item in zip(ids, items, strict=True) if item is not None)
+    return identify(Shelf(_salt(owner), rows, retired, broken=broken, unowned=frozenset(unowned)))
 
 
 def write_difference(owner: Owner, epoch: str, old: Shelf, new: Shelf) -> Steps[dict[str, Fact]]:

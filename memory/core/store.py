@@ -9,7 +9,7 @@ from typing import Self
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.control import count_edit, read_epoch
+from memory.control import count_edit
 from memory.core.applying import apply_steps
 from memory.core.changes import Applied, Extraction
 from memory.core.facts import (
@@ -25,15 +25,15 @@ from memory.core.facts import (
     strongest_first,
     timestamp,
 )
-from memory.core.known import Known
-from memory.core.profile import drop_sections_about, read_profile
+from memory.core.known import Known, read_known
+from memory.core.profile import drop_sections_about
 from memory.core.relatedness import related
 from memory.core.rules import Shelf, create, find, is_full, release, same_content, update
 from memory.core.shelf import (
     Confirmations,
     read_confirmations,
+    read_current_shelf,
     read_history,
-    read_shelf,
     settle,
     stands,
     write_difference,
@@ -228,11 +228,11 @@ class FactStore:
 
     def known(self) -> Known:
         """Return everything that may be injected or shown to the extractor: active facts and profile, as stored."""
-        return run(self._store, self._known())
+        return run(self._store, read_known(self.owner))
 
     async def aknown(self) -> Known:
         """Do what `known` does, asynchronously."""
-        return await arun(self._store, self._known())
+        return await arun(self._store, read_known(self.owner))
 
     def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Applied:
         """Apply what was extracted; applying it twice is the same as once (see `apply_steps`)."""
@@ -243,8 +243,7 @@ class FactStore:
         return await arun(self._store, self._apply(extraction, thread_id, epoch, now))
 
     def _read(self, *contents: str) -> Steps[tuple[str, Shelf]]:
-        epoch = yield from read_epoch(self.owner)
-        return epoch, (yield from read_shelf(self.owner, epoch, contents))
+        return read_current_shelf(self.owner, contents)
 
     def _write(self, epoch: str, before: Shelf, after: Shelf) -> Steps[Shelf | None]:
         yield from write_difference(self.owner, epoch, before, after)
@@ -334,11 +333,6 @@ class FactStore:
     def _confirmations(self, fact_id: str) -> Steps[Confirmations]:
         yield from self._get(fact_id)
         return (yield from read_confirmations(self.owner, fact_id))
-
-    def _known(self) -> Steps[Known]:
-        epoch, shelf = yield from self._read()
-        profile = yield from read_profile(self.owner, epoch)
-        return Known(epoch, tuple(strongest_first(list(shelf.active().values()))), profile, shelf.broken)
 
     def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> Steps[Applied]:
         return apply_steps(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)

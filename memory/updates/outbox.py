@@ -13,10 +13,20 @@ from typing import Any
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
-from memory.control import CONTROL_KEY, EDIT_KEY, edit_in, epoch_in, generation_in, thread_mark
+from memory.control import (
+    CONTROL_KEY,
+    EDIT_KEY,
+    LEARNING_KEY,
+    edit_in,
+    epoch_in,
+    generation_in,
+    learning_in,
+    thread_mark,
+)
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
-from memory.storage import PAGE, Steps, delete, put, read_many, scan
+from memory.storage import PAGE, Steps, delete, put, read_many, scan, side_by_side
 from memory.updates.entry import Entry
+from memory.updates.thread_epoch import erased_between, thread_epoch_get, thread_epoch_in
 from memory.updates.thread_view import ThreadView, edited_away
 
 logger = logging.getLogger(__name__)
@@ -37,27 +47,31 @@ class Recorded:
     since: float
 
 
-def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | None]:
+def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "") -> Steps[Recorded | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
-    Nothing of it stays in the store, and the value is `None`, if everything was erased since the draft's epoch.
+    Nothing of it stays in the store, and the value is `None`, if everything was erased since the draft's epoch, if the
+    thread was erased since the thread's epoch, or while the user has learning paused.
 
     Args:
         draft: The entry; without an epoch it gets the user's current one.
         view: What the thread holds now; what the user edited away is set aside in the entries of earlier turns that
             nobody works on. `None` leaves them as they are.
+        thread_epoch: The thread's epoch when the turn began; empty if nobody read it.
     """
     owner, threads = draft.owner, thread_namespace(draft.thread_id)
-    control, edit, mark, stored, note, marker = yield [
-        GetOp(owner.control, CONTROL_KEY, refresh_ttl=False),
-        GetOp(owner.control, EDIT_KEY, refresh_ttl=False),
-        GetOp(owner.control, thread_mark(draft.thread_id), refresh_ttl=False),
-        GetOp(owner.namespace("outbox"), draft.key, refresh_ttl=False),
-        GetOp(threads, owner.due_key, refresh_ttl=False),
-        GetOp(owner.due_namespace, owner.due_key, refresh_ttl=False),
+    fences = (_get(owner.control, CONTROL_KEY), thread_epoch_get(draft.thread_id))
+    control, fence, learning, edit, mark, stored, note, marker = yield [
+        *fences,
+        _get(owner.control, LEARNING_KEY),
+        _get(owner.control, EDIT_KEY),
+        _get(owner.control, thread_mark(draft.thread_id)),
+        _get(owner.namespace("outbox"), draft.key),
+        _get(threads, owner.due_key),
+        _get(owner.due_namespace, owner.due_key),
     ]
     fresh = _dated(draft, edit_in(edit), epoch=draft.epoch or epoch_in(control), generation=generation_in(mark))
-    if fresh.epoch != epoch_in(control):
+    if _is_erased(fresh, thread_epoch, control, fence) or not learning_in(learning):
         return None
     entry = _same(stored, fresh)
     writes = [] if note else [put(threads, owner.due_key, {})]
@@ -67,15 +81,16 @@ def record(draft: Entry, view: ThreadView | None = None) -> Steps[Recorded | Non
         yield writes
     # A marker without an entry would be dropped as settled; an entry without a marker is found once a day.
     due, since = _marked(marker, entry)
-    _, control = yield [
-        put(owner.due_namespace, owner.due_key, {"due": due, "since": since}),
-        GetOp(owner.control, CONTROL_KEY, refresh_ttl=False),
-    ]
-    if entry.epoch != epoch_in(control):  # an erase began before the entry was there, and may not have seen it
+    asked: list[Op] = [put(owner.due_namespace, owner.due_key, {"due": due, "since": since}), *fences]
+    (_, control, fence), entries = yield from side_by_side(
+        _as_one(asked), _of_thread(owner, draft.thread_id) if view is not None else _as_one([])
+    )
+    # An erase that began before the entry was there may not have seen it.
+    if _is_erased(entry, thread_epoch, control, fence):
         yield from _take_back(entry)
         return None
     if view is not None:
-        yield from _set_edits_aside(fresh, view)
+        yield from _set_edits_aside(fresh, entries, view)
     return Recorded(entry.key, entry.due, since)
 
 
@@ -87,14 +102,27 @@ def _dated(draft: Entry, edit: str, *, epoch: str, generation: str) -> Entry:
     return replace(draft, messages=messages, epoch=epoch, generation=generation)
 
 
+def _get(namespace: Sequence[str], key: str) -> GetOp:
+    return GetOp(tuple(namespace), key, refresh_ttl=False)
+
+
+def _as_one(batch: Sequence[Op]) -> Steps[list[Any]]:
+    return (yield batch)
+
+
+def _is_erased(entry: Entry, thread_epoch: str, control: Item | None, fence: Item | None) -> bool:
+    """Say whether the user, or the thread, was erased since they had the epochs of what is written down."""
+    is_thread_erased = bool(thread_epoch) and erased_between(thread_epoch, thread_epoch_in(fence))
+    return entry.epoch != epoch_in(control) or is_thread_erased
+
+
 def _take_back(entry: Entry) -> Steps[None]:
     stored = yield from read_entries(entry.owner, [entry.key])
     yield from remove(one for one in stored if one.epoch == entry.epoch)
     yield from settle_thread(entry.owner, entry.thread_id)
 
 
-def _set_edits_aside(newest: Entry, view: ThreadView) -> Steps[None]:
-    entries = yield from _of_thread(newest.owner, newest.thread_id)
+def _set_edits_aside(newest: Entry, entries: Sequence[Entry], view: ThreadView) -> Steps[None]:
     gone = edited_away(entries, view)
     turns = [entry for entry in entries if entry.kind == "turn"]
     changed = [entry for entry in (_without(entry, gone, newest.created) for entry in turns) if entry not in turns]

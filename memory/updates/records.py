@@ -1,9 +1,9 @@
 """What updates leave behind beside facts: which messages were flushed, and receipts. Store access as steps."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from langgraph.store.base import Op
+from langgraph.store.base import Item, Op
 
 from memory.control import belongs
 from memory.namespaces import Owner
@@ -47,6 +47,10 @@ def trim_receipts(owner: Owner) -> Steps[None]:
 
 def read_receipts(owner: Owner, epoch: str, since: str = "") -> Steps[list[dict[str, Any]]]:
     """Read the receipts of updates that ended after `since` (ISO 8601), oldest first."""
-    items = yield from scan(owner.namespace("receipts"))
+    return receipts_of((yield from scan(owner.namespace("receipts"))), epoch, since)
+
+
+def receipts_of(items: Iterable[Item], epoch: str, since: str = "") -> list[dict[str, Any]]:
+    """Return the receipts of updates that ended after `since` (ISO 8601), oldest first."""
     receipts = [item.value for item in items if belongs(item.value, epoch) and str(item.value.get("time", "")) > since]
     return sorted(receipts, key=lambda receipt: str(receipt["time"]))

@@ -3,8 +3,10 @@
 It belongs to no user: an erase has to reach a first turn too, of which nobody can say yet whose memory it feeds.
 """
 
+from langgraph.store.base import GetOp, Item
+
 from memory.namespaces import erased_thread_key, erased_threads_namespace
-from memory.storage import Steps, delete, put, read, scan
+from memory.storage import Steps, delete, put, scan
 
 NEVER_ERASED = "initial"
 KEPT_SECONDS = 86_400.0
@@ -13,7 +15,16 @@ KEPT_SECONDS = 86_400.0
 
 def read_thread_epoch(thread_id: str) -> Steps[str]:
     """Read a thread's epoch; `NEVER_ERASED` if it was not erased lately."""
-    item = yield from read(erased_threads_namespace(thread_id), erased_thread_key(thread_id))
+    return thread_epoch_in((yield [thread_epoch_get(thread_id)])[0])
+
+
+def thread_epoch_get(thread_id: str) -> GetOp:
+    """Return the read of the item that holds a thread's epoch (`thread_epoch_in`)."""
+    return GetOp(erased_threads_namespace(thread_id), erased_thread_key(thread_id), refresh_ttl=False)
+
+
+def thread_epoch_in(item: Item | None) -> str:
+    """Return the epoch that a thread's item holds; `NEVER_ERASED` if it was not erased lately."""
     epoch = item.value.get("epoch") if item else None
     return epoch if isinstance(epoch, str) and epoch else NEVER_ERASED
 

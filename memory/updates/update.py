@@ -15,9 +15,9 @@ from memory.control import INITIAL_EPOCH, Fences, read_fences, read_time_zone
 from memory.core.applying import change_facts
 from memory.core.changes import Applied, Extraction, reasons
 from memory.core.extraction import extract_facts
-from memory.core.known import Known
-from memory.core.profile import drop_sections, read_profile, texts_of
-from memory.core.shelf import read_shelf, take_back
+from memory.core.known import Known, read_known
+from memory.core.profile import drop_sections, texts_of
+from memory.core.shelf import take_back
 from memory.core.tombstones import forgotten_messages, read_erasure
 from memory.daily.journal import JournalEntry, append, day_of, entries_of, redact
 from memory.message import StoredMessage, with_replies
@@ -169,7 +169,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
         _are_mine(claimed, terms),
         read_fences(owner),
         read_seen(owner, thread_id, epoch),
-        _known(carrier),
+        read_known(owner),
         read_erasure(owner, epoch),
     )
     if not is_mine:
@@ -289,14 +289,6 @@ def _journaled(claimed: Sequence[Entry], size: int) -> tuple[Extraction, int]:
 
 def _edited_away(claimed: Sequence[Entry]) -> list[str]:
     return sorted({message_id for entry in claimed for message_id in entry.edited_away})
-
-
-def _known(carrier: Entry) -> Steps[Known]:
-    """Read what the model is shown as known."""
-    shelf, profile = yield from side_by_side(
-        read_shelf(carrier.owner, carrier.epoch), read_profile(carrier.owner, carrier.epoch)
-    )
-    return Known(carrier.epoch, tuple(shelf.active().values()), profile)
 
 
 def _ask(carrier: Entry, portion: Sequence[StoredMessage], known: Known, terms: Terms) -> Job[Extraction]:

@@ -261,7 +261,7 @@ async def test_the_nth_store_call_may_fail_and_every_turn_answers_and_is_remembe
         await deployment.drain()
         assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"], n
         assert await deployment.pending() == [], n
-    assert n > 50
+    assert n > 25
 
 
 async def test_the_nth_call_of_the_memory_model_may_fail_and_every_turn_is_remembered() -> None:
