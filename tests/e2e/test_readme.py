@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
+from langchain_openai import ChatOpenAI
 
+from graphs.models import load_chat_model
+from graphs.settings import Settings
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.javascript import FOLDER
@@ -17,6 +21,7 @@ from tests.e2e.waiting import eventually
 from tests.stub_model import ChatRequest, StubModel
 
 README = (PROJECT / "README.md").read_text()
+EXAMPLES = PROJECT / "examples"
 ALLERGY = "User is allergic to peanuts."
 
 
@@ -43,26 +48,63 @@ def run(folder: Path, *command: str, **environment: str) -> str:
     return done.stdout
 
 
+def example(name: str, server: DevServer, folder: Path) -> Path:
+    """Write an example that asks this server, and return where."""
+    path = folder / name
+    path.write_text((EXAMPLES / name).read_text().replace("http://127.0.0.1:2024", server.url))
+    return path
+
+
+def test_the_examples_are_shown_word_for_word() -> None:
+    assert f"```python\n{(EXAMPLES / 'hello.py').read_text()}```\n" in README
+    assert f"```js\n{(EXAMPLES / 'hello.mjs').read_text()}```\n" in README
+
+
 def test_the_first_conversations_and_what_is_remembered(server: DevServer, model: StubModel, tmp_path: Path) -> None:
     model.respond = Scripted(learns={"allergic to peanuts": ALLERGY}, chat=answer)
-    (talk, _), (question,) = snippets("python", server), snippets("js", server)
-    (curls,) = [snippet for snippet in snippets("sh", server) if "curl" in snippet]
-    (tmp_path / "hello.py").write_text(talk)
-    (tmp_path / "hello.mjs").write_text(question)
+    see, choose, erase = [snippet for snippet in snippets("sh", server) if "curl" in snippet]
 
-    assert run(tmp_path, sys.executable, "hello.py") == "Noted.\n"
-    eventually(lambda: ALLERGY in run(tmp_path, "sh", "-c", curls))
-    assert "Likes figs" in run(tmp_path, "sh", "-c", curls)
-    node = shutil.which("node")
-    if not node or not (FOLDER / "node_modules").is_dir():
-        pytest.skip("the JavaScript client needs Node and `make test`, which installs tests/e2e/js once")
-    (tmp_path / "node_modules").symlink_to(FOLDER / "node_modules")
-    assert run(tmp_path, node, "hello.mjs") == "No peanuts.\n"
+    assert run(tmp_path, sys.executable, str(example("hello.py", server, tmp_path))) == "Noted.\n"
+    eventually(lambda: ALLERGY in run(tmp_path, "sh", "-c", see))
+    assert "Likes figs" in run(tmp_path, "sh", "-c", see)
+    if (node := shutil.which("node")) and (FOLDER / "node_modules").is_dir():
+        (tmp_path / "node_modules").symlink_to(FOLDER / "node_modules")
+        assert run(tmp_path, node, str(example("hello.mjs", server, tmp_path))) == "No peanuts.\n"
+
+    assert "No peanuts." in run(tmp_path, "sh", "-c", choose)
+    assert any(request.messages[0]["content"].startswith("Answer in one sentence.") for request in model.requests)
+
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        figs = next(fact for fact in client.get("/memory/facts").json()["facts"] if fact["content"] == "Likes figs")
+        thread = client.post("/threads/search", json={"metadata": {"graph_id": "chat"}}).json()[0]
+        erase = erase.replace("the id that /memory/facts shows", figs["id"])
+        erased = run(tmp_path, "sh", "-c", erase.replace("the id of the thread", thread["thread_id"]))
+        assert erased.count('"threads"') == 3
+        assert '"detail"' not in erased
+        assert client.get("/memory/facts").json()["facts"] == []
+
+
+def test_a_provider_of_the_readme_is_one_that_settings_take() -> None:
+    (ollama,) = [
+        snippet for snippet in re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.M) if "11434" in snippet
+    ]
+    environ = dict(line.split('"')[1].split("=", 1) for line in ollama.splitlines())
+    settings = Settings.from_environment(environ)
+    assert (settings.model, settings.openai_base_url) == ("openai:qwen3:8b", "http://127.0.0.1:11434/v1")
+    model = load_chat_model(settings.model, settings, purpose="chat")
+    assert isinstance(model, ChatOpenAI)
+    assert model.model_name == "qwen3:8b"
+
+
+def test_what_make_offers_is_listed_by_make() -> None:
+    listed = run(PROJECT, "make")
+    for target in re.findall(r"`make ([a-z-]+)", README):
+        assert f"make {target} " in listed
 
 
 def test_a_program_of_ones_own(server: DevServer, model: StubModel, tmp_path: Path) -> None:
     model.respond = Scripted(chat=answer)
-    _, program = snippets("python", server)
+    program = snippets("python", server)[-1]
     (tmp_path / "program.py").write_text(program)
     provider = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub"}
     assert run(tmp_path, sys.executable, "program.py", **provider) == "Noted.\n"

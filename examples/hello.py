@@ -1,0 +1,19 @@
+"""The first conversation with a running server: say something worth remembering."""
+
+import asyncio
+
+from langgraph_sdk import get_client
+
+
+async def main() -> None:
+    client = get_client(url="http://127.0.0.1:2024")
+    thread = await client.threads.create()
+    state = await client.runs.wait(
+        thread["thread_id"],
+        "chat",
+        input={"messages": [{"role": "user", "content": "My name is Ada and I am allergic to peanuts."}]},
+    )
+    print(state["messages"][-1]["content"])
+
+
+asyncio.run(main())
