@@ -1,14 +1,19 @@
-"""The chat graph: the topology, readable as a picture."""
+"""The chat graph: the topology, readable as a picture.
+
+A turn writes five checkpoints, tools aside: the input, the thread with it, and one for each superstep. Chat clients
+look for the place of an edit among the newest ten, so that the two newest turns can be edited and answered again.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 from langgraph.prebuilt import ToolNode
 
 from graphs.context import Context
+from graphs.edits import ChatGraph
 from graphs.nodes import ChatNodes
 from graphs.service import MemoryService, service_of_process
 from graphs.state import InputState, State
@@ -16,8 +21,6 @@ from graphs.streaming import stream_transformers
 from memory.context.tokens import TokenCounter
 
 __all__ = ["ChatGraph", "after_model", "build_graph", "graph", "stream_transformers"]
-
-ChatGraph = StateGraph[State, Context, InputState, State]
 
 
 def build_graph(
@@ -34,14 +37,15 @@ def build_graph(
     """
     nodes = ChatNodes(service or service_of_process(), tools, counter=counter)
     return (
-        StateGraph(State, context_schema=Context, input_schema=InputState)
+        ChatGraph(State, context_schema=Context, input_schema=InputState)
         .add_node("inject_memory", nodes.inject_memory)
         .add_node("summarize", nodes.summarize)
         .add_node("call_model", nodes.call_model)
         .add_node("tools", ToolNode(tools))
         .add_node("flush_memory", nodes.flush_memory)
         .add_edge(START, "inject_memory")
-        .add_edge("inject_memory", "summarize")
+        .add_edge(START, "summarize")
+        .add_edge("inject_memory", "call_model")
         .add_edge("summarize", "call_model")
         .add_conditional_edges("call_model", after_model)
         .add_edge("tools", "summarize")

@@ -13,6 +13,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from graphs.asking import ask
+from graphs.begun import Beginnings, Begun, begins
 from graphs.context import Context
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
 from graphs.fence import epochs_of, fence, newest_turn, not_erased
@@ -23,7 +24,7 @@ from graphs.prompt import Prompt, memory_budget, prompt_of, spoken, visible
 from graphs.refused import refused_before
 from graphs.run import Run
 from graphs.service import MemoryService
-from graphs.state import Receipt, State, memory_of, receipt_of
+from graphs.state import MemoryState, Receipt, State, asked_in, memory_of, receipt_of
 from graphs.thread_view import view_of
 from graphs.turn_memory import TurnMemory
 from graphs.view import LEAST_MESSAGE_TOKENS
@@ -58,6 +59,7 @@ class ChatNodes:
         self._tools = tuple(tools)
         self._counter = TokenCounter.of(counter)
         self._memory = TurnMemory(service)
+        self._beginnings = Beginnings()
 
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts.
@@ -68,31 +70,34 @@ class ChatNodes:
         if not state.get("messages"):
             raise ValueError("messages must hold at least one message: there is nothing to answer")
         run = await self._run(runtime)
-        mode = await self._memory.mode(run)
-        logger.info("memory mode of the turn: %s", mode or "unknown")
-        previous = Injected.from_state(memory_of(state))
-        known = await self._memory.known(run, mode)
-        injected = self._chosen(run, state, previous, known)
-        prompt = self._prompt(run, state, spoken(state), injected, known)
+        begun = await self._begun(run, state, runtime)
+        logger.info("memory mode of the turn: %s", begun.mode or "unknown")
         receipt = Receipt(
-            facts=list(injected.fact_ids()) if injected and known else [],
-            tokens=prompt.tokens().model_dump(),
-            messages_budget=prompt.shares.messages,
-            updates=await self._memory.updates_since(run, known, previous),
+            asked=asked_in(state),
+            facts=list(begun.injected.fact_ids()) if begun.injected and begun.known else [],
+            tokens=begun.prompt.tokens().model_dump(),
+            messages_budget=begun.prompt.shares.messages,
+            updates=await self._memory.updates_since(run, begun.known, Injected.from_state(memory_of(state))),
         )
-        epochs = fence(state, await self._memory.epochs(run, mode))
-        memory = {**(injected.to_state() if injected else {}), **epochs, "receipt": receipt}
-        # A mode that could not be read marks nothing: flushing reads it again, and a mark would be for good.
-        newly_marked = mark_turn(state["messages"], mode) if mode else []
-        return {"memory": memory, "messages": newly_marked} if newly_marked else {"memory": memory}
+        memory: StateUpdate = {"memory": {**begun.memory, "receipt": receipt}}
+        # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
+        marks = begun.marks if run.context.transcript == "keep" else []
+        return {**memory, "messages": marks} if marks else memory
 
     async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
-        """Keep what the model sees of the conversation within its budget."""
+        """Keep what the model sees of the conversation within its budget.
+
+        A turn begins beside `inject_memory`, whose choice has its share of the budget: it is made once for both.
+        """
+        if not state.get("messages"):
+            return {}  # `inject_memory` says that there is nothing to answer
         run = await self._run(runtime)
-        context, budget = run.context, self._messages_budget(run, state)
+        begun = await self._begun(run, state, runtime) if begins(state) else None
+        now, context = begun.applied(state) if begun else state, run.context
+        budget = begun.prompt.shares.messages if begun else self._messages_budget(run, state)
 
         async def write_down(leaving: list[BaseMessage]) -> None:
-            await self._memory.write_down(run, "cut", not_erased(state, leaving), epochs_of(state))
+            await self._memory.write_down(run, "cut", not_erased(now, leaving), epochs_of(now))
 
         node = SummarizationNode(
             model=RunnableLambda(self._summary_model(run)),
@@ -107,10 +112,13 @@ class ChatNodes:
             portion_tokens=context.summary_portion_tokens,
             memory_flush_hook=write_down,
         )
-        result = await node.aresult(state)
+        result = await node.aresult(now)
         if result.cut is not None:
             await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
-        return changes(state, node.update(state, result))
+        update = changes(state, node.update(now, result))
+        # Messages that are written whole carry their marks already.
+        is_marking = begun and begun.marks and context.transcript == "compact" and "messages" not in update
+        return {**update, "messages": begun.marks} if begun and is_marking else update
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
@@ -138,6 +146,28 @@ class ChatNodes:
         """Return the run, once its tokens can be counted: it may begin, or resume in a new process, at any node."""
         await self._counter.tokenizer.awarm_up()
         return Run.of(get_config(), runtime, self._settings)
+
+    async def _begun(self, run: Run, state: State, runtime: Runtime[Context]) -> Begun:
+        """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side."""
+        if runtime.execution_info is None:
+            return await self._begin(run, state)
+        turn = (runtime.execution_info.checkpoint_id, run.thread_id, run.context, run.owner, run.user_id)
+        return await self._beginnings.of(turn, lambda: self._begin(run, state))
+
+    async def _begin(self, run: Run, state: State) -> Begun:
+        mode = await self._memory.mode(run)
+        known = await self._memory.known(run, mode)
+        injected = self._chosen(run, state, Injected.from_state(memory_of(state)), known)
+        epochs = fence(state, await self._memory.epochs(run, mode))
+        return Begun(
+            mode=mode,
+            known=known,
+            injected=injected,
+            prompt=self._prompt(run, state, spoken(state), injected, known),
+            memory=MemoryState(**{**(injected.to_state() if injected else {}), **epochs}),  # type: ignore[typeddict-item]
+            # A mode that could not be read marks nothing: flushing reads it again, and a mark would be for good.
+            marks=mark_turn(state["messages"], mode) if mode else [],
+        )
 
     def _chosen(self, run: Run, state: State, previous: Injected | None, known: Known | None) -> Injected | None:
         """Choose what this turn shows; where memory cannot be read, the choice before stays for the next turn."""

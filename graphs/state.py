@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, cast
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from typing_extensions import TypedDict
 
 from graphs.message_channel import messages_channel
@@ -29,6 +29,8 @@ class Delta(TypedDict):
 class Receipt(TypedDict, total=False):
     """What memory did in a turn."""
 
+    asked: str
+    """Id of the user message that the turn answers."""
     facts: list[str]
     """Ids of the facts in the prompt."""
     tokens: dict[str, int]
@@ -73,6 +75,11 @@ class State(InputState):
     """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""
     memory: MemoryState
     """What memory put before the model."""
+
+
+def asked_in(state: State) -> str:
+    """Return the id of the newest user message; empty if there is none."""
+    return next((str(one.id) for one in reversed(state["messages"]) if isinstance(one, HumanMessage)), "")
 
 
 def memory_of(state: State) -> MemoryState:

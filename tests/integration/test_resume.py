@@ -2,11 +2,14 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages.tool import tool_call
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.chat import ChatGraph, build_graph
@@ -23,10 +26,17 @@ QUESTION = "one two three four"
 PATIENCE = 30.0
 
 
-def process(counter: TokenCounter, model: RecordingModel | None = None) -> ChatGraph:
+def process(counter: TokenCounter, model: RecordingModel | None = None, tools: Sequence[BaseTool] = ()) -> ChatGraph:
     """What one process makes of the project: its own model and counter."""
     settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600))
-    return build_graph(service=MemoryService(settings, lambda *_: model or RecordingModel()), counter=counter)
+    service = MemoryService(settings, lambda *_: model or RecordingModel())
+    return build_graph(service=service, counter=counter, tools=tools)
+
+
+@tool
+def look() -> str:
+    """Look out of the window."""
+    return "rain"
 
 
 @pytest.mark.parametrize("transcript", ["keep", "compact"])
@@ -49,12 +59,15 @@ async def test_what_is_edited_while_a_run_is_interrupted_is_what_the_model_sees(
 
 @pytest.mark.parametrize("budget", ["x", -5, None, 3.5])
 async def test_a_budget_that_a_client_wrote_into_the_state_is_not_believed(budget: object) -> None:
-    graph = process(TokenCounter()).compile(checkpointer=InMemorySaver(), interrupt_before=["summarize"])
-    await graph.ainvoke({"messages": [HumanMessage(QUESTION)]}, CONFIG)
-    noise: Any = {"memory": {"receipt": {"messages_budget": budget}}}
+    model = RecordingModel(replies=[AIMessage("", tool_calls=[tool_call(name="look", args={}, id="1")]), "It rains."])
+    graph = process(TokenCounter(), model, tools=[look]).compile(
+        checkpointer=InMemorySaver(), interrupt_after=["tools"]
+    )
+    await graph.ainvoke({"messages": [HumanMessage(QUESTION, id="h")]}, CONFIG)
+    noise: Any = {"memory": {"receipt": {"asked": "h", "messages_budget": budget}}}
     await graph.aupdate_state(CONFIG, noise)
     state = await graph.ainvoke(None, CONFIG)
-    assert state["messages"][-1].text == f"reply to {QUESTION}"
+    assert state["messages"][-1].text == "It rains."
 
 
 @pytest.mark.parametrize("node", ["summarize", "call_model"])

@@ -14,6 +14,7 @@ from graphs.context import Context
 from graphs.modes import MODES, MemoryMode
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.state import InputState
 from memory.config import MemoryConfig
 from memory.control import write_learning
 from memory.core.store import FactStore
@@ -77,9 +78,12 @@ async def test_a_mode_says_what_is_read_and_what_is_learned(house: House, mode: 
     assert bool(state["memory"]["receipt"]["facts"]) == (mode != "incognito")
 
 
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
 @pytest.mark.parametrize("mode", ["read_only", "incognito"])
-async def test_what_was_said_is_marked_and_not_learned_by_a_later_turn(house: House, mode: MemoryMode) -> None:
-    await house.say("I like plums.", mode)
+async def test_what_was_said_is_marked_and_not_learned_by_a_later_turn(
+    house: House, mode: MemoryMode, transcript: str
+) -> None:
+    await house.say("I like plums.", mode, transcript=transcript)
     state = await house.say("I like figs.")
     marks = [message.additional_kwargs.get("memory_mode") for message in state["messages"]]
     assert marks == [mode, mode, None, None]
@@ -105,6 +109,25 @@ async def test_a_cut_in_a_closed_mode_writes_nothing_down(house: House, mode: Me
     assert "They talked of something." in house.prompt()
     assert await house.written_down() == []
     assert await house.store.asearch(LOCAL.namespace("journal")) == []
+
+
+@pytest.mark.parametrize("mode", ["read_only", "incognito"])
+async def test_a_cut_of_a_compact_thread_keeps_the_marks_of_its_turn_and_takes_no_message_back(
+    house: House, mode: MemoryMode
+) -> None:
+    for number in range(6):
+        await house.say(f"open {number} " + "word " * 60, **SMALL, transcript="compact")
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    asked = [HumanMessage(f"secret {number} " + "word " * 60) for number in range(8)]
+    context = Context(memory_mode=mode, **SMALL, transcript="compact")
+    state: Any = await house.graph.ainvoke(InputState(messages=[*asked]), config, context=context)
+    kept = [(message.text[:8], message.additional_kwargs.get("memory_mode")) for message in state["messages"][1:-1]]
+    assert kept[-1] == ("secret 7", mode)
+    assert {mark for _, mark in kept} == {mode}
+    assert len(kept) < len(asked)
+    read_back = await house.graph.aget_state(config)
+    assert read_back.values["messages"] == state["messages"]
+    assert not [text for text in await house.written_down() if text.startswith("secret")]
 
 
 async def test_memory_comes_back_after_an_incognito_turn(house: House) -> None:

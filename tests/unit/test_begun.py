@@ -1,0 +1,105 @@
+"""Two nodes begin a turn side by side: what it begins with is read and chosen once."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from graphs.begun import Beginnings, Begun, begins
+from graphs.context import Context
+from graphs.prompt import prompt_of
+from graphs.state import MemoryState, Receipt, State
+from memory.context.tokens import TokenCounter
+from memory.core.basis import Injected
+from memory.core.known import Known
+
+ASKED = HumanMessage("What is the weather?", id="h1")
+RESULT = ToolMessage("rain", tool_call_id="1", id="t1")
+
+
+def state(*messages: Any, asked: str = "") -> State:
+    memory = MemoryState(receipt=Receipt(asked=asked))
+    return State(messages=[*messages], summarized_messages=[], context={}, memory=memory)
+
+
+def begun(**changes: Any) -> Begun:
+    prompt = prompt_of(Context(), state(ASKED), [ASKED], Injected(), Known(), [], TokenCounter(len))  # type: ignore[arg-type]
+    given: dict[str, Any] = {"mode": "normal", "known": None, "injected": None, "prompt": prompt, "memory": {}}
+    return Begun(**{**given, "marks": [], **changes})
+
+
+class Counted:
+    """A beginning that waits for a gate and counts how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.gate, self.times = asyncio.Event(), 0
+
+    async def __call__(self) -> Begun:
+        self.times += 1
+        await self.gate.wait()
+        return begun()
+
+
+async def test_two_who_ask_for_one_turn_share_it_and_another_turn_has_its_own() -> None:
+    beginnings, work, other = Beginnings(), Counted(), Counted()
+    asking = [asyncio.create_task(beginnings.of("turn", work)) for _ in range(2)]
+    asking.append(asyncio.create_task(beginnings.of("other", other)))
+    await asyncio.sleep(0)
+    work.gate.set()
+    other.gate.set()
+    first, second, third = await asyncio.gather(*asking)
+    assert first is second
+    assert first is not third
+    assert (work.times, other.times) == (1, 1)
+
+
+async def test_who_asks_later_gets_what_holds_then() -> None:
+    beginnings, work = Beginnings(), Counted()
+    work.gate.set()
+    assert await beginnings.of("turn", work) is not await beginnings.of("turn", work)
+    assert work.times == 2
+
+
+async def test_who_is_cancelled_does_not_take_it_from_the_other() -> None:
+    beginnings, work = Beginnings(), Counted()
+    one, two = (asyncio.create_task(beginnings.of("turn", work)) for _ in range(2))
+    await asyncio.sleep(0)
+    one.cancel()
+    await asyncio.sleep(0)
+    work.gate.set()
+    assert isinstance(await two, Begun)
+    assert one.cancelled()
+
+
+async def test_what_goes_wrong_goes_wrong_for_both() -> None:
+    async def broken() -> Begun:
+        raise ValueError("no")
+
+    beginnings = Beginnings()
+    results = await asyncio.gather(*(beginnings.of("turn", broken) for _ in range(2)), return_exceptions=True)
+    assert [type(result) for result in results] == [ValueError, ValueError]
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (state(ASKED), True),
+        (state(ASKED, RESULT, asked="h1"), False),
+        (state(ASKED, RESULT, asked="h0"), True),
+        (state(ASKED, asked="h1"), True),
+        (state(RESULT), False),
+        (state(SystemMessage("Be brief.")), True),
+    ],
+)
+def test_after_its_tools_a_turn_goes_on(before: State, expected: bool) -> None:
+    assert begins(before) == expected
+
+
+def test_choices_are_in_the_state_before_they_are_written() -> None:
+    marked = HumanMessage(ASKED.content, id="h1", additional_kwargs={"memory_mode": "incognito"})
+    before = state(AIMessage("Hello.", id="a0"), ASKED)
+    after = begun(marks=[marked], memory=MemoryState(epoch="9f")).applied(before)
+    assert after["messages"] == [before["messages"][0], marked]
+    assert after["memory"] == {"epoch": "9f"}
+    assert before["messages"][1] is ASKED
