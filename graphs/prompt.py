@@ -68,9 +68,9 @@ class Prompt:
 
     def without(self, refused: Refused) -> Self:
         """Return the prompt with a note in the place of what a model could not read."""
-        return (
-            replace(self, messages=tuple(without(message, refused) for message in self.messages)) if refused else self
-        )
+        if not refused:
+            return self
+        return replace(self, messages=tuple(standard(without(message, refused)) for message in self.messages))
 
     def view(self, max_tokens: int) -> list[BaseMessage]:
         """Return what the model is sent, in at most so many tokens without tool schemas and reply."""

@@ -1,5 +1,6 @@
 """The wire calls of agent-chat-ui, byte for byte what its SDK sends, against the shipped server."""
 
+import itertools
 import json
 import uuid
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
-from tests.stub_model import StubModel, always
+from tests.stub_model import ChatRequest, Reply, Respond, StubModel, always
 
 Events = list[tuple[str, Any]]
 
@@ -101,14 +102,130 @@ def test_S6_a_reloaded_page_joins_the_run_and_reads_the_history(http: httpx.Clie
     assert history[0]["values"]["messages"] == events[-1][1]["messages"]
 
 
-def test_S1_an_edited_message_forks_from_the_checkpoint_before_it(http: httpx.Client, thread_id: str) -> None:
-    send(http, thread_id, "I moved to Bergen.")
-    first = http.post(f"/threads/{thread_id}/history", json={"limit": 20}).json()[-1]
-    edited = {**submitted("I moved to Oslo."), "checkpoint": first["checkpoint"]}
-    with http.stream("POST", f"/threads/{thread_id}/runs/stream", json=edited) as response:
-        events = read(response)
-    messages = only(events, "values")[-1][1]["messages"]
-    assert [message["content"] for message in messages] == [
-        [{"type": "text", "text": "I moved to Oslo."}],
-        "Noted, thank you.",
-    ]
+READ_BY_THE_PAGE = 10
+
+
+class Page:
+    """One thread in the page. It goes on from the newest checkpoint, and reads ten of them after each turn."""
+
+    def __init__(self, http: httpx.Client, thread_id: str) -> None:
+        self.http, self.thread_id = http, thread_id
+        self.history: list[dict[str, Any]] = []
+
+    def say(self, *blocks: dict[str, Any]) -> None:
+        message = {"id": str(uuid.uuid4()), "type": "human", "content": [*blocks]}
+        self.submit({"messages": [message]}, self.history[0]["checkpoint"] if self.history else None)
+
+    def edit(self, said: str, into: str) -> None:
+        """Send another message, which has no id, from the checkpoint before the one with which it came."""
+        self.submit({"messages": [{"type": "human", "content": into}]}, self.parent(said))
+
+    def regenerate(self, answer: str) -> None:
+        self.submit(None, self.parent(answer))
+
+    def submit(self, sent: Any, checkpoint: dict[str, Any] | None) -> None:
+        place = {"checkpoint_id": checkpoint["checkpoint_id"], "checkpoint_ns": ""} if checkpoint else None
+        body = {**submitted(""), "input": sent, "stream_mode": ["values", "messages-tuple", "custom"]}
+        body = {name: value for name, value in {**body, "checkpoint": place}.items() if value is not None}
+        with self.http.stream("POST", f"/threads/{self.thread_id}/runs/stream", json=body) as response:
+            assert not only(read(response), "error")
+        read_all = self.http.post(f"/threads/{self.thread_id}/history", json={"limit": READ_BY_THE_PAGE})
+        self.history = read_all.json()
+
+    def parent(self, text: str) -> dict[str, Any]:
+        """Return the parent of the oldest checkpoint that has a message, as far as the page has read."""
+        identity = next(one["id"] for one in self.messages if text_of(one) == text)
+        seen = [state for state in self.history if identity in [one["id"] for one in messages_of(state)]]
+        return dict(seen[-1]["parent_checkpoint"])
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return messages_of(self.history[0])
+
+    @property
+    def said(self) -> list[str]:
+        return [text_of(one) for one in self.messages]
+
+
+def messages_of(state: dict[str, Any]) -> list[dict[str, Any]]:
+    return list((state["values"] or {}).get("messages", []))
+
+
+def text_of(message: dict[str, Any]) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"type": "text", "text": said}
+
+
+def numbered() -> Respond:
+    """Answers with a number and the question, so that no two answers are alike."""
+    numbers = itertools.count(1)
+    return lambda request: f"{next(numbers)}: {request.last}"
+
+
+@pytest.fixture
+def page(http: httpx.Client, thread_id: str, model: StubModel) -> Page:
+    model.respond = Scripted(chat=numbered())
+    page = Page(http, thread_id)
+    for said in ("figs", "plums", "dates"):
+        page.say(text(said))
+    return page
+
+
+def test_S1_the_newest_message_is_edited_in_its_place(page: Page) -> None:
+    page.edit("dates", "kiwis")
+    assert page.said == ["figs", "1: figs", "plums", "2: plums", "kiwis", "4: kiwis"]
+
+
+def test_S1_the_message_before_is_edited_in_its_place_and_what_followed_is_gone(page: Page) -> None:
+    page.edit("plums", "kiwis")
+    assert page.said == ["figs", "1: figs", "kiwis", "4: kiwis"]
+
+
+def test_S1_the_newest_answer_is_made_again(page: Page) -> None:
+    page.regenerate("3: dates")
+    assert page.said[-2:] == ["dates", "4: dates"]
+
+
+def test_S1_the_answer_before_is_made_again_to_its_own_question(page: Page) -> None:
+    page.regenerate("2: plums")
+    assert page.said == ["figs", "1: figs", "plums", "4: plums"]
+
+
+def test_S1_what_was_edited_is_edited_again(page: Page) -> None:
+    page.edit("dates", "kiwis")
+    page.edit("kiwis", "melons")
+    page.regenerate("5: melons")
+    assert page.said[-4:] == ["plums", "2: plums", "melons", "6: melons"]
+
+
+def test_an_image_is_sent_as_the_provider_knows_it_and_stays_in_the_thread(page: Page, model: StubModel) -> None:
+    image = {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=", "metadata": {"name": "a.png"}}
+    page.say(text("What is on it?"), image)
+    assert page.messages[-2]["content"] == [text("What is on it?"), image]
+    sent = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    assert model.requests[-1].messages[-1]["content"] == [text("What is on it?"), sent]
+    page.say(text("And now?"))
+    assert sent in model.requests[-1].messages[-3]["content"]
+
+
+def test_an_image_that_the_model_cannot_read_is_left_out_and_the_thread_goes_on(page: Page, model: StubModel) -> None:
+    def blind(request: ChatRequest) -> Reply:
+        refused = "image_url" in str(request.messages)
+        return Reply(status=400, text="this model reads no image") if refused else Reply(text="A pity.")
+
+    model.respond = Scripted(chat=blind)
+    page.say(text("What is on it?"), {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="})
+    page.say(text("And now?"))
+    assert page.said[-4:] == ["What is on it?", "A pity.", "And now?", "A pity."]
+    assert "[image left out: the model cannot read it]" in model.requests[-1].text
+
+
+def test_the_page_lists_the_threads_of_the_assistant(page: Page) -> None:
+    asked = {"metadata": {"graph_id": "chat"}, "limit": 100, "offset": 0}
+    found = page.http.post("/threads/search", json=asked).json()
+    (listed,) = (one for one in found if one["thread_id"] == page.thread_id)
+    assert text_of(listed["values"]["messages"][0]) == "figs"

@@ -103,7 +103,7 @@ async def test_a_model_that_cannot_read_an_image_answers_without_it_and_is_not_a
     with StubModel(provider := Provider(reads=("text",))) as stub:
         talk = Talk(stub)
         assert (await talk.say(text("What is on it?"), IMAGE)).text == "Noted."
-        assert stub.requests[-1].messages[-1]["content"] == [text("What is on it?"), text(NOTE)]
+        assert stub.requests[-1].messages[-1]["content"] == f"What is on it?\n{NOTE}"
         await talk.say(text("And now?"))
         await talk.say(text("I like figs."))
         assert provider.refusals == ["image_url"]
