@@ -1,12 +1,15 @@
 """What a turn begins with: what memory may do and shows in it. Two nodes begin it side by side, and share it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
 from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.runtime import Runtime
 
+from graphs.context import Context
 from graphs.message_channel import merge_messages
 from graphs.modes import MemoryMode
 from graphs.prompt import Prompt
@@ -42,10 +45,11 @@ class Begun:
 
 
 class Beginnings:
-    """What turns begin with, computed once for all who ask for the same at the same time."""
+    """What turns begin with, computed once for all who ask for the same at the same time, and who ends first."""
 
     def __init__(self) -> None:
         self._pending: dict[Hashable, asyncio.Task[Begun]] = {}
+        self._first: dict[Hashable, asyncio.Event] = {}
 
     async def of(self, turn: Hashable, begin: Callable[[], Awaitable[Begun]]) -> Begun:
         """Return what a turn begins with. A caller that is cancelled does not cancel the others' wait.
@@ -63,6 +67,27 @@ class Beginnings:
             self._pending[turn] = task = asyncio.create_task(compute())
             task.add_done_callback(lambda _: self._pending.pop(turn))
         return await asyncio.shield(task)
+
+    @contextmanager
+    def first(self, superstep: Hashable) -> Iterator[None]:
+        """Let who comes `after` in a superstep wait for the end of this block."""
+        self._first[superstep] = ended = asyncio.Event()
+        try:
+            yield
+        finally:
+            ended.set()
+            self._first.pop(superstep, None)
+
+    async def after(self, superstep: Hashable) -> None:
+        """Return once the first has ended, if there is one: the updates of a superstep are streamed in one order."""
+        if ended := self._first.get(superstep):
+            await ended.wait()
+
+
+def superstep_of(runtime: Runtime[Context]) -> Hashable:
+    """Return what names the superstep in progress; without LangGraph's own word for it, nothing else has that name."""
+    info = runtime.execution_info
+    return (asyncio.get_running_loop(), info.thread_id, info.checkpoint_id) if info else object()
 
 
 def begins(state: State) -> bool:

@@ -13,7 +13,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from graphs.asking import ask
-from graphs.begun import Beginnings, Begun, begins
+from graphs.begun import Beginnings, Begun, begins, superstep_of
 from graphs.context import Context
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
 from graphs.fence import epochs_of, fence, newest_turn, not_erased
@@ -69,6 +69,10 @@ class ChatNodes:
         """
         if not state.get("messages"):
             raise ValueError("messages must hold at least one message: there is nothing to answer")
+        with self._beginnings.first(superstep_of(runtime)):
+            return await self._inject(state, runtime)
+
+    async def _inject(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         run = await self._run(runtime)
         begun = await self._begun(run, state, runtime)
         logger.info("memory mode of the turn: %s", begun.mode or "unknown")
@@ -115,6 +119,7 @@ class ChatNodes:
         result = await node.aresult(now)
         if result.cut is not None:
             await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
+        await self._beginnings.after(superstep_of(runtime))
         update = changes(state, node.update(now, result))
         # Messages that are written whole carry their marks already.
         is_marking = begun and begun.marks and context.transcript == "compact" and "messages" not in update
@@ -149,9 +154,7 @@ class ChatNodes:
 
     async def _begun(self, run: Run, state: State, runtime: Runtime[Context]) -> Begun:
         """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side."""
-        if runtime.execution_info is None:
-            return await self._begin(run, state)
-        turn = (runtime.execution_info.checkpoint_id, run.thread_id, run.context, run.owner, run.user_id)
+        turn = (superstep_of(runtime), run.context, run.owner, run.user_id)
         return await self._beginnings.of(turn, lambda: self._begin(run, state))
 
     async def _begin(self, run: Run, state: State) -> Begun:

@@ -71,8 +71,9 @@ async def test_S4_the_chat_graph_speaks_the_newest_protocol(
     for event in events:
         by_method[event["method"]].append(event["params"]["data"])
     assert [data["name"] for data in by_method["custom"]] == ["memory.injected", "memory.queued"]
-    nodes = ["inject_memory", "summarize", "call_model", "flush_memory"]
-    assert [data["name"] for data in by_method["tasks"]] == [name for name in nodes for _ in range(2)]
+    side_by_side, one_by_one = ["inject_memory", "summarize"], ["call_model", "flush_memory"]
+    tasks = [data["name"] for data in by_method["tasks"]]
+    assert tasks == [*side_by_side, *side_by_side, *(name for name in one_by_one for _ in range(2))]
     assert len(by_method["updates"]) == 4
     history = await client.threads.get_history(thread_id, limit=100)
     saved = [(state["checkpoint"]["checkpoint_id"], (state["metadata"] or {})["step"]) for state in reversed(history)]

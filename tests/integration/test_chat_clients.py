@@ -105,6 +105,14 @@ async def test_a_turn_writes_five_checkpoints(client: Client) -> None:
         assert len(await client.history()) == (turn + 1) * A_TURN
 
 
+async def test_the_updates_of_a_turn_are_streamed_in_one_order(client: Client) -> None:
+    for turn in range(8):
+        asked: Any = {"messages": [HumanMessage(f"{turn}: {LONG}")]}
+        chunks = client.graph.astream(asked, client.config, context=SMALL, stream_mode="updates")
+        nodes = [name async for chunk in chunks for name in chunk]
+        assert nodes == ["inject_memory", "summarize", "call_model", "flush_memory"]
+
+
 @both_transcripts
 async def test_a_turn_that_summarizes_writes_no_more(client: Client, transcript: Literal["keep", "compact"]) -> None:
     client.context = replace(SMALL, transcript=transcript)

@@ -81,6 +81,26 @@ async def test_what_goes_wrong_goes_wrong_for_both() -> None:
     assert [type(result) for result in results] == [ValueError, ValueError]
 
 
+async def test_who_comes_after_ends_after_the_first_and_waits_for_nobody_else() -> None:
+    beginnings, ended, gate = Beginnings(), list[str](), asyncio.Event()
+
+    async def first() -> None:
+        with beginnings.first("superstep"):
+            await gate.wait()
+            ended.append("first")
+
+    async def after(superstep: str) -> None:
+        await beginnings.after(superstep)
+        ended.append(f"after {superstep}")
+
+    working = [asyncio.create_task(work) for work in (first(), after("superstep"), after("another"))]
+    await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+    gate.set()
+    await asyncio.gather(*working)
+    await beginnings.after("superstep")
+    assert ended == ["after another", "first", "after superstep"]
+
+
 @pytest.mark.parametrize(
     ("before", "expected"),
     [
