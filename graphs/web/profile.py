@@ -9,6 +9,7 @@ from graphs.web.problems import Refused, from_value_error
 from memory.control import read_epoch
 from memory.core.facts import checked_content, timestamp
 from memory.core.profile import MAX_SECTION_CHARS, SECTIONS, edit_section, read_profile, texts_of
+from memory.core.screening import admitted
 
 SectionName = Literal[
     "user.work", "user.personal", "user.topOfMind", "history.recent", "history.earlier", "history.background"
@@ -37,6 +38,8 @@ async def put_section(call: Call, new: SectionText) -> Profile:
     """Write one section."""
     try:
         text = checked_content(new.text, MAX_SECTION_CHARS)
+        if admitted(text, "text") is not None:
+            raise ValueError("text must say something about you; it reads as an order to the assistant")
     except ValueError as error:
         raise from_value_error(ValueError(str(error).replace("content", "text", 1)), ("text",)) from None
     await _write(call, text)

@@ -74,6 +74,7 @@ class Fact:
         replaced_by: Id of the fact that superseded it.
         edited_at: ISO 8601 in UTC of the newest change by hand; empty if there was none.
         edit: The mark of that change (`memory.control`).
+        reviewed: The mark of the content that a person released from quarantine; empty if none did.
     """
 
     id: str
@@ -92,6 +93,12 @@ class Fact:
     replaced_by: str = ""
     edited_at: str = field(default="", compare=False)
     edit: str = field(default="", compare=False)
+    reviewed: str = ""
+
+
+def review_mark(content: str) -> str:
+    """Return what a release notes of a content, so that another one that a hand writes in its place is not released."""
+    return digest("reviewed", content)[:32]
 
 
 def timestamp(seconds: float) -> str:

@@ -39,7 +39,7 @@ def to_item(fact: Fact) -> dict[str, object]:
         "thread_id": fact.thread_id,
         "message_ids": list(fact.message_ids),
     }
-    rare = {"replaced_by": fact.replaced_by, "editedAt": fact.edited_at, "edit": fact.edit}
+    rare = {"replaced_by": fact.replaced_by, "editedAt": fact.edited_at, "edit": fact.edit, "reviewed": fact.reviewed}
     return {**item, **{name: value for name, value in rare.items() if value}}
 
 
@@ -75,6 +75,7 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
         replaced_by=_text(value.get("replaced_by")),
         edited_at=_text(value.get("editedAt")),
         edit=_text(value.get("edit")),
+        reviewed=_text(value.get("reviewed")),
     )
 
 

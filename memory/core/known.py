@@ -1,14 +1,18 @@
 """What is known about a user at one moment, as it was read from the store."""
 
+import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from memory.core.facts import Fact, strongest_first
+from memory.core.facts import Fact, review_mark, strongest_first
 from memory.core.injection import MemoryData
 from memory.core.profile import StoredSection, sections_of, texts_of, told
+from memory.core.screening import may_be_shown
 from memory.core.shelf import read_current_shelf
 from memory.namespaces import Owner
 from memory.storage import Steps, scan, side_by_side
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ def read_known(owner: Owner) -> Steps[Known]:
     """Read everything that may be injected or shown to the extractor, as it is at one moment."""
     (epoch, shelf), items = yield from side_by_side(read_current_shelf(owner), scan(owner.namespace("profile")))
     facts = tuple(strongest_first(list(shelf.active().values())))
-    return Known(epoch, facts, told(sections_of(items, epoch)), shelf.broken)
+    return cleared(Known(epoch, facts, told(sections_of(items, epoch)), shelf.broken))
 
 
 def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:
@@ -42,3 +46,21 @@ def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:
         side, _, section = name.partition(".")
         sides[side][section] = text
     return MemoryData(user=sides["user"], history=sides["history"], facts=tuple(facts))
+
+
+def cleared(known: Known) -> Known:
+    """Return what is known without stored texts that must not stand in a prompt: somebody edited the store by hand."""
+    facts = tuple(fact for fact in known.facts if _is_cleared(fact))
+    profile = {
+        name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
+        for name, section in known.profile.items()
+        if may_be_shown(section.text)
+    }
+    kept_out = len(known.facts) - len(facts) + len(known.profile) - len(profile)
+    if kept_out:
+        logger.warning("kept %d stored texts out of the prompt: secrets, or orders that nobody released", kept_out)
+    return replace(known, facts=facts, profile=profile)
+
+
+def _is_cleared(fact: Fact) -> bool:
+    return may_be_shown(fact.content) or fact.reviewed == review_mark(fact.content)

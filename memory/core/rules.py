@@ -23,7 +23,9 @@ from memory.core.facts import (
     fact_id,
     fact_key,
     is_protected,
+    review_mark,
 )
+from memory.core.screening import admitted
 from memory.text import normalize
 
 MAX_QUARANTINED: Final = 100
@@ -146,6 +148,8 @@ def update(
 ) -> tuple[Shelf, Fact]:
     """Change the given fields of a fact; key, id and creation time stay, the revision before goes to the archive.
 
+    A fact whose new content reads as an order waits for review.
+
     Args:
         shelf: What is there.
         wanted: Which fact.
@@ -159,7 +163,7 @@ def update(
 
     Raises:
         FactNotFound: If no row has the id.
-        ValueError: If a value is invalid.
+        ValueError: If a value is invalid, or the new content holds a secret.
         DuplicateFact: If another fact already says the new content.
     """
     key, old = find(shelf, wanted)
@@ -172,7 +176,9 @@ def update(
     )
     if new == old:
         return shelf, old
-    twin = same_content(shelf, new.content, old.status)
+    if new.content != old.content and admitted(new.content, "content") is not None:
+        new = replace(new, status="quarantined")
+    twin = same_content(shelf, new.content, new.status)
     if twin is not None and twin.id != old.id:
         raise DuplicateFact(twin.id)
     is_rewritten = replace(new, pinned=old.pinned) != old
@@ -190,7 +196,9 @@ def release(shelf: Shelf, wanted: str, *, now: str, edit: str = "") -> tuple[She
     known = same_content(shelf, fact.content)
     if known is not None:
         return remove(shelf, key), known
-    free = replace(fact, status="active", updated_at=now, edited_at=now, edit=edit, revision=fact.revision + 1)
+    mark = review_mark(fact.content)
+    free = replace(fact, status="active", updated_at=now, edited_at=now, edit=edit, reviewed=mark)
+    free = replace(free, revision=fact.revision + 1)
     return replace(shelf, rows={**shelf.rows, key: free}), free
 
 

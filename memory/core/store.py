@@ -29,6 +29,7 @@ from memory.core.known import Known, read_known
 from memory.core.profile import drop_sections_about
 from memory.core.relatedness import related
 from memory.core.rules import Shelf, create, find, is_full, release, same_content, update
+from memory.core.screening import admitted
 from memory.core.shelf import (
     Confirmations,
     read_confirmations,
@@ -106,6 +107,8 @@ class FactStore:
     ) -> Fact:
         """Add a fact and return it; one that is already known is returned as it is, and counted as confirmed.
 
+        One that reads as an order to the assistant is quarantined: it waits for `release`.
+
         Args:
             content: One statement, at most 10,000 characters.
             category: One of the six categories.
@@ -114,7 +117,7 @@ class FactStore:
             pinned: Spare it too.
 
         Raises:
-            ValueError: If a value is invalid; the message names the field.
+            ValueError: If a value is invalid, or the content holds a secret; the message names the field.
             MemoryFull: If `max_facts` is reached and every fact is protected.
         """
         return run(self._store, self._create(content, category, confidence, source, pinned))
@@ -227,7 +230,11 @@ class FactStore:
         return await arun(self._store, self._confirmations(fact_id))
 
     def known(self) -> Known:
-        """Return everything that may be injected or shown to the extractor: active facts and profile, as stored."""
+        """Return everything that may be injected or shown to the extractor: active facts and profile, as stored.
+
+        A stored text that holds a secret or reads as an order is left out, whoever wrote it there, unless a person
+        released it from quarantine.
+        """
         return run(self._store, read_known(self.owner))
 
     async def aknown(self) -> Known:
@@ -255,6 +262,7 @@ class FactStore:
 
     def _create(self, content: str, category: str, confidence: float, source: Source, pinned: bool) -> Steps[Fact]:
         said = checked_content(content)
+        suspect = admitted(said, "content") is not None
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
         for _ in range(_TRIES):
             epoch, before = yield from self._read(said)
@@ -262,12 +270,13 @@ class FactStore:
             draft = Fact(
                 id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
                 pinned=pinned, epoch=epoch,
+                status="quarantined" if suspect and same_content(before, said) is None else "active",
             )  # fmt: skip
             after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
             settled = yield from self._write(epoch, before, after)
             if settled is None:
                 continue
-            if same_content(settled, said) is None and is_full(settled, self.config):
+            if same_content(settled, said, draft.status) is None and is_full(settled, self.config):
                 raise MemoryFull(self.config.max_facts)
             logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
             return fact

@@ -8,6 +8,7 @@ from functools import partial
 from memory.control import Fences, belongs, read_fences, read_time_zone
 from memory.core.changes import Section
 from memory.core.profile import read_profile, texts_of, write_profile
+from memory.core.screening import without_suspects
 from memory.core.tombstones import forgotten_messages, read_deleted
 from memory.daily.journal import JournalEntry, day_of, prune, read_journal
 from memory.daily.rollup import Fold, Marks, chunks, fold, plan_rollup
@@ -47,8 +48,12 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     if folds:
         yield Start()
     for one in folds:
-        text = yield from _tell(one, texts.get(f"history.{one.section}", ""))
-        sections.append(Section(name=f"history.{one.section}", text=text))
+        told = yield from _tell(one, texts.get(f"history.{one.section}", ""))
+        text, left_out = without_suspects(told)
+        if left_out:
+            logger.warning("left %d sentences out of history.%s: secrets, or orders", left_out, one.section)
+        if text:
+            sections.append(Section(name=f"history.{one.section}", text=text))
     if (yield from _is_erased(owner, fences, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
