@@ -79,10 +79,10 @@ bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the R
 check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see the tests notice (3 minutes)
 	@$(BIN)/python -m tests.mutants
 
-DATA ?= $(firstword $(wildcard ../shared/data/locomo/*.json) examples/conversation.json)
-TURNS ?= 30
+DATA ?= examples/conversation.json
+TURNS ?= 8
 URL ?= http://127.0.0.1:2024
-demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=30 URL=…)
+demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=8 URL=…)
 	@test -x $(BIN)/palimpsest || { echo "Start the server first: make dev"; exit 1; }
 	@$(BIN)/palimpsest demo --url $(URL) --conversation "$(DATA)" --turns $(TURNS)
 

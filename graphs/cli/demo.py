@@ -1,8 +1,9 @@
 """`palimpsest demo`: replay a conversation against a running server and show what memory makes of it."""
 
 import asyncio
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,103 +11,194 @@ import click
 import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import APIError
 
-from graphs.cli.conversation import Conversation, read_conversation
-from memory.namespaces import Owner
+from graphs.cli.conversation import Conversation, Question, read_conversation
+from graphs.cli.progress import Progress, estimate, in_words, progress, remaining
 
-# Small enough that 30 turns of small talk are summarized more than once.
+# Small enough that 30 turns of small talk are summarized more than once; eight are not.
 _CONTEXT = {"max_tokens": 1600, "reply_tokens": 160, "memory_tokens": 500, "max_summary_tokens": 200}
-_SETTLE_SECONDS = 600
+_POLL_SECONDS = 1.0
+_NO_LOGIN = frozenset({401, 403})
 
 
 @click.command()
 @click.option("--url", default="http://127.0.0.1:2024", show_default=True, help="The running server.")
 @click.option("--conversation", "path", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
-@click.option("--turns", default=30, show_default=True, help="How many of the user's turns to replay.")
-@click.option("--user", default="demo", show_default=True, help="Whose memory to use (single-user mode only).")
-def demo(url: str, path: Path, turns: int, user: str) -> None:
-    """Replay a conversation, then ask about it in a new thread."""
+@click.option("--turns", type=click.IntRange(min=1), default=8, show_default=True, help="The user's turns to replay.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    help="Seconds to wait for a sign of the server, and for memory, before giving up.",
+)
+def demo(url: str, path: Path, turns: int, patience: float) -> None:
+    """Replay a conversation, then ask about it in a new thread.
+
+    It is learned as what you said yourself: `curl URL/memory/facts` shows the same facts.
+    """
     try:
         conversation = read_conversation(path, turns)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
+    if not conversation.turns:
+        raise click.ClickException(f"{path} has no turns to replay")
     try:
-        asyncio.run(_Demo(get_client(url=url), conversation, user).run())
-    except httpx.ConnectError as error:
+        asyncio.run(_run(url.rstrip("/"), conversation, patience))
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise click.ClickException(f"no server answers at {url}: start one with `make dev`") from error
+    except APIError as error:
+        raise click.ClickException(_refused(url, error)) from error
+    except httpx.TimeoutException as error:
+        raise click.ClickException(_silent(patience)) from error
+    except httpx.HTTPError as error:
+        raise click.ClickException(
+            f"the connection to {url} was lost ({type(error).__name__}): does it run?"
+        ) from error
+
+
+async def _run(url: str, conversation: Conversation, patience: float) -> None:
+    async with get_client(url=url, timeout=(10.0, patience, patience, patience)) as client:
+        await _Demo(client, url, conversation, patience).run()
 
 
 class _Demo:
     """One replay through the SDK."""
 
-    def __init__(self, client: LangGraphClient, conversation: Conversation, user: str) -> None:
+    def __init__(self, client: LangGraphClient, url: str, conversation: Conversation, patience: float) -> None:
         self.client = client
+        self.url = url
         self.conversation = conversation
-        self.user = user
-        self.owner = Owner.of(user)
+        self.patience = patience
+        self.taken: list[float] = []
 
     async def run(self) -> None:
-        said = self.conversation.turns
-        thread = await self.client.threads.create()
-        click.secho(f"{self.conversation.user}: {len(said)} turns in thread {thread['thread_id']}", bold=True)
+        said, questions = self.conversation.turns, self.conversation.questions
+        begun = time.monotonic()
+        learns = (await self.client.http.get("/memory/overview")).get("learning", True)
+        thread = (await self.client.threads.create())["thread_id"]
+        click.secho(f"{self.conversation.user} says {len(said)} things in thread {thread}.", bold=True)
+        click.echo(
+            f"Then memory is updated and {len(questions)} questions are asked in a new thread: with the local model on "
+            f"two idle cores {in_words(estimate(len(said), len(questions)))}, with a provider sooner."
+        )
+        after = estimate(0, len(questions))
         for number, text in enumerate(said, 1):
-            await self._turn(thread["thread_id"], f"{number}/{len(said)}", text)
-        await self._settle()
+            left = remaining(self.taken, len(said) - number + 1, after) if self.taken else None
+            await self._turn(thread, f"{number}/{len(said)}", text, left)
+        if learns:
+            await self._wait_for_memory(thread)
+        else:
+            click.echo("\nLearning is paused (PUT /memory/learning): nothing of this is remembered.")
         await self._show_facts()
-        fresh = await self.client.threads.create()
-        click.secho(f"\nQuestions in a new thread {fresh['thread_id']}", bold=True)
-        for question in self.conversation.questions:
-            await self._turn(fresh["thread_id"], "?", question.text)
-            click.echo(f"  expected  {question.answer}")
+        fresh = (await self.client.threads.create())["thread_id"]
+        click.secho(f"\nQuestions in a new thread {fresh}", bold=True)
+        for question in questions:
+            await self._ask(fresh, question)
+        click.echo(f"\nDone after {in_words(time.monotonic() - begun)}. To forget it again:")
+        for each in (thread, fresh):
+            body = json.dumps({"thread_id": each})
+            click.echo(f"  curl {self.url}/memory/erase/thread -H 'Content-Type: application/json' -d '{body}'")
 
-    async def _turn(self, thread_id: str, label: str, text: str) -> None:
-        """Send one message and print what came back, what was sent, and what memory did."""
-        started = time.monotonic()
-        first_token: float | None = None
+    async def _ask(self, thread_id: str, question: Question) -> None:
+        await self._turn(thread_id, "?", question.text, None)
+        click.echo(f"  expected  {question.answer}")
+
+    async def _turn(self, thread_id: str, label: str, text: str, left: float | None) -> None:
+        """Send one message; print the answer as it comes, then what was sent, and what memory did."""
+        click.secho(f"\n[{label}] {text}", fg="cyan")
+        waiting = "the model reads" + (f" ({in_words(left)} left in all)" if left is not None else "")
         events: dict[str, Any] = {}
         state: dict[str, Any] = {}
+        first_token: float | None = None
+        async with progress(waiting) as shown:
+            async for event, data in self._parts(thread_id, text):
+                if event == "values":
+                    state = data
+                elif event == "custom":
+                    events[data["name"]] = data["payload"]
+                elif token := _token(event, data):
+                    first_token = _print_token(token, first_token, shown)
+            seconds = shown.seconds
+        self.taken.append(seconds)
+        click.echo("" if first_token is not None else f"  answer    {_text(state['messages'][-1])}")
+        _print_memory(events, state)
+        click.echo(f"  time      {first_token or seconds:.1f} s to the first token, {seconds:.1f} s in all")
+
+    async def _parts(self, thread_id: str, text: str) -> AsyncIterator[tuple[str, Any]]:
+        """Yield name and data of what a turn streams; give up, and end the run, when nothing comes any more."""
         stream = self.client.runs.stream(
             thread_id,
             "chat",
             input=_message(text),
-            config={"configurable": {**_CONTEXT, "user_id": self.user}},
+            config={"configurable": _CONTEXT},
             stream_mode=["values", "messages-tuple", "custom"],
+            on_disconnect="cancel",
         )
-        async for part in stream:
+        parts = aiter(stream)
+        while True:
+            try:
+                async with asyncio.timeout(self.patience):
+                    part = await anext(parts)
+            except StopAsyncIteration:
+                return
+            except TimeoutError as error:
+                raise click.ClickException(_silent(self.patience)) from error
             if part.event == "error":
-                raise click.ClickException(f"the run failed: {part.data}")
-            if part.event == "values":
-                state = part.data
-            elif part.event == "custom":
-                events[part.data["name"]] = part.data["payload"]
-            elif part.event == "messages" and first_token is None:
-                first_token = time.monotonic() - started
-        click.secho(f"\n[{label}] {text}", fg="cyan")
-        click.echo(f"  answer    {_text(state['messages'][-1])}")
-        _print_memory(events, state)
-        click.echo(
-            f"  time      {first_token or 0:.1f} s to the first token, {time.monotonic() - started:.1f} s in all"
-        )
+                raise click.ClickException(f"the run failed: {_sentence(part.data)}")
+            yield part.event, part.data
 
-    async def _settle(self) -> None:
-        """Have the pending updates applied, as the server does by itself after a quiet time."""
-        click.echo("\nUpdating memory ...")
-        started = time.monotonic()
-        thread = await self.client.threads.create()
-        await self.client.runs.wait(thread["thread_id"], "memory", input={"drain": self.owner.due_key})
-        while time.monotonic() - started < _SETTLE_SECONDS:
-            found = await self.client.store.search_items(self.owner.namespace("outbox"), limit=1)
-            if not found["items"]:
-                break
-            await asyncio.sleep(1)
-        click.echo(f"  {time.monotonic() - started:.0f} s")
+    async def _wait_for_memory(self, thread_id: str) -> None:
+        """Wait until the server has applied what the thread left pending, as it does by itself after a quiet time."""
+        click.secho("\nMemory", bold=True)
+        async with progress("the server waits for a quiet time, then reads what was said") as shown:
+            while pending := await self._pending(thread_id):
+                dead = [update for update in pending if update["state"] == "dead"]
+                if dead or shown.seconds > self.patience:
+                    shown.stop()
+                    await self._show_facts()
+                    raise click.ClickException(self._not_updated((dead or pending)[0], shown.seconds))
+                if failed := [update for update in pending if update["error"]]:
+                    shown.what = f"the update failed ({failed[0]['error']}) and is tried again"
+                await asyncio.sleep(_POLL_SECONDS)
+            seconds = shown.seconds
+        click.echo(f"  updated   after {seconds:.0f} s")
+
+    async def _pending(self, thread_id: str) -> list[dict[str, Any]]:
+        found = await self.client.http.get("/memory/updates", params={"thread": thread_id})
+        return list(found["updates"])
+
+    def _not_updated(self, update: Mapping[str, Any], seconds: float) -> str:
+        why = f", the last try failed with {update['error']}" if update["error"] else ""
+        return (
+            f"memory was not updated after {seconds:.0f} s: the update is {update['state']} after {update['attempts']} "
+            f"tries{why}. {self.url}/memory/updates shows it, the server's log says more."
+        )
 
     async def _show_facts(self) -> None:
-        found = await self.client.store.search_items(self.owner.namespace("facts"), limit=1000)
-        click.secho(f"\n{len(found['items'])} facts", bold=True)
-        for item in found["items"]:
-            fact = item["value"]
-            click.echo(f"  {fact['status']:<10} {fact['category']:<11} {fact['confidence']:.2f}  {fact['content']}")
+        found = await self.client.http.get("/memory/facts")
+        click.secho(f"\n{found['total']} facts (curl {self.url}/memory/facts)", bold=True)
+        for fact in found["facts"]:
+            click.echo(f"  {fact['category']:<11} {fact['confidence']:.2f}  {fact['content']}")
+
+
+def _print_token(token: str, first_token: float | None, shown: Progress) -> float:
+    """Print a piece of the answer, the first one behind its heading; return when the first one came."""
+    if first_token is None:
+        shown.stop()
+        click.echo("  answer    ", nl=False)
+    click.echo(token.replace("\n", "\n            "), nl=False)
+    return shown.seconds if first_token is None else first_token
+
+
+def _token(event: str, data: Any) -> str:
+    """Return the piece of the answer in a part of the stream; empty for all else."""
+    if not event.startswith("messages") or not isinstance(data, list):
+        return ""
+    message, metadata = data
+    is_answer = metadata.get("langgraph_node") == "call_model" and str(message.get("type", "")).startswith("AI")
+    return _text(message) if is_answer else ""
 
 
 def _print_memory(events: dict[str, Any], state: dict[str, Any]) -> None:
@@ -120,7 +212,27 @@ def _print_memory(events: dict[str, Any], state: dict[str, Any]) -> None:
         click.echo(f"  summary   {summarized['messages']} messages: {summary.get('summary', '')}")
 
 
-def _text(message: dict[str, Any]) -> str:
+def _silent(patience: float) -> str:
+    return (
+        f"the server sent nothing for {patience:.0f} s: its model may hang, or be too slow (--patience waits longer); "
+        "the server's log says more"
+    )
+
+
+def _refused(url: str, error: APIError) -> str:
+    status = error.response.status_code
+    if status in _NO_LOGIN:
+        return f"{url} asks for a login; the demo talks to the single-user server of `make dev`"
+    if status == httpx.codes.NOT_FOUND:
+        return f"{url} is another server, without the graph `chat` and its /memory: start one with `make dev`"
+    return f"{url} refused a request with status {status}: {error.message}"
+
+
+def _sentence(data: Any) -> str:
+    return str(data.get("message") or data.get("error")) if isinstance(data, Mapping) else str(data)
+
+
+def _text(message: Mapping[str, Any]) -> str:
     content = message["content"]
     if isinstance(content, str):
         return content
