@@ -137,17 +137,21 @@ class _Demo:
             on_disconnect="cancel",
         )
         parts = aiter(stream)
+        failed = ""
         while True:
             try:
                 async with asyncio.timeout(self.patience):
                     part = await anext(parts)
             except StopAsyncIteration:
-                return
+                break
             except TimeoutError as error:
                 raise click.ClickException(_silent(self.patience)) from error
             if part.event == "error":
-                raise click.ClickException(f"the run failed: {_sentence(part.data)}")
-            yield part.event, part.data
+                failed = _sentence(part.data)  # raised behind the stream's end, so that the connection closes in order
+            else:
+                yield part.event, part.data
+        if failed:
+            raise click.ClickException(f"the run failed: {failed}")
 
     async def _wait_for_memory(self, thread_id: str) -> None:
         """Wait until the server has applied what the thread left pending, as it does by itself after a quiet time."""
