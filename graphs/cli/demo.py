@@ -163,8 +163,12 @@ class _Demo:
                     shown.stop()
                     await self._show_facts()
                     raise click.ClickException(self._not_updated((dead or pending)[0], shown.seconds))
-                if failed := [update for update in pending if update["error"]]:
-                    shown.what = f"the update failed ({failed[0]['error']}) and is tried again"
+                failed = [update["error"] for update in pending if update["error"]]
+                shown.what = (
+                    f"an update failed ({failed[0]}) and is tried again"
+                    if failed
+                    else f"the server waits for a quiet time, then reads what was said ({len(pending)} turns to go)"
+                )
                 await asyncio.sleep(_POLL_SECONDS)
             seconds = shown.seconds
         click.echo(f"  updated   after {seconds:.0f} s")
