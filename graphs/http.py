@@ -3,19 +3,19 @@
 import asyncio
 import contextlib
 import logging
-import warnings
 from collections.abc import AsyncIterator
 
-from langgraph_sdk import get_client
+from langgraph.store.base import BaseStore
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from graphs.background import DUE
-from graphs.delayed_runs import MEMORY_GRAPH
+from graphs.deleted_threads import DeletedThreads
 from graphs.service import MemoryService, service_of_process
 from graphs.settings import Settings
 from graphs.web import memory_routes, service_of_server
 from graphs.web.debug_routes import ClosedDebugRoutes
+from graphs.web.deletion_door import DeletionDoor, is_there
+from graphs.web.server_store import ServerStore
 from graphs.web.this_machine import ThisMachineOnly
 from memory.tolerance import tolerated
 
@@ -25,28 +25,43 @@ logger = logging.getLogger(__name__)
 @contextlib.asynccontextmanager
 async def lifespan(_: Starlette) -> AsyncIterator[None]:
     """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds."""
-    # A sweep has no thread, so no checkpointer; the server passes its own durability all the same.
-    warnings.filterwarnings("ignore", message="`durability` has no effect", category=UserWarning)
-    service = service_of_process()
-    sweeper = asyncio.create_task(_sweep(service))
+    service, stopping = service_of_process(), asyncio.Event()
+    sweeper = asyncio.create_task(_sweep(service, _store(service), stopping))
     try:
         yield
     finally:
-        sweeper.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sweeper
+        stopping.set()
         # The queue's threads use the store through this loop: blocking it here would leave them waiting for it.
-        await asyncio.to_thread(service.close)
+        await asyncio.gather(asyncio.to_thread(service.close), _ended(sweeper, service.settings.memory.drain_seconds))
 
 
-async def _sweep(service: MemoryService) -> None:
-    """Run the memory graph at start and then at intervals; it has the server's store, which the app has not."""
-    client = get_client()
-    while service.settings.memory.enabled:
+def _store(service: MemoryService) -> BaseStore:
+    return service.store_of_server() or ServerStore()
+
+
+def _deleted_threads() -> DeletedThreads:
+    service = service_of_process()
+    return DeletedThreads(_store(service), service.saver_of_server(), service.clock)
+
+
+async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event) -> None:
+    """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
+    while service.settings.memory.enabled and not stopping.is_set():
         with tolerated(logger, "the sweep of pending updates failed"):  # the next one finds what this one could not
-            await client.runs.wait(None, MEMORY_GRAPH, input={"drain": DUE}, on_completion="delete")
-            await client.runs.wait(None, MEMORY_GRAPH, input={"rollup": DUE}, on_completion="delete")
-        await asyncio.sleep(service.settings.memory.sweep_seconds)
+            await _deleted_threads().finish(is_there)
+            await service.asweep(store)
+            await service.arollup(store, None)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(service.settings.memory.sweep_seconds):
+                await stopping.wait()
+
+
+async def _ended(task: asyncio.Task[None], seconds: float) -> None:
+    """Wait for so many seconds for a task to end by itself, then end it."""
+    await asyncio.wait({task}, timeout=seconds)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
 
 
 def make_app(settings: Settings) -> Starlette:
@@ -54,6 +69,7 @@ def make_app(settings: Settings) -> Starlette:
     guards = [
         Middleware(ThisMachineOnly, settings=settings),
         Middleware(ClosedDebugRoutes, single_user=settings.single_user),
+        Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
     return Starlette(routes=memory_routes(service_of_server(settings)), middleware=guards, lifespan=lifespan)
 

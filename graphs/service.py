@@ -5,12 +5,14 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
@@ -19,7 +21,6 @@ from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.identity import as_server
 from graphs.models import Purpose, load_chat_model
 from graphs.settings import Settings
-from memory.erase import aerase_thread
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, arun_patiently, run
@@ -38,6 +39,8 @@ from memory.updates.update_queue import MemoryUpdateQueue
 from memory.updates.updater import MemoryUpdater
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
@@ -89,13 +92,25 @@ class MemoryService:
         self._gate = UpdateGate()
         self._worker = Worker.here()
         self._stores: WeakSet[BaseStore] = WeakSet()
+        self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
-    def bind(self, store: BaseStore) -> None:
-        """Make a store known to this process, so that what is deleted elsewhere is erased there too."""
-        self._stores.add(store)
+    def bind(self, opened: BaseStore | BaseCheckpointSaver[str]) -> None:
+        """Make known a store or a saver that this process opened for its server."""
+        if isinstance(opened, BaseStore):
+            self._stores.add(opened)
+        else:
+            self._savers.add(opened)
+
+    def store_of_server(self) -> BaseStore | None:
+        """Return the store that was opened on the running event loop, or `None` if the server has another one."""
+        return _opened_here(self._stores)
+
+    def saver_of_server(self) -> BaseCheckpointSaver[str] | None:
+        """Return the saver that was opened on the running event loop, or `None` if the server has another one."""
+        return _opened_here(self._savers)
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
         """Load a chat model without blocking the event loop: a provider's first use imports its package."""
@@ -157,7 +172,6 @@ class MemoryService:
             messages=tuple(replace(message, edit=edit if kind == "turn" else "") for message in said),
             model=model,
         )
-        self.bind(store)
         recorded = await arun_patiently(store, functools.partial(outbox.record, draft, view, thread_epoch=thread_epoch))
         if recorded is None:
             return None
@@ -232,14 +246,6 @@ class MemoryService:
             left.update(((owner, entry.thread_id), None) for entry in entries if entry.created < self._born)
         return list(left)
 
-    async def aforget_thread(self, thread_id: str) -> None:
-        """Erase what came from a thread that is being deleted, from every store this process has worked on."""
-        for store in list(self._stores):
-            # The thread must be deletable though memory fails; the log says what is left.
-            with tolerated(logger, "what came from thread %s is not erased", thread_id, level=logging.ERROR):
-                deleted = await aerase_thread(store, thread_id, clock=self.clock)
-                logger.info("erased what came from thread %s: items %d", thread_id, deleted)
-
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
 
@@ -267,6 +273,11 @@ class MemoryService:
             gate=self._gate,
             worker=self._worker,
         )
+
+
+def _opened_here(opened: Iterable[T]) -> T | None:
+    here = asyncio.get_running_loop()
+    return next((one for one in opened if getattr(one, "loop", None) is here), None)
 
 
 def _is_recent(last: float | None, now: float, period: float) -> bool:

@@ -9,6 +9,8 @@ ROOT = "palimpsest"
 DUE_ROOT = "palimpsest-due"
 DUE_SHARDS = 16
 THREADS_ROOT = "palimpsest-threads"
+DELETIONS = (THREADS_ROOT, "deletions")
+"""Where requests to delete a thread are recorded until they are carried out."""
 ERASED_ROOT = "palimpsest-erased"
 ERASED_SHARD_DIGITS = 2
 """So many hex digits of a thread's digest name its shard: erasing reads one shard whole, to drop what is old."""
@@ -100,6 +102,11 @@ def due_namespaces() -> tuple[tuple[str, ...], ...]:
 def thread_namespace(thread_id: str) -> tuple[str, ...]:
     """Return where it is noted whose memory a thread fed, an empty item an owner (`due_key`); the id is not in it."""
     return (THREADS_ROOT, _thread_digest(thread_id))
+
+
+def deletion_key(thread_id: str, request: str) -> str:
+    """Return the key of one request to delete a thread."""
+    return f"{_thread_digest(thread_id)}.{request}"
 
 
 def erased_threads_namespace(thread_id: str) -> tuple[str, ...]:

@@ -35,12 +35,9 @@ CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
-    """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function.
-
-    Who deletes a thread on the server deletes what memory took from it, and cancels what is pending of it.
-    """
-    path = Settings.from_environment().data_dir / CHECKPOINTS
-    async with open_checkpointer(path, service_of_process().aforget_thread) as saver:
+    """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
+    async with open_checkpointer(Settings.from_environment().data_dir / CHECKPOINTS) as saver:
+        service_of_process().bind(saver)
         yield saver
 
 

@@ -3,8 +3,9 @@
 import asyncio
 import copy
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -21,9 +22,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.persistence.connection import SqliteFile, naming, open_file, transaction
 from graphs.persistence.dead_checkpoints import CREATE, ancestors, bury, bury_thread, is_dead
+from graphs.persistence.deletions import Deletions
 from memory.context.running_summary import RunningSummary
-
-OnDeleteThread = Callable[[str], Awaitable[None]]
 
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
@@ -84,10 +84,10 @@ class DurableSqliteSaver(AsyncSqliteSaver):
     `LANGGRAPH_STRICT_MSGPACK`; an object of any other class comes back as plain data.
     """
 
-    def __init__(self, file: SqliteFile, on_delete_thread: OnDeleteThread | None = None) -> None:
+    def __init__(self, file: SqliteFile) -> None:
         super().__init__(file.writer, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
         self._file = file
-        self._on_delete_thread = on_delete_thread
+        self._deletions = Deletions(partial(self._delete_thread, for_good=True))
         self._reading, self._writing = asyncio.Lock(), asyncio.Lock()
 
     async def setup(self) -> None:
@@ -99,17 +99,19 @@ class DurableSqliteSaver(AsyncSqliteSaver):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
-        return await AsyncSqliteSaver.aget_tuple(await self._reader(), config)
+        return await AsyncSqliteSaver.aget_tuple(await self._reader(config), config)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """Return what delta channels are replayed from."""
-        reader = await self._reader()
+        reader = await self._reader(config)
         return await AsyncSqliteSaver.aget_delta_channel_history(reader, config=config, channels=channels)
 
-    async def _reader(self) -> Self:
-        """Return this saver, as it is now, on the connection that reads."""
+    async def _reader(self, config: RunnableConfig | None) -> Self:
+        """Return this saver, as it is now, on the connection that reads, when what the config names is up to date."""
+        thread_id = (config or {}).get("configurable", {}).get("thread_id")
+        await self._deletions.carried_out(*([] if thread_id is None else [str(thread_id)]))
         await self.setup()
         reader = copy.copy(self)
         reader.conn, reader.lock = self._file.reader, self._reading
@@ -128,7 +130,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         They are read before the first is yielded: the stock method holds the saver's lock while it is iterated, so
         that any other use of the saver inside the loop would wait forever.
         """
-        listed = AsyncSqliteSaver.alist(await self._reader(), config, filter=filter, before=before, limit=limit)
+        listed = AsyncSqliteSaver.alist(await self._reader(config), config, filter=filter, before=before, limit=limit)
         for found in [found async for found in listed]:
             yield found
 
@@ -141,6 +143,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
     ) -> RunnableConfig:
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
         thread_id, checkpoint_id = str(config["configurable"]["thread_id"]), checkpoint["id"]
+        await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
                 return await super().aput(config, checkpoint, metadata, new_versions)
@@ -152,18 +155,24 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
+        thread_id = str(config["configurable"]["thread_id"])
+        await self._deletions.carried_out(thread_id)
         async with self._transaction():
-            if not await is_dead(self.conn, str(config["configurable"]["thread_id"]), ancestors(config)):
+            if not await is_dead(self.conn, thread_id, ancestors(config)):
                 await super().aput_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread; it leaves the write-ahead log soon after. An unknown thread is no error.
+        """Delete everything of a thread, without suspending the caller; an unknown thread is no error.
 
-        What a run saves that was going on in it is deleted too; a thread that is created anew under the id lives.
+        Every later call finds it deleted; on disk it is by the time any of them returns that names the thread, or by
+        the time the saver is closed. What a run saves that was going on in it is deleted too; a thread that is created
+        anew under the id lives.
         """
-        if self._on_delete_thread is not None:
-            await self._on_delete_thread(str(thread_id))
-        await self._delete_thread(str(thread_id), for_good=True)
+        self._deletions.begin(str(thread_id))
+
+    async def aclose(self) -> None:
+        """Carry out the deletions that are under way; to be called before the file is closed."""
+        await self._deletions.aclose()
 
     async def _delete_thread(self, thread_id: str, *, for_good: bool = False) -> None:
         async with self._transaction():
@@ -175,6 +184,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
+        await self._deletions.carried_out()
         async with self._transaction():
             await self._remove(await self._keys(_OF_RUNS, json.dumps([str(run_id) for run_id in run_ids])))
 
@@ -183,6 +193,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         names = {"source": str(source_thread_id), "target": str(target_thread_id)}
         if names["source"] == names["target"]:
             return
+        await self._deletions.carried_out(*names.values())
         async with self._transaction():
             await self.conn.execute(_COPY_CHECKPOINTS, names)
             await self.conn.execute(_COPY_WRITES, names)
@@ -201,6 +212,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         if strategy not in ("keep_latest", "delete", "delete_all"):
             raise ValueError(f"strategy must be keep_latest, delete or delete_all, not {strategy!r}")
         for thread_id in map(str, thread_ids):
+            await self._deletions.carried_out(thread_id)
             if strategy == "keep_latest":
                 async with self._transaction():
                     await self._remove(await self._keys(_SUPERSEDED, thread_id))
@@ -256,18 +268,15 @@ class DurableSqliteSaver(AsyncSqliteSaver):
 
 
 @asynccontextmanager
-async def open_checkpointer(
-    path: Path | str, on_delete_thread: OnDeleteThread | None = None
-) -> AsyncIterator[DurableSqliteSaver]:
+async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSaver]:
     """Open the checkpoints in a SQLite file, creating the file and its folder; bound to the running event loop.
 
-    Args:
-        path: The file.
-        on_delete_thread: Called with the id of a thread before it is deleted, but not when old ones are pruned.
+    A deletion takes nothing out of memory: a program that deletes a thread calls `memory.erase.aerase_thread` too.
     """
     async with AsyncExitStack() as stack:
         with naming(path):
             file = await stack.enter_async_context(open_file(path))
-            saver = DurableSqliteSaver(file, on_delete_thread)
+            saver = DurableSqliteSaver(file)
             await saver.setup()
+        stack.push_async_callback(saver.aclose)
         yield saver

@@ -25,7 +25,8 @@ LEARNS = {"moved to Bergen": "User lives in Bergen.", "green tent": "User has a 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
-    quick = {"DEBOUNCE_SECONDS": "1", "MAX_WAIT_SECONDS": "1", "SWEEP_SECONDS": "1", "TRIGGER": "run"}
+    # The sweep takes what is older than the longest wait: the run must be sooner, or it finds nothing to tell of.
+    quick = {"DEBOUNCE_SECONDS": "1", "MAX_WAIT_SECONDS": "15", "SWEEP_SECONDS": "1", "TRIGGER": "run"}
     variables = {f"PALIMPSEST_{name}": value for name, value in quick.items()}
     with guarded_server(tmp_path_factory.mktemp("guarded"), stub.url, **variables) as server:
         yield server

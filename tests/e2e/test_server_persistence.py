@@ -13,6 +13,7 @@ from langgraph_sdk.errors import NotFoundError
 from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
 from tests.e2e.speaking import say
+from tests.e2e.waiting import eventually
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 
@@ -123,7 +124,7 @@ def test_a_deleted_thread_leaves_no_row(bare: SyncLangGraphClient, bare_server: 
 
     bare.threads.delete(thread_id)
 
-    assert rows(bare_server, thread_id) == 0
+    eventually(lambda: rows(bare_server, thread_id) == 0)
     with pytest.raises(NotFoundError):
         bare.threads.get_state(thread_id)
 

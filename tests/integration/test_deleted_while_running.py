@@ -52,6 +52,7 @@ async def say(graph: CompiledStateGraph[Any, Any, Any, Any], text: str, **option
 
 
 async def rows(saver: DurableSqliteSaver, table: str) -> int:
+    await saver.adelete_for_runs([])  # comes after the deletions that are under way
     async with saver.conn.execute(f"SELECT COUNT(*) FROM {table}") as cursor:
         row = await cursor.fetchone()
     return int(row[0]) if row else -1

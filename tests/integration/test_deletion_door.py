@@ -1,0 +1,203 @@
+"""Only a deletion that a person asked for, and that the server granted, takes what memory learned along."""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.store.base import Op, PutOp, Result
+from langgraph.store.memory import InMemoryStore
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from graphs.deleted_threads import DeletedThreads
+from graphs.persistence import open_checkpointer
+from graphs.web.deletion_door import DeletionDoor
+from memory.core.store import FactStore
+from memory.namespaces import DELETIONS, Owner, thread_namespace
+from memory.storage import arun
+from memory.updates import deletions
+from memory.updates.deletions import IN_FLIGHT_SECONDS
+from tests.fakes import Clock
+from tests.shelf import apply, change, facts_of
+
+THREAD = str(uuid.uuid4())
+ADA = Owner.of("ada")
+
+
+class BrokenStore(InMemoryStore):
+    """A store of which the writes fail while it is broken."""
+
+    is_broken = False
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        listed = list(ops)
+        if self.is_broken and any(isinstance(op, PutOp) for op in listed):
+            raise OSError("disk full")
+        return await super().abatch(listed)
+
+
+class Server:
+    """A server with one thread of Ada's, of which memory learned a fact."""
+
+    def __init__(self, status: int = 204, prefix: str = "") -> None:
+        self.store, self.clock, self.status = BrokenStore(), Clock(), status
+        self.threads = {THREAD: "ada"}
+        self.seen_before: list[str] = []
+        self.prefix = prefix
+        apply(facts_of(self.store), change("Likes figs"), thread_id=THREAD)
+        self.store.put(thread_namespace(THREAD), ADA.due_key, {})
+        routes = [Route(f"{prefix}/threads/{{thread_id}}", self._thread, methods=["GET", "DELETE"])]
+        self.app = Starlette(routes=routes, middleware=[Middleware(DeletionDoor, deleted=self.deleted)])
+
+    def deleted(self) -> DeletedThreads:
+        return DeletedThreads(self.store, None, self.clock)
+
+    async def _thread(self, request: Request) -> Response:
+        try:
+            thread_id = str(uuid.UUID(request.path_params["thread_id"]))
+        except ValueError:
+            return JSONResponse({}, status_code=422)
+        if self.threads.get(thread_id) != request.headers["user"]:
+            return JSONResponse({}, status_code=404)
+        if request.method == "GET":
+            return JSONResponse({})
+        self.seen_before += self.records()
+        if self.status == 500:
+            raise RuntimeError("down")
+        if self.status == 204:
+            del self.threads[thread_id]
+        return Response(status_code=self.status)
+
+    async def delete(self, user: str = "ada", thread_id: str = THREAD, method: str = "DELETE") -> int:
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
+            path = f"{self.prefix}/threads/{thread_id}"
+            return (await client.request(method, path, headers={"user": user})).status_code
+
+    async def finish(self) -> None:
+        async def is_there(thread_id: str) -> bool:
+            return thread_id in self.threads
+
+        await self.deleted().finish(is_there)
+
+    def records(self) -> list[str]:
+        return [item.value["state"] for item in self.store.search(DELETIONS)]
+
+    def facts(self) -> list[str]:
+        return [fact.content for fact in FactStore.of_owner(self.store, ADA).list()]
+
+
+@pytest.mark.parametrize("prefix", ["", "/chat/v1"])
+@pytest.mark.parametrize("named", [THREAD, THREAD.upper(), f"{{{THREAD}}}"])
+async def test_a_granted_deletion_erases_before_it_is_answered(prefix: str, named: str) -> None:
+    server = Server(prefix=prefix)
+    assert await server.delete(thread_id=named) == 204
+    assert server.seen_before == ["asked"]
+    assert server.facts() == []
+    assert server.records() == []
+
+
+@pytest.mark.parametrize(("status", "user"), [(403, "ada"), (404, "ada"), (409, "ada"), (204, "eve")])
+async def test_a_refused_deletion_erases_nothing(status: int, user: str) -> None:
+    server = Server(status)
+    assert await server.delete(user) in (status, 404)
+    assert server.facts() == ["Likes figs"]
+    assert server.records() == []
+    await server.finish()
+    assert server.facts() == ["Likes figs"]
+
+
+async def test_nobody_else_is_recorded() -> None:
+    server = Server()
+    assert await server.delete("eve") == 404
+    assert await server.delete(method="GET") == 200
+    assert await server.delete(thread_id="no-uuid") == 422
+    assert server.seen_before == []
+    assert server.facts() == ["Likes figs"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_what_nobody_knows_the_answer_to_is_told_by_the_thread_itself(is_there: bool) -> None:
+    server = Server(500)
+    assert await server.delete() == 500
+    assert server.records() == ["asked"]
+    if not is_there:
+        del server.threads[THREAD]
+    await server.finish()
+    assert server.records() == ["asked"]  # another process may be answering just now
+    server.clock.advance(IN_FLIGHT_SECONDS)
+    await server.finish()
+    assert server.records() == []
+    assert server.facts() == (["Likes figs"] if is_there else [])
+
+
+async def test_a_thread_that_only_vanished_takes_nothing_along() -> None:
+    server = Server()
+    del server.threads[THREAD]
+    server.clock.advance(IN_FLIGHT_SECONDS)
+    await server.finish()
+    assert server.facts() == ["Likes figs"]
+
+
+async def test_what_a_killed_process_had_granted_is_finished_at_once_though_the_row_came_back() -> None:
+    server = Server()
+    asked = await arun(server.store, deletions.ask(THREAD, server.clock()))
+    await arun(server.store, deletions.confirm(asked))
+    await server.finish()
+    assert server.facts() == []
+    assert server.records() == []
+
+
+async def test_where_memory_fails_the_thread_is_deleted_all_the_same() -> None:
+    server = Server()
+    server.store.is_broken = True
+    assert await server.delete() == 204
+    assert server.threads == {}
+    assert server.facts() == ["Likes figs"]
+
+
+async def test_what_could_not_be_erased_is_erased_later() -> None:
+    server = Server()
+    asked = await server.deleted().ask(THREAD)
+    assert asked
+    server.store.is_broken = True
+    await server.deleted().carry_out(asked)
+    server.store.is_broken = False
+    assert server.records() == ["asked"]
+    del server.threads[THREAD]
+    server.clock.advance(IN_FLIGHT_SECONDS)
+    await server.finish()
+    assert server.facts() == []
+
+
+async def test_what_somebody_wrote_among_the_records_is_left_alone() -> None:
+    server = Server()
+    asked = await arun(server.store, deletions.ask(THREAD, server.clock()))
+    server.store.put(DELETIONS, "odd", {"thread_id": 3})
+    assert await arun(server.store, deletions.left_behind(server.clock() + 2 * IN_FLIGHT_SECONDS)) == [asked]
+    assert replace(asked, state="done") == await arun(server.store, deletions.confirm(asked))
+
+
+async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too(tmp_path: Path) -> None:
+    server = Server()
+    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
+        await saver.aput({"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}, empty_checkpoint(), {}, {})
+        deleted = DeletedThreads(server.store, saver, server.clock)
+        asked = await deleted.ask(THREAD)
+        assert asked
+        await arun(server.store, deletions.confirm(asked))
+
+        async def is_there(thread_id: str) -> bool:
+            return True
+
+        await deleted.finish(is_there)
+        async with saver.conn.execute("SELECT COUNT(*) FROM checkpoints") as rows:
+            assert await rows.fetchone() == (0,)
+    assert server.facts() == []
