@@ -12,6 +12,7 @@ from graphs.identity import authenticated_user, owner_of_run
 from graphs.models import fit_to_profile, profile
 from graphs.settings import Settings
 from memory.namespaces import Owner
+from memory.text import check_encodable
 
 STATELESS = "stateless"
 """The thread of runs that have none: without a checkpointer there is no thread id."""
@@ -39,15 +40,21 @@ class Run:
 
     @classmethod
     def of(cls, config: RunnableConfig, runtime: Runtime[Context], settings: Settings) -> Self:
-        """Return the run that a node was called in."""
+        """Return the run that a node was called in.
+
+        Raises:
+            ValueError: If its thread's id cannot be stored.
+        """
         # In process there is no context unless the caller passes one; a server always makes it.
         context = runtime.context or Context()
         configurable = config.get("configurable", {})
+        thread_id = str(configurable.get("thread_id") or STATELESS)
+        check_encodable("thread_id", thread_id)
         return cls(
             context=fit_to_profile(context, profile(context.model, settings)),
             owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
             store=runtime.store,
-            thread_id=str(configurable.get("thread_id") or STATELESS),
+            thread_id=thread_id,
             user_id=authenticated_user(configurable.get("langgraph_auth_user_id")),
             on_server=runtime.server_info is not None,
         )

@@ -71,6 +71,19 @@ def _parted(text: str) -> str:
     return _MANY_MARKS.sub(rf"\g<0>{_JOINER}", text)
 
 
+def check_encodable(name: str, text: str) -> None:
+    """Refuse an id that no file and no database can hold; changed silently, it would name something else.
+
+    Raises:
+        ValueError: If it has a lone surrogate; the message names the field.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        found = f"U+{ord(text[error.start]):04X} at position {error.start}"
+        raise ValueError(f"{name} must be text without lone surrogates, but has {found}: choose another id") from None
+
+
 def one_line(text: str) -> str:
     """Return sanitized text with every run of white space (line and paragraph separators too) as one space."""
     if text.isascii() and text.isprintable():  # the same, faster, for what is most common

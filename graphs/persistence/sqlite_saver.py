@@ -24,6 +24,7 @@ from graphs.persistence.connection import SqliteFile, naming, open_file, transac
 from graphs.persistence.dead_checkpoints import CREATE, ancestors, bury, bury_thread, is_dead
 from graphs.persistence.deletions import Deletions
 from memory.context.running_summary import RunningSummary
+from memory.text import check_encodable
 
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
@@ -110,8 +111,8 @@ class DurableSqliteSaver(AsyncSqliteSaver):
 
     async def _reader(self, config: RunnableConfig | None) -> Self:
         """Return this saver, as it is now, on the connection that reads, when what the config names is up to date."""
-        thread_id = (config or {}).get("configurable", {}).get("thread_id")
-        await self._deletions.carried_out(*([] if thread_id is None else [str(thread_id)]))
+        named = "thread_id" in (config or {}).get("configurable", {})
+        await self._deletions.carried_out(*([_thread_of(config)] if config and named else []))
         await self.setup()
         reader = copy.copy(self)
         reader.conn, reader.lock = self._file.reader, self._reading
@@ -142,7 +143,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
-        thread_id, checkpoint_id = str(config["configurable"]["thread_id"]), checkpoint["id"]
+        thread_id, checkpoint_id = _thread_of(config), checkpoint["id"]
         await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
@@ -155,7 +156,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
-        thread_id = str(config["configurable"]["thread_id"])
+        thread_id = _thread_of(config)
         await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config)):
@@ -168,6 +169,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         the time the saver is closed. What a run saves that was going on in it is deleted too; a thread that is created
         anew under the id lives.
         """
+        check_encodable("thread_id", str(thread_id))
         self._deletions.begin(str(thread_id))
 
     async def aclose(self) -> None:
@@ -191,6 +193,8 @@ class DurableSqliteSaver(AsyncSqliteSaver):
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
         names = {"source": str(source_thread_id), "target": str(target_thread_id)}
+        for name, thread_id in names.items():
+            check_encodable(f"{name}_thread_id", thread_id)
         if names["source"] == names["target"]:
             return
         await self._deletions.carried_out(*names.values())
@@ -212,6 +216,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         if strategy not in ("keep_latest", "delete", "delete_all"):
             raise ValueError(f"strategy must be keep_latest, delete or delete_all, not {strategy!r}")
         for thread_id in map(str, thread_ids):
+            check_encodable("thread_ids", thread_id)
             await self._deletions.carried_out(thread_id)
             if strategy == "keep_latest":
                 async with self._transaction():
@@ -265,6 +270,13 @@ class DurableSqliteSaver(AsyncSqliteSaver):
             channels = channels.difference(self.serde.loads_typed((row[0], row[1]))["channel_values"])
             following = row[2]
         return chain
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    """Return the thread that a config names; `ValueError` if the file could not hold its id."""
+    thread_id = str(config["configurable"]["thread_id"])
+    check_encodable("thread_id", thread_id)
+    return thread_id
 
 
 @asynccontextmanager

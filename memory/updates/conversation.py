@@ -8,6 +8,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from memory.message import StoredMessage
+from memory.text import check_encodable
 
 Message = BaseMessage | StoredMessage
 
@@ -47,6 +48,7 @@ class ConversationContext:
             value = getattr(self, name)
             if not isinstance(value, str) or not value:
                 raise ValueError(f"{name} must be a non-empty string, not {value!r}")
+        check_encodable("thread_id", self.thread_id)
         object.__setattr__(self, "messages", tuple(self.messages))
         object.__setattr__(self, "carried_over", tuple(self.carried_over))
 

@@ -27,7 +27,7 @@ from memory.updates.deletions import IN_FLIGHT_SECONDS
 from tests.fakes import Clock
 from tests.shelf import apply, change, facts_of
 
-THREAD = str(uuid.uuid4())
+THREAD = "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 ADA = Owner.of("ada")
 
 
