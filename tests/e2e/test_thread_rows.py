@@ -1,8 +1,10 @@
 """Runs without a thread, whose temporary threads the server deletes, cost nobody's thread."""
 
 import asyncio
+import re
 from typing import Any
 
+import httpx
 import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
@@ -49,3 +51,35 @@ async def test_after_a_restart_a_turn_at_once_ends(server: DevServer, client: La
     async with get_client(url=server.url) as again:
         states = await asyncio.gather(*(turn(again, thread) for thread in threads))
     assert [len(state["messages"]) for state in states] == [4] * 5
+
+
+async def test_threads_are_deleted_and_erased_while_others_read(server: DevServer, client: LangGraphClient) -> None:
+    read = (await client.threads.create())["thread_id"]
+    for _ in range(8):
+        await turn(client, read)
+    doomed = [(await client.threads.create(graph_id="chat"))["thread_id"] for _ in range(90)]
+    await asyncio.gather(
+        *(client.threads.update_state(thread, say("Hello."), as_node="flush_memory") for thread in doomed)
+    )
+    done = asyncio.Event()
+
+    async def look() -> None:
+        while not done.is_set():
+            assert await client.threads.get_history(read, limit=100)
+
+    readers = [asyncio.create_task(look()) for _ in range(3)]
+    for thread in doomed[:60]:
+        await client.threads.delete(thread)
+    async with httpx.AsyncClient(base_url=server.url) as memory:
+        answers = [await memory.post("/memory/erase/thread", json={"thread_id": thread}) for thread in doomed[60:]]
+    done.set()
+    await asyncio.gather(*readers)
+    assert {answer.status_code for answer in answers} == {200}
+    left = {str(thread["thread_id"]) for thread in await client.threads.search(limit=1000)}
+    assert not left.intersection(doomed)
+
+
+async def test_sweeps_are_no_runs(server: DevServer, client: LangGraphClient) -> None:
+    await turn(client, None)
+    log = re.sub(r"\x1b\[\d+m", "", server.log)
+    assert set(re.findall(r"Starting background run .* graph_id=(\w+)", log)) == {"chat"}
