@@ -47,14 +47,15 @@ _QUOTED = re.compile(
     r"\"[^\"]{0,200}\"|\u201c[^\u201d]{0,200}\u201d|\u201e[^\u201c]{0,200}\u201c|\u00ab[^\u00bb]{0,200}\u00bb|`[^`]{0,200}`"
 )
 _FIRST_PERSON = re.compile(
-    r"(?P<start>^)(?:(?P<be>I am|I['\u2019]m)|(?P<was>I was)|(?P<have>I have|I['\u2019]ve)"
-    r"|(?P<will>I will|I['\u2019]ll)|(?P<mine>[Mm]y)(?=\s[a-z]))(?![\w'\u2019])"
-    r"|(?<![\w'\u2019])(?:(?P<my>my|our)(?=\s(?!god\b|goodness\b|bad\b|oh\b)[a-z])|(?P<me>me|myself))(?![\w'\u2019-])"
+    r"(?<![\w'\u2019])(?:(?P<be>I am|I['\u2019]m)|(?P<was>I was)|(?P<have>I have|I['\u2019]ve)"
+    r"|(?P<will>I will|I['\u2019]ll)|(?P<my>[Mm]y|our)(?=\s(?!god\b|goodness\b|bad\b|oh\b)[a-z])"
+    r"|(?P<me>me)|(?P<self>myself))(?![\w'\u2019-])"
 )
 _THIRD_PERSON: Final = {
-    "be": "User is", "was": "User was", "have": "User has", "will": "User will", "mine": "User's",
-    "my": "the user's", "me": "the user",
+    "be": "the user is", "was": "the user was", "have": "the user has", "will": "the user will",
+    "my": "the user's", "me": "the user", "self": "themselves",
 }  # fmt: skip
+_SELF = re.compile(r"(?<![\w'\u2019])I(?![\w-])")
 # "My" and "me" are words of other languages too; these are English ones that they stand beside.
 _ENGLISH = re.compile(
     r"\b(?:is|are|was|has|have|had|the|and|with|user|user's|lives|likes|wants|to|of|in)\b", re.IGNORECASE
@@ -86,16 +87,15 @@ def in_third_person(text: str) -> str:
     """Return a fact with "the user's sister" for "my sister"; quoted words stay, and what cannot be turned safely."""
     if not _ENGLISH.search(text):
         return text
-    parts = _QUOTED.split(text)
     quoted = [*_QUOTED.findall(text), ""]
-    return "".join(
-        _FIRST_PERSON.sub(lambda found, at=at: _turned(found, is_start=at == 0), part) + quoted[at]
-        for at, part in enumerate(parts)
-    )
+    turned = [_FIRST_PERSON.sub(_turned, part) for part in _QUOTED.split(text)]
+    if any(_SELF.search(part) for part in turned):  # "I went …, she came with me": half of it would be worse
+        return text
+    whole = "".join(part + mark for part, mark in zip(turned, quoted, strict=True))
+    return f"User{whole.removeprefix('the user')}" if whole.startswith("the user") and whole != text else whole
 
 
-def _turned(found: re.Match[str], *, is_start: bool) -> str:
-    kind = found.lastgroup or ""
-    if found["start"] is not None and not is_start:
-        return found[0]
-    return _THIRD_PERSON.get(kind, found[0])
+def _turned(found: re.Match[str]) -> str:
+    before = found.string[: found.start()].split()[-1:]
+    is_title = bool(before) and (found[0][0] in "IM") and before[0][0].isupper()
+    return found[0] if is_title else _THIRD_PERSON[str(found.lastgroup)]

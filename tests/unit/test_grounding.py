@@ -269,6 +269,16 @@ def test_nothing_is_learned_from_a_message_that_only_thanks_or_greets(message: s
         ("Tom is my partner and lives with me.", "Tom is the user's partner and lives with the user."),
         ("I am a nurse and my sister is too.", "User is a nurse and the user's sister is too."),
         ("I've been to Rome with Tom.", "User has been to Rome with Tom."),
+        (
+            "Tom lives in Rome, so I have a flat for myself.",
+            "Tom lives in Rome, so the user has a flat for themselves.",
+        ),
+        ("I went to Rome and Tom came with me.", "I went to Rome and Tom came with me."),
+        (
+            "User likes Elizabeth I and World War I is in the film.",
+            "User likes Elizabeth I and World War I is in the film.",
+        ),
+        ("User read that World War I was in the film.", "User read that World War I was in the film."),
         ('User calls the flat "my palace".', 'User calls the flat "my palace".'),
         ("User likes the film My Sister in Rome.", "User likes the film My Sister in Rome."),
         ("Mi hermana vive en Roma.", "Mi hermana vive en Roma."),
@@ -278,6 +288,6 @@ def test_the_first_person_becomes_the_user_where_that_is_safe(written: str, stor
     message = (
         "My sister, a nurse, and Tom, my partner, live in Rome in my palace: a flat. Mi hermana vive en Roma. I like "
     )
-    message += "the film My Sister in Rome. I've been to Rome."
+    message += "the film My Sister in Rome, World War I, Elizabeth I. I've been to Rome."
 
     assert [change.content for change in taken(written, said(message)).changes] == [stored]
