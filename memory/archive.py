@@ -1,43 +1,55 @@
-"""Everything that is remembered about a user as one JSON document, and such a document taken in again."""
+"""A document that exporting wrote (`memory.exporting`) taken in again, a piece at a time, however large it is."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from memory.config import MemoryConfig
-from memory.control import read_epoch
+from memory.control import INITIAL_EDIT, read_epoch
+from memory.core.chain import Chain
 from memory.core.changes import Reason, Section
-from memory.core.facts import (
-    SOURCES,
-    Fact,
-    checked_category,
-    checked_confidence,
-    checked_content,
-    strongest_first,
-    timestamp,
-)
-from memory.core.items import to_item
+from memory.core.facts import timestamp
 from memory.core.profile import SECTIONS, read_profile, write_profile
-from memory.core.rules import Shelf, is_full, limit, place
+from memory.core.rules import Shelf
 from memory.core.screening import holds_secret, is_instruction_like
-from memory.core.shelf import read_history, read_shelf, settle, stands, write_difference
-from memory.core.tombstones import moment
-from memory.daily.journal import JournalEntry, append, read_journal
+from memory.core.shelf import read_shelf, settle, stands, write_difference
+from memory.core.tombstones import moment, unmarks
+from memory.daily.journal import JournalEntry, append
+from memory.intake import Intake, short_text, short_texts
+from memory.json_parts import Part
+from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.storage import Steps, delete
-from memory.text import normalize, sanitize
+from memory.text import sanitize
+from memory.updates.entry import Entry
+from memory.updates.outbox import record
 
 logger = logging.getLogger(__name__)
 
 Json = Mapping[str, object]
+T = TypeVar("T")
 
 SCHEMA: Final = "palimpsest.memory"
-VERSION: Final = 1
-MAX_FACTS: Final = 2_000
-MAX_JOURNAL_ENTRIES: Final = 10_000
+VERSION: Final = 2
+VERSIONS: Final = (1, VERSION)
 _MAX_MESSAGE_CHARS: Final = 100_000
-_INNER: Final = ("epoch", "schema")
+_SCALARS: Final = ("schema", "version", "exported_at", "agent")
+_LISTS: Final = ("facts", "history", "journal", "updates", "summaries")
+# So many entries, or characters of them, are taken in together; a document of fewer is taken in whole or not at all.
+_PIECE_ENTRIES: Final = 500
+_PIECE_CHARS: Final = 4 * 1024 * 1024
+# Of so many refused entries the places are told; the rest is counted.
+_TOLD: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """One entry that was not taken in: the list it stands in, its place there (from 0), and why."""
+
+    part: str
+    index: int
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,102 +59,254 @@ class Imported:
     Attributes:
         created: Ids of the facts that are new, in the document's order.
         known: How many facts said what was known already.
-        refused: Position and reason of each fact that was not taken.
+        rejected: The entries that were not taken in; the first 1,000 of them.
+        more_rejected: How many more there are.
         quarantined: Ids of new facts that wait for review.
         sections: Names of the profile sections that were empty and now are not.
-        journal: How many journal entries the document holds.
+        journal: How many journal entries were taken in.
+        updates: How many updates wait again.
     """
 
     created: tuple[str, ...] = ()
     known: int = 0
-    refused: tuple[tuple[int, Reason], ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    more_rejected: int = 0
     quarantined: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     journal: int = 0
+    updates: int = 0
 
-
-def export_steps(owner: Owner, seconds: float) -> Steps[Json]:
-    """Return the document: facts and their history, the profile, the journal. Pending updates are no part of it."""
-    epoch = yield from read_epoch(owner)
-    shelf = yield from read_shelf(owner, epoch)
-    history = yield from read_history(owner, epoch)
-    profile = yield from read_profile(owner, epoch)
-    journal = yield from read_journal(owner, epoch)
-    return {
-        "schema": SCHEMA,
-        "version": VERSION,
-        "exported_at": timestamp(seconds),
-        "agent": owner.agent_name,
-        "facts": [_plain(to_item(fact)) for fact in strongest_first(list(shelf.rows.values()))],
-        "history": [_plain(to_item(fact)) for fact in history],
-        "profile": {name: section.text for name, section in profile.items()},
-        "journal": [_plain(entry.to_json()) for entry in journal],
-    }
-
-
-def _plain(item: Json) -> Json:
-    return {name: value for name, value in item.items() if name not in _INNER}
+    @property
+    def refused(self) -> tuple[tuple[int, Reason], ...]:
+        """Position and reason of each fact that was not taken."""
+        return tuple((each.index, each.reason) for each in self.rejected if each.part == "facts")
 
 
 def import_steps(owner: Owner, document: Json, config: MemoryConfig, seconds: float) -> Steps[Imported]:
-    """Take a document in; taking it in twice is the same as once, and what is there already is never overwritten.
-
-    Facts pass the same checks as what a model extracted: secrets are refused, what reads as an order is
-    quarantined; only the confidence threshold does not count. Their history is not taken in. Where an erase comes in
-    between, nothing is.
+    """Take in a document that is in memory as a whole; see `Importer`.
 
     Raises:
         ValueError: If it is no such document; the message names the field.
     """
-    facts, profile, entries = checked_document(document)
-    now = timestamp(seconds)
-    epoch = yield from read_epoch(owner)
-    before = yield from read_shelf(owner, epoch, [str(fact.get("content", "")) for fact in facts])
-    intake = Intake(before, epoch=epoch, now=now, config=config)
-    for index, raw in enumerate(facts):
-        intake.take(index, raw)
-    yield from write_difference(owner, epoch, before, intake.finished())
-    yield from settle(owner, epoch, before, config)
-    sections = yield from _fill_profile(owner, profile, epoch=epoch, now=now)
-    yield from append(owner, [replace(entry, epoch=epoch) for entry in entries])
-    if not (yield from stands(owner, epoch)):
-        yield [delete(owner.namespace("journal"), entry.key) for entry in entries]
-        return Imported()
-    done = replace(intake.result(), sections=sections, journal=len(entries))
-    logger.info(
-        "took in a document: created %d, known %d, refused %d", len(done.created), done.known, len(done.refused)
+    importer = Importer(owner, config, seconds)
+    for part in _parts(document):
+        importer.take(part)
+        if importer.has_much:
+            yield from importer.write()
+    return (yield from importer.finish())
+
+
+def _parts(document: Json) -> Iterator[Part]:
+    for name in sorted(document, key=lambda name: name not in _SCALARS):
+        value = document[name]
+        if isinstance(value, list) and value:
+            yield from (Part(name, place, each) for place, each in enumerate(value))
+        else:
+            yield Part(name, None, value)
+
+
+class Importer:
+    """Takes a document in, part by part; taking it in twice is the same as once, and nothing there is overwritten.
+
+    Facts pass the same checks as what a model extracted: secrets are refused, what reads as an order is quarantined;
+    only the confidence threshold does not count, and of more than `max_facts` the strongest stay. Pending updates wait
+    again. History and summaries are there for the person to have, and are not taken in. A bad entry is refused by its
+    place and costs no other one. Where an erase comes in between, nothing is taken in.
+
+    Args:
+        owner: Whose memory.
+        config: The limit, and which categories are protected.
+        seconds: Now, in seconds since 1970; all facts of a document come at one time, so that undo takes them back.
+    """
+
+    def __init__(self, owner: Owner, config: MemoryConfig, seconds: float) -> None:
+        self._owner, self._config, self._seconds = owner, config, seconds
+        self._now = timestamp(seconds)
+        self._schema: object = None
+        self._version: object = None
+        self._epoch = ""
+        self._is_erased = False
+        self._waiting: list[Part] = []
+        self._size = 0
+        self.has_written = False
+        self._fresh: dict[str, str] = {}  # ids of new facts by their keys, as long as they are there
+        self._places: dict[str, int] = {}
+        self._quarantined: set[str] = set()
+        self._done = Imported()
+
+    def take(self, part: Part) -> None:
+        """Take the next part; `ValueError`, which names the field, if it cannot be one of such a document."""
+        name, at, value, size = part
+        if name in _SCALARS and at is None:
+            self._take_scalar(name, value)
+            return
+        if self._schema is None:
+            raise ValueError(f"schema must be {SCHEMA!r}, and stand before the rest")
+        if self._version is None:
+            raise ValueError("version must stand before the rest")
+        if name == "profile":
+            value = _sections(value if at is None else [])
+        elif name not in _LISTS:
+            raise ValueError(f"{name[:64]} is no part of such a document")
+        elif at is None and value != []:
+            raise ValueError(f"{name} must be a list of objects")
+        if name not in ("history", "summaries") and value != []:
+            self._waiting.append(Part(name, at, value))
+            self._size += size
+
+    def _take_scalar(self, name: str, value: object) -> None:
+        if name == "schema":
+            if value != SCHEMA:
+                raise ValueError(f"schema must be {SCHEMA!r}")
+            self._schema = value
+        if name == "version":
+            if isinstance(value, bool) or value not in VERSIONS:
+                raise ValueError(f"version must be {' or '.join(map(str, VERSIONS))}; others are not known")
+            self._version = value
+
+    @property
+    def has_much(self) -> bool:
+        """Whether so much was taken that it is time to `write` it."""
+        return len(self._waiting) >= _PIECE_ENTRIES or self._size >= _PIECE_CHARS
+
+    def finish(self) -> Steps[Imported]:
+        """Write what is left, and tell what was done.
+
+        Raises:
+            ValueError: If the document does not say what it is.
+        """
+        if self._schema is None or self._version is None:
+            raise ValueError(f"{'schema' if self._schema is None else 'version'} must be in the document")
+        yield from self.write()
+        if self._is_erased:
+            return Imported()
+        created = sorted(self._fresh.values(), key=self._places.__getitem__)
+        waits = tuple(each for each in created if each in self._quarantined)
+        done = replace(self._done, created=tuple(created), quarantined=waits)
+        counts = (len(done.created), done.known, len(done.rejected) + done.more_rejected)
+        logger.info("took in a document: created %d, known %d, refused %d", *counts)
+        return done
+
+    def write(self) -> Steps[None]:
+        """Write what was taken."""
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        epoch = yield from read_epoch(self._owner)
+        self._epoch = self._epoch or epoch
+        self._is_erased = self._is_erased or epoch != self._epoch
+        if self._is_erased:
+            return
+        self.has_written = True
+        yield from self._write_facts([part for part in waiting if part.name == "facts"])
+        for part in waiting:
+            if part.name == "profile":
+                sections = yield from _fill_profile(self._owner, part.value, epoch=epoch, now=self._now)
+                self._done = replace(self._done, sections=sections)
+        entries = [entry for part in waiting if part.name == "journal" and (entry := self._read(part, self._entry))]
+        yield from append(self._owner, entries)
+        drafts = [draft for part in waiting if part.name == "updates" and (draft := self._read(part, self._draft))]
+        for draft in drafts:
+            yield from record(draft)
+        done = self._done
+        self._done = replace(done, journal=done.journal + len(entries), updates=done.updates + len(drafts))
+        if not (yield from stands(self._owner, epoch)):
+            yield [delete(self._owner.namespace("journal"), entry.key) for entry in entries]
+            self._is_erased = True
+
+    def _write_facts(self, parts: Sequence[Part]) -> Steps[None]:
+        if not parts:
+            return
+        contents = [str(part.value.get("content", "")) for part in parts if isinstance(part.value, Mapping)]
+        found = yield from read_shelf(self._owner, self._epoch, contents)
+        intake = Intake(found, epoch=self._epoch, now=self._now, config=self._config, fresh=self._fresh)
+        for part in parts:
+            intake.take(part.place or 0, part.value)
+        finished = intake.finished()
+        yield from write_difference(self._owner, self._epoch, found, finished)
+        before = replace(found, rows={key: row for key, row in found.rows.items() if key not in self._fresh})
+        settled = yield from settle(self._owner, self._epoch, before, self._config)
+        self._note_facts(intake, settled)
+        there = [fact for fact in intake.created if fact.id in self._fresh.values()]
+        for fact in there:  # a person wants it: that it was deleted once no longer counts
+            yield unmarks(self._owner, Chain.of([fact], ()))
+
+    def _note_facts(self, intake: Intake, settled: Shelf) -> None:
+        self._places |= {fact.id: at for fact, at in zip(intake.created, intake.places, strict=True)}
+        self._quarantined |= {fact.id for fact in intake.created if fact.status == "quarantined"}
+        there = {fact.id: key for key, fact in settled.rows.items()}
+        new = [*self._fresh.values(), *(fact.id for fact in intake.created)]
+        self._fresh = {there[each]: each for each in new if each in there}
+        for at, reason in intake.refused:
+            self._reject("facts", at, reason)
+        for lost in (each for each in new if each not in there):  # stronger ones have their place
+            self._reject("facts", self._places[lost], "full")
+        self._places = {each: self._places[each] for each in self._fresh.values()}
+        self._done = replace(self._done, known=self._done.known + intake.known)
+
+    def _reject(self, part: str, at: int, reason: Reason) -> None:
+        done = self._done
+        if len(done.rejected) < _TOLD:
+            self._done = replace(done, rejected=(*done.rejected, Rejected(part, at, reason)))
+        else:
+            self._done = replace(done, more_rejected=done.more_rejected + 1)
+
+    def _read(self, part: Part, read: Callable[[Json], T]) -> T | None:
+        """Return what an entry is; `None`, and a note of its place, if it is none."""
+        try:
+            if not isinstance(part.value, Mapping):
+                raise ValueError("an entry must be an object")
+            return read(part.value)
+        except (ValueError, OverflowError):
+            self._reject(part.name, part.place or 0, "malformed")
+            return None
+
+    def _entry(self, value: Json) -> JournalEntry:
+        entry = JournalEntry.from_json({**value, "epoch": ""})
+        if moment(entry.day) is None:
+            raise ValueError("day must be ISO 8601")
+        messages = _messages(entry.messages)
+        return replace(entry, thread_id=short_text(entry.thread_id), messages=messages, epoch=self._epoch)
+
+    def _draft(self, value: Json) -> Entry:
+        """Return the pending update of an entry, as if it had been written down now; its messages keep their times."""
+        kind, thread_id = value.get("kind"), short_text(value.get("thread_id"))
+        said = value.get("messages")
+        if kind not in ("turn", "cut") or not thread_id or not isinstance(said, list):
+            raise ValueError("an update must have kind, thread_id and messages")
+        messages = _messages(map(StoredMessage.from_json, said))
+        if not messages:
+            raise ValueError("an update must have messages")
+        created = moment(str(value.get("created")))
+        return Entry(
+            kind="turn" if kind == "turn" else "cut",
+            owner=self._owner,
+            thread_id=thread_id,
+            epoch=self._epoch,
+            created=min(self._seconds, created.timestamp()) if created else self._seconds,
+            due=self._seconds,
+            # Of another store's edits these marks know nothing: all that were made here count as later.
+            messages=tuple(replace(message, edit=INITIAL_EDIT) for message in messages),
+            edited_away=short_texts(value.get("edited_away")),
+            model=short_text(value.get("model")),
+        )
+
+
+def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """Return the messages as a store takes them; `ValueError` if a time is none."""
+    read = tuple(messages)
+    if any(moment(message.time) is None for message in read):
+        raise ValueError("times must be ISO 8601")
+    return tuple(
+        replace(message, id=short_text(message.id), text=sanitize(message.text, _MAX_MESSAGE_CHARS)) for message in read
     )
-    return done
 
 
-def _fill_profile(owner: Owner, profile: Mapping[str, str], *, epoch: str, now: str) -> Steps[tuple[str, ...]]:
+def _fill_profile(owner: Owner, given: object, *, epoch: str, now: str) -> Steps[tuple[str, ...]]:
+    profile = _sections(given)
     there = yield from read_profile(owner, epoch)
     missing = {name: text for name, text in profile.items() if name not in there and text.strip()}
     fit = {name: text for name, text in missing.items() if not holds_secret(text) and not is_instruction_like(text)}
     yield from write_profile(owner, [Section(name=name, text=text) for name, text in fit.items()], epoch=epoch, now=now)
     return tuple(fit)
-
-
-def checked_document(
-    document: Json,
-) -> tuple[Sequence[Json], Mapping[str, str], Sequence[JournalEntry]]:
-    """Return facts, profile sections and journal entries of a document; `ValueError` naming the field if it is none."""
-    if document.get("schema") != SCHEMA:
-        raise ValueError(f"schema must be {SCHEMA!r}")
-    if document.get("version") != VERSION:
-        raise ValueError(f"version must be {VERSION}; other versions are not known")
-    facts = _objects(document, "facts", MAX_FACTS)
-    journal = [_entry(index, each) for index, each in enumerate(_objects(document, "journal", MAX_JOURNAL_ENTRIES))]
-    return facts, _sections(document.get("profile", {})), journal
-
-
-def _objects(document: Json, name: str, most: int) -> list[Json]:
-    found = document.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
-        raise ValueError(f"{name} must be a list of objects")
-    if len(found) > most:
-        raise ValueError(f"{name} must have at most {most} entries")
-    return found
 
 
 def _sections(profile: object) -> dict[str, str]:
@@ -152,100 +316,3 @@ def _sections(profile: object) -> dict[str, str]:
         if name not in SECTIONS or not isinstance(text, str):
             raise ValueError(f"profile must hold texts under {', '.join(SECTIONS)}")
     return dict(profile)
-
-
-def _entry(index: int, value: Json) -> JournalEntry:
-    try:
-        entry = JournalEntry.from_json({**value, "epoch": ""})
-    except ValueError as error:
-        raise ValueError(f"journal.{index} is no journal entry") from error
-    if moment(entry.day) is None or any(moment(message.time) is None for message in entry.messages):
-        raise ValueError(f"journal.{index} must have ISO 8601 times")
-    messages = tuple(
-        replace(message, id=_text(message.id), text=sanitize(message.text, _MAX_MESSAGE_CHARS))
-        for message in entry.messages
-    )
-    return replace(entry, thread_id=_text(entry.thread_id), messages=messages)
-
-
-class Intake:
-    """A document's facts on their way onto a shelf."""
-
-    def __init__(self, shelf: Shelf, *, epoch: str, now: str, config: MemoryConfig) -> None:
-        self._before = frozenset(shelf.rows)
-        self._shelf, self._epoch, self._now, self._config = shelf, epoch, now, config
-        self._created: list[Fact] = []
-        self._refused: list[tuple[int, Reason]] = []
-        self._known = 0
-        self._said = {(fact.status, normalize(fact.content)) for fact in shelf.rows.values()}
-
-    def take(self, index: int, raw: Json) -> None:
-        """Take one fact, or note why not."""
-        try:
-            draft = self._draft(raw)
-        except ValueError as error:
-            self._refused.append((index, _reason(str(error))))
-            return
-        if holds_secret(draft.content):
-            self._refused.append((index, "secret"))
-        elif (draft.status, normalize(draft.content)) in self._said:
-            self._known += 1
-        elif draft.status == "active" and is_full(self._shelf, self._config):
-            self._refused.append((index, "full"))
-        else:
-            self._shelf, fact = place(self._shelf, draft)
-            self._created.append(fact)
-            self._said.add((fact.status, normalize(fact.content)))
-
-    def finished(self) -> Shelf:
-        """Return the shelf with what was taken, within its limit."""
-        return limit(self._shelf, self._config, frozenset(self._shelf.rows) - self._before)
-
-    def result(self) -> Imported:
-        """Tell what became of the facts."""
-        present = {fact.id for fact in self.finished().rows.values()}
-        created = [fact for fact in self._created if fact.id in present]
-        return Imported(
-            created=tuple(fact.id for fact in created),
-            known=self._known,
-            refused=tuple(self._refused),
-            quarantined=tuple(fact.id for fact in created if fact.status == "quarantined"),
-        )
-
-    def _draft(self, raw: Json) -> Fact:
-        content = checked_content(raw.get("content"))
-        suspect = raw.get("status") == "quarantined" or is_instruction_like(content)
-        return Fact(
-            id="",
-            content=content,
-            category=checked_category(raw.get("category")),
-            confidence=checked_confidence(raw.get("confidence")),
-            created_at=_time(raw.get("createdAt"), self._now),
-            updated_at=self._now,
-            source=next((source for source in SOURCES if source == raw.get("source")), "api"),
-            status="quarantined" if suspect else "active",
-            pinned=raw.get("pinned") is True,
-            epoch=self._epoch,
-            thread_id=_text(raw.get("thread_id")),
-            message_ids=_texts(raw.get("message_ids")),
-        )
-
-
-def _reason(message: str) -> Reason:
-    if message.startswith("category"):
-        return "unknown_category"
-    if message.startswith("confidence"):
-        return "bad_confidence"
-    return "too_long" if "at most" in message else "empty"
-
-
-def _time(value: object, now: str) -> str:
-    return value if isinstance(value, str) and moment(value) is not None else now
-
-
-def _text(value: object) -> str:
-    return sanitize(value, 200) if isinstance(value, str) else ""
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(_text(each) for each in value[:100] if isinstance(each, str)) if isinstance(value, list) else ()

@@ -170,3 +170,33 @@ def side_by_side(*parts: Steps[Any]) -> Steps[tuple[Any, ...]]:
         for at, operations in batch:
             resume(at, list(islice(results, len(operations))))
     return tuple(values)
+
+
+class Pages:
+    """Every item of exactly one namespace, a page at a time, for what may be too much for one answer.
+
+    An item that is written or deleted meanwhile moves others to another place. So all is looked at again, until there
+    is nothing new; what is remembered meanwhile is the keys.
+    """
+
+    def __init__(self, namespace: Sequence[str], size: int = 200) -> None:
+        self._namespace, self._size = tuple(namespace), size
+        self._seen: set[str] = set()
+        self._offset = self._found = 0
+
+    def next(self) -> Steps[list[Item]]:
+        """Read the next page; an empty one is the last."""
+        while True:
+            operation = SearchOp(self._namespace, None, self._size, self._offset, refresh_ttl=False)
+            (items,) = yield [operation]
+            self._offset += len(items)
+            fresh = [each for each in items if tuple(each.namespace) == self._namespace and each.key not in self._seen]
+            self._seen.update(each.key for each in fresh)
+            self._found += len(fresh)
+            is_through = len(items) < self._size
+            if is_through and not self._found:
+                return []
+            if is_through:
+                self._offset = self._found = 0
+            if fresh:
+                return fresh

@@ -2,17 +2,17 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from graphs.settings import Settings
-from graphs.web.guard import RateLimit, check_origin, read_body, user_of
+from graphs.web.guard import RateLimit, body_of, check_json, check_origin, read_body, user_of
 from graphs.web.problems import Refused, from_validation
 from graphs.web.threads import Threads
 from memory.namespaces import Owner
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "/memory"
 SMALL_BODY = 64 * 1024
-LARGE_BODY = 8 * 1024 * 1024
+LARGEST_BODY = 1024 * 1024 * 1024
 
 Input = TypeVar("Input", bound="Form")
 T = TypeVar("T")
@@ -61,6 +61,18 @@ class Service:
     clock: Callable[[], float] = time.time
 
 
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An answer that is made while it is sent, because it may be larger than memory: pieces of a JSON document."""
+
+    pieces: AsyncIterator[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One request that has passed the guard.
@@ -70,12 +82,14 @@ class Call:
         owner: That user's memory, of the agent the query names.
         path: The values of the path's parameters.
         service: What the endpoint works with.
+        body: The body in pieces, where the endpoint reads it itself.
     """
 
     user_id: str
     owner: Owner
     path: dict[str, str]
     service: Service
+    body: AsyncIterator[bytes] = field(default_factory=_nothing)
 
     @property
     def store(self) -> BaseStore:
@@ -101,17 +115,19 @@ class Endpoint(Generic[Input]):
         status: The status of success.
         refusals: What else it may answer, beside what every endpoint may.
         largest: The longest body in bytes.
+        is_streamed: Whether the handler reads the body itself, from the call; its input's form only documents it.
     """
 
     method: str
     path: str
     summary: str
-    handler: Callable[[Call, Input], Awaitable[BaseModel | None]]
+    handler: Callable[[Call, Input], Awaitable[BaseModel | Streamed | None]]
     takes: type[Input]
     answers: type[BaseModel] | None = None
     status: int = 200
     refusals: tuple[int, ...] = ()
     largest: int = SMALL_BODY
+    is_streamed: bool = False
 
     @property
     def has_body(self) -> bool:
@@ -139,9 +155,13 @@ class Endpoint(Generic[Input]):
             raise from_validation(error) from None
         owner = Owner.of(user_id, query.agent)
         call = Call(user_id=user_id, owner=owner, path=dict(request.path_params), service=service)
+        if self.is_streamed:
+            call = replace(call, body=body_of(request, self.largest))
         done = await self.handler(call, given)
         if done is None:
             return Response(status_code=204)
+        if isinstance(done, Streamed):
+            return StreamingResponse(_encoded(done.pieces), media_type="application/json")
         return JSONResponse(done.model_dump(mode="json", by_alias=True), status_code=self.status)
 
     async def _input(self, request: Request) -> tuple[Query, Input]:
@@ -150,7 +170,15 @@ class Endpoint(Generic[Input]):
             given = self.takes.model_validate(asked)
             return (given if isinstance(given, Query) else Query.model_validate(asked)), given
         query = Query.model_validate(asked)
+        if self.is_streamed:
+            check_json(request)
+            return query, self.takes.model_construct()
         return query, self.takes.model_validate_json(await read_body(request, self.largest))
+
+
+async def _encoded(pieces: AsyncIterator[str]) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        yield piece.encode("utf-8", "replace")
 
 
 AnyEndpoint = Endpoint[Any]

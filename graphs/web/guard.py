@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 from starlette.requests import Request
 
@@ -36,16 +36,26 @@ async def read_body(request: Request, limit: int) -> bytes:
     """Return the body of a JSON request.
 
     Raises:
-        Refused: 415 for another content type (browsers send forms across sites without asking), 413 above the limit.
+        Refused: 415 for another content type, 413 above the limit.
     """
+    check_json(request)
+    return b"".join([piece async for piece in body_of(request, limit)])
+
+
+def check_json(request: Request) -> None:
+    """Refuse a body that is not called JSON (415): browsers send forms across sites without asking."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "send the header `Content-Type: application/json`")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
+
+
+async def body_of(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """Yield the body as it comes; `Refused` (413) above the limit."""
+    size = 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
             raise Refused(413, f"the body must have at most {limit} bytes")
-    return bytes(body)
+        yield piece
 
 
 class RateLimit:

@@ -21,6 +21,7 @@ from graphs.delayed_runs import OWNER_KEY, READER_KEY
 from graphs.identity import as_server
 from graphs.modes import MODE_KEY, MemoryMode
 from graphs.permissions import CLOSED_GRAPHS
+from memory.context.running_summary import rehydrate, state_of
 
 Json = Mapping[str, object]
 
@@ -48,6 +49,9 @@ class Threads(Protocol):
 
     def all_of(self, user_id: str) -> AsyncIterator[str]:
         """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
+
+    async def summary(self, thread_id: str) -> str:
+        """Return the summary of a thread as it is now; empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,18 @@ class ServerThreads:
             async for thread in _found(theirs):
                 if self._belongs(thread, user_id) or _metadata(thread).get(READER_KEY) == user_id:
                     yield str(thread["thread_id"])
+
+    async def summary(self, thread_id: str) -> str:
+        """Return the summary of a thread as it is now; empty if it has none."""
+        try:
+            state = await as_server(get_client().threads.get_state(thread_id))
+        except NotFoundError:
+            return ""
+        values = state["values"]
+        running = (
+            rehydrate(state_of(values.get("context")).get("running_summary")) if isinstance(values, dict) else None
+        )
+        return running.summary if running else ""
 
     def _belongs(self, thread: Thread, user_id: str) -> bool:
         metadata = _metadata(thread)

@@ -1,6 +1,5 @@
 """What a fact is: the value, what may be in it, and how its key and id are made. Pure."""
 
-import math
 import re
 import uuid
 from collections.abc import Sequence
@@ -143,8 +142,10 @@ def checked_category(value: object) -> Category:
 
 def checked_confidence(value: object) -> float:
     """Return the confidence; `ValueError` naming the field unless it is a finite number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        raise ValueError(f"confidence must be a number from 0.0 to 1.0, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        # Python refuses to write whole numbers of more than 4,300 digits.
+        said = "a number that large" if isinstance(value, int) and abs(value) > 10**9 else repr(value)
+        raise ValueError(f"confidence must be a number from 0.0 to 1.0, not {said}")
     return float(value)
 
 

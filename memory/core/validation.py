@@ -317,6 +317,10 @@ def _number(value: object) -> float | None:
     """Return a finite number, also of one that is written as text; `None` for all else, `true` too."""
     if isinstance(value, str) and _NUMERAL.fullmatch(value):
         value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return None
+    return number if math.isfinite(number) else None

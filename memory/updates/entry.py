@@ -110,7 +110,7 @@ class Entry:
                 state=value.get("state", "pending"),
                 error=str(value.get("error") or ""),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"not an outbox entry: it lacks or garbles {error}") from error
 
 

@@ -11,7 +11,9 @@ from graphs.settings import Settings
 from graphs.web import ENDPOINTS
 from memory.core.changes import Change
 from memory.core.store import FactStore
-from tests.memory_app import MemoryApp, add, contents, everything_stored, journal, learn, pending, said
+from memory.daily.journal import JournalEntry, append
+from memory.storage import arun
+from tests.memory_app import ADA, MemoryApp, add, contents, everything_stored, journal, learn, pending, said
 
 
 async def test_an_export_is_taken_in_by_another_user_and_twice_is_once(app: MemoryApp, ada: httpx.AsyncClient) -> None:
@@ -31,16 +33,64 @@ async def test_an_export_is_taken_in_by_another_user_and_twice_is_once(app: Memo
     assert (copied["profile"], copied["journal"]) == (document["profile"], document["journal"])
 
 
+async def test_an_export_is_whole_and_as_large_as_the_memory_and_is_taken_in(
+    app: MemoryApp, ada: httpx.AsyncClient
+) -> None:
+    thread_id = app.threads.add("ada", str(uuid4()))
+    app.threads.add("ada", str(uuid4()))
+    app.threads.summaries[thread_id] = "They planned a garden."
+    await learn(app, *(Change(action="new", content=f"Knows {at} songs", sources=("m1",)) for at in range(40)))
+    exchanges = [JournalEntry("2025-10-01", f"t{at}", (said(1, "I dug. " * 2_000),), "initial") for at in range(700)]
+    await arun(app.store, append(ADA, exchanges))
+    await pending(app, "t1", "I like pears.")
+    answer = await ada.get("/export")
+    assert len(answer.content) > 8 * 1024 * 1024
+    document = answer.json()
+    assert list(document) == [
+        *("schema", "version", "exported_at", "agent", "profile"),
+        *("facts", "history", "journal", "updates", "summaries"),
+    ]
+    assert [len(document[part]) for part in ("facts", "journal", "updates")] == [40, 700, 1]
+    assert document["summaries"] == [{"thread_id": thread_id, "summary": "They planned a garden."}]
+    bob = app.user("bob")
+    headers = {"Content-Type": "application/json"}
+    done = (await bob.post("/import", content=answer.content, headers=headers)).json()
+    assert (len(done["created"]), done["journal"], done["updates"], done["refused"]) == (40, 700, 1, [])
+    assert len((await bob.get("/updates")).json()["updates"]) == 1
+    copied = (await bob.get("/export")).json()
+    assert {json.dumps(each) for each in copied["journal"]} == {json.dumps(each) for each in document["journal"]}
+
+
+async def test_bad_entries_are_refused_by_their_place(ada: httpx.AsyncClient) -> None:
+    kind = '{"schema": "palimpsest.memory", "version": 2, '
+    fact = '{"content": "Lives in Oslo", "category": "knowledge", "confidence": 1'
+    body = f'{kind} "facts": [5, {fact}{"0" * 400}}}, {fact}}}], "journal": [{{"day": "never"}}]}}'
+    headers = {"Content-Type": "application/json"}
+    done = (await ada.post("/import", content=body, headers=headers)).json()
+    assert done["refused"] == [
+        {"part": "facts", "index": 0, "reason": "malformed"},
+        {"part": "facts", "index": 1, "reason": "bad_confidence"},
+        {"part": "journal", "index": 0, "reason": "malformed"},
+    ]
+    assert (await contents(ada), done["refused_more"]) == (["Lives in Oslo"], 0)
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{", '{"schema": "palimpsest.memory", "version": 2, "facts": [{}', "\xff"])
+async def test_a_body_that_breaks_off_is_refused_with_the_place(ada: httpx.AsyncClient, body: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = await ada.post("/import", content=body.encode("latin-1"), headers=headers)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "body")
+
+
 @pytest.mark.parametrize(
     ("field", "change"),
     [
         ("schema", {"schema": "other"}),
-        ("version", {"version": 2}),
+        ("version", {"version": 3}),
         ("version", {"version": 0}),
-        ("facts", {"facts": ["Lives in Oslo"]}),
-        ("facts", {"facts": [{}] * 2001}),
+        ("facts", {"facts": "Lives in Oslo"}),
         ("profile", {"profile": {"user.mood": "good"}}),
-        ("journal", {"journal": [{"day": "never"}]}),
+        ("journal", {"journal": {"day": "never"}}),
         ("surprise", {"surprise": 1}),
     ],
 )

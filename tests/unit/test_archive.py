@@ -1,17 +1,23 @@
-from collections.abc import Mapping
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.store.base import BaseStore, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive import Imported, export_steps, import_steps
+from memory.archive import Imported, Importer, Rejected, import_steps
 from memory.config import CATEGORIES, MemoryConfig
 from memory.core.store import FactStore
 from memory.core.undo import undo_steps
+from memory.exporting import aexport
+from memory.json_parts import Part, PartsReader
 from memory.namespaces import Owner
-from memory.storage import run
+from memory.storage import arun, run
+from tests.memory_bench import ADA, MemoryBench
 
 OWNER = Owner.of("ada")
 NOW = 1_760_000_000.0
@@ -47,8 +53,11 @@ def take_in(
     return run(store, import_steps(OWNER, taken, config, now))
 
 
-def export(store: InMemoryStore) -> Mapping[str, Any]:
-    return run(store, export_steps(OWNER, NOW))
+def export(store: BaseStore) -> dict[str, Any]:
+    async def text() -> str:
+        return "".join([piece async for piece in aexport(store, OWNER, NOW)])
+
+    return dict(json.loads(asyncio.run(text())))
 
 
 def good(content: str, **fields: Any) -> dict[str, Any]:
@@ -151,27 +160,143 @@ def test_taking_in_is_one_change_that_can_be_taken_back() -> None:
     [
         ("schema", {"schema": None}),
         ("version", {"version": "1"}),
+        ("version", {"version": 3}),
+        ("version", {"version": True}),
         ("facts", {"facts": {}}),
-        ("facts", {"facts": [good("x")] * 2001}),
         ("profile", {"profile": []}),
         ("profile", {"profile": {"user.work": 7}}),
-        ("journal", {"journal": [{}]}),
-        (
-            "journal.0",
-            {
-                "journal": [
-                    {
-                        "day": "x",
-                        "thread_id": "t",
-                        "messages": [{"id": "1", "role": "user", "text": "x", "time": "now"}],
-                    }
-                ]
-            },
-        ),
+        ("journal", {"journal": "none"}),
+        ("surprise", {"surprise": 1}),
     ],
 )
 def test_a_document_that_is_none_is_refused_by_its_field(field: str, parts: dict[str, Any]) -> None:
     store = InMemoryStore()
     with pytest.raises(ValueError, match=f"^{field}"):
-        take_in(store, document(**parts))
+        take_in(store, {**document(good("Lives in Oslo")), **parts})
     assert store.list_namespaces() == []
+
+
+def test_what_a_document_is_stands_before_its_lists() -> None:
+    importer = Importer(OWNER, CONFIG, NOW)
+    with pytest.raises(ValueError, match="schema must"):
+        importer.take(Part("facts", 0, good("Lives in Oslo")))
+    with pytest.raises(ValueError, match="version must"):
+        take_in(InMemoryStore(), {"schema": "palimpsest.memory"})
+
+
+def test_a_bad_entry_is_refused_by_its_place_and_costs_no_other_one() -> None:
+    said = {"id": "1", "role": "user", "text": "I like figs", "time": "2025-10-01T10:00:00+00:00"}
+    day = {"day": "2025-10-01", "thread_id": "t", "messages": [said]}
+    update = {"kind": "turn", "thread_id": "t", "created": "2025-10-01T10:00:00+00:00", "messages": [said]}
+    taken = {
+        "schema": "palimpsest.memory",
+        "version": 2,
+        "facts": [7, good("Lives in Oslo", confidence=10**400), good("Lives in Bergen")],
+        "journal": [{}, day, {**day, "day": "x"}, {**day, "messages": [{**said, "time": "now"}]}, None],
+        "updates": [{**update, "kind": "x"}, update, {**update, "messages": []}, {**update, "thread_id": 7}],
+    }
+    done = take_in(InMemoryStore(), taken)
+    assert [(each.part, each.index) for each in done.rejected if each.part == "facts"] == [("facts", 0), ("facts", 1)]
+    assert [each.index for each in done.rejected if each.part == "journal"] == [0, 2, 3, 4]
+    assert [each.index for each in done.rejected if each.part == "updates"] == [0, 2, 3]
+    assert Rejected("facts", 1, "bad_confidence") in done.rejected
+    assert (len(done.created), done.journal, done.updates) == (1, 1, 1)
+
+
+def test_what_waits_to_be_learned_waits_again_where_it_is_taken_in() -> None:
+    bench, other = MemoryBench(), MemoryBench()
+    bench.say("I like figs")
+    bench.say("I like plums", thread="U", begin=7)
+    exported = export(bench.store)
+    assert len(exported["updates"]) == 2
+    assert "epoch" not in json.dumps(exported)
+    for _ in range(2):
+        assert run(other.store, import_steps(ADA, exported, CONFIG, other.clock())).updates == 2
+    assert (len(other.entries()), other.markers()) == (2, [ADA])
+    other.drain_all()
+    assert other.facts() == ["Likes figs", "Likes plums"]
+    run(other.store, import_steps(ADA, exported, CONFIG, other.clock()))
+    other.drain_all()
+    assert other.facts() == ["Likes figs", "Likes plums"]
+
+
+def test_an_edit_by_hand_stays_one_where_it_is_taken_in() -> None:
+    bench, other = MemoryBench(), MemoryBench()
+    bench.say("I like figs")
+    bench.drain()
+    bench.clock.advance(1)
+    facts = FactStore(bench.store, "ada", clock=bench.clock)
+    (fact,) = facts.list()
+    facts.update(fact.id, content="Likes dates", source="api")
+    run(other.store, import_steps(ADA, export(bench.store), CONFIG, other.clock()))
+    (taken,) = FactStore(other.store, "ada").list()
+    assert (taken.source, taken.edited_at, taken.edit) == ("api", facts.get(fact.id).edited_at, "")
+
+
+def test_a_deleted_fact_that_is_taken_in_again_can_be_edited() -> None:
+    store = InMemoryStore()
+    facts = FactStore(store, "ada", clock=lambda: NOW + 60)
+    taken = document(good("Likes figs", createdAt="2025-01-01T00:00:00+00:00"))
+    (first,) = take_in(store, taken).created
+    facts.delete(first)
+    (again,) = take_in(store, taken, now=NOW + 120).created
+    assert facts.update(again, confidence=0.5).content == "Likes figs"
+    assert [fact.id for fact in facts.list()] == [again]
+
+
+class CountingStore(InMemoryStore):
+    """Notes the largest answer to a search, and the largest batch."""
+
+    largest_answer = largest_batch = 0
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        operations = list(ops)
+        self.largest_batch = max(self.largest_batch, len(operations))
+        results = await super().abatch(operations)
+        answers = [
+            len(each)
+            for op, each in zip(operations, results, strict=True)
+            if isinstance(op, SearchOp) and isinstance(each, list)
+        ]
+        self.largest_answer = max(self.largest_answer, *answers, 0)
+        return results
+
+
+async def test_a_large_memory_is_exported_and_taken_in_with_little_of_it_at_a_time() -> None:
+    said = {"id": "1", "role": "user", "text": "x" * 2_000, "time": "2025-10-01T10:00:00+00:00"}
+    days = [{"day": "2025-10-01", "thread_id": f"t{at}", "messages": [said]} for at in range(6_000)]
+    config = MemoryConfig(max_facts=5_000)
+    store, other = CountingStore(), CountingStore()
+    taken = document(*(good(f"Knows {at} songs") for at in range(2_500)), journal=days)
+    done = await arun(store, import_steps(OWNER, taken, config, NOW))
+    assert (len(done.created), done.journal, done.rejected) == (2_500, 6_000, ())
+
+    store.largest_answer = 0
+    importer, reader = Importer(OWNER, config, NOW), PartsReader()
+    size = longest = most = 0
+    async for piece in aexport(store, OWNER, NOW):
+        size, longest = size + len(piece), max(longest, len(piece))
+        for part in reader.feed(piece.encode()):
+            importer.take(part)
+            most = max(most, len(importer._waiting))
+            if importer.has_much:
+                await arun(other, importer.write())
+    assert list(reader.close()) == []
+    done = await arun(other, importer.finish())
+    assert (len(done.created), done.journal, done.rejected) == (2_500, 6_000, ())
+    assert size > 12_000_000
+    assert longest < 10_000
+    assert most <= 500
+    # Facts are read whole: there are never more of them than the limit. What has none is read in pages.
+    assert store.largest_answer <= 2_500
+
+
+def test_of_more_facts_than_there_is_room_for_the_strongest_stay_however_they_are_cut_into_pieces() -> None:
+    store = InMemoryStore()
+    FactStore(store, "ada").create("Was there before", "knowledge", 1.0)
+    raw = [good(f"Knows {at} songs", confidence=at / 2_000, source="conversation") for at in range(2_000)]
+    done = take_in(store, document(*raw))
+    strongest = {f"Knows {at} songs" for at in range(1950, 2000)}
+    assert {fact.content for fact in FactStore(store, "ada").list()} == strongest
+    assert (len(done.created), done.known, len(done.rejected), done.more_rejected) == (50, 0, 1000, 950)
+    assert {each.reason for each in done.rejected} == {"full"}

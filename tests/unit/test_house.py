@@ -19,7 +19,10 @@ MAY_KNOW = {
     "daily": {"daily"},
     "updates": {"updates", "core", "daily"},
     "erase": {"erase", "core", "daily", "updates", "context"},
-    "archive": {"archive", "core", "daily"},
+    "archive": {"archive", "intake", "json_parts", "core", "daily", "updates"},
+    "exporting": {"archive", "core", "daily", "updates"},
+    "intake": {"core"},
+    "json_parts": set(),
 }
 
 

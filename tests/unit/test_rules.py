@@ -234,6 +234,8 @@ def test_F6_an_update_cannot_make_two_facts_say_the_same() -> None:
         ("category", []),
         ("confidence", 7.5),
         ("confidence", float("nan")),
+        ("confidence", 10**400),
+        pytest.param("confidence", 10**5000, id="more digits than Python writes"),
         ("confidence", True),
         ("confidence", "0.9"),
     ],
