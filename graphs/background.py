@@ -8,8 +8,9 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from graphs.deployment import service_of_process
 from graphs.events import MemoryUpdated, aemit
-from graphs.service import MemoryService, service_of_process
+from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
 from memory.namespaces import Owner
 from memory.updates.update import Drained
@@ -65,11 +66,11 @@ def _owner(name: str, target: str) -> Owner:
         raise ValueError(f'{name} must be "due" or "<user segment>.<agent>": {error}') from None
 
 
-def build_memory_graph(service: MemoryService) -> CompiledStateGraph[Command, None, Command, Done]:
+def build_memory_graph(service: MemoryService | None = None) -> CompiledStateGraph[Command, None, Command, Done]:
     """Return the graph of one node that carries out a command.
 
     Args:
-        service: Does the work.
+        service: Does the work; by default that of this process.
     """
 
     async def work(state: Command, runtime: Runtime) -> Done:
@@ -78,11 +79,12 @@ def build_memory_graph(service: MemoryService) -> CompiledStateGraph[Command, No
         action, owner = parse(state)
         if runtime.store is None:
             raise ValueError("store must be configured: without one there is no memory to work on")
+        worker = service or service_of_process()
         if action == "rollup":
-            return Done(rolled_up=await service.arollup(runtime.store, owner))
+            return Done(rolled_up=await worker.arollup(runtime.store, owner))
         if owner is None:
-            return await _report(await service.asweep(runtime.store))
-        return await _report([await service.adrain(runtime.store, owner)])
+            return await _report(await worker.asweep(runtime.store))
+        return await _report([await worker.adrain(runtime.store, owner)])
 
     builder = StateGraph(Command, input_schema=Command, output_schema=Done)
     builder.add_node("work", work)
@@ -107,4 +109,4 @@ def _event_of(receipt: Mapping[str, object]) -> dict[str, object]:
     return {name: receipt[name] for name in ("created", "confirmed", "superseded", "refused", "messages")}
 
 
-graph = build_memory_graph(service_of_process())
+graph = build_memory_graph()

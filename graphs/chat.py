@@ -13,9 +13,10 @@ from langgraph.graph import END, START
 from langgraph.prebuilt import ToolNode
 
 from graphs.context import Context
+from graphs.deployment import tools_of_process
 from graphs.edits import ChatGraph
 from graphs.nodes import ChatNodes
-from graphs.service import MemoryService, service_of_process
+from graphs.service import MemoryService
 from graphs.state import InputState, State
 from graphs.streaming import stream_transformers
 from memory.context.tokens import TokenCounter
@@ -24,18 +25,24 @@ __all__ = ["ChatGraph", "after_model", "build_graph", "graph", "stream_transform
 
 
 def build_graph(
-    *, service: MemoryService | None = None, tools: Sequence[BaseTool] = (), counter: TokenCounter | None = None
+    *,
+    service: MemoryService | None = None,
+    tools: Sequence[BaseTool] | None = None,
+    counter: TokenCounter | None = None,
 ) -> ChatGraph:
     """Return the chat graph, not yet compiled: `build_graph().compile(checkpointer=..., store=...)`.
 
     A server compiles it with its own checkpointer and store. Nodes are asynchronous: use `ainvoke` and `astream`.
 
     Args:
-        service: Settings, models and the update queue; by default those of this process.
-        tools: What the model may call.
+        service: Settings, models and the update queue; by default those of this process, which the background graph,
+            the HTTP app and the persistence of a server share. On a server, introduce an own one to all of them by
+            `graphs.Deployment`.
+        tools: What the model may call; by default the tools of this process's deployment.
         counter: Counts tokens; by default that of this process.
     """
-    nodes = ChatNodes(service or service_of_process(), tools, counter=counter)
+    tools = tools_of_process() if tools is None else tools
+    nodes = ChatNodes(service, tools, counter=counter)
     return (
         ChatGraph(State, context_schema=Context, input_schema=InputState)
         .add_node("inject_memory", nodes.inject_memory)

@@ -10,7 +10,8 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from graphs.deleted_threads import DeletedThreads
-from graphs.service import MemoryService, service_of_process
+from graphs.deployment import service_of_process
+from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.web import memory_routes, service_of_server
 from graphs.web.debug_routes import ClosedDebugRoutes
@@ -74,4 +75,4 @@ def make_app(settings: Settings) -> Starlette:
     return Starlette(routes=memory_routes(service_of_server(settings)), middleware=guards, lifespan=lifespan)
 
 
-app = make_app(Settings.from_environment())
+app = make_app(service_of_process().settings)

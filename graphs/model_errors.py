@@ -14,7 +14,10 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
+from graphs.provider_reason import ProviderReason
+
 LOCAL = "local"
+UNTOLD = ProviderReason()
 
 _REFUSED_REQUEST = frozenset({400, 413, 422})
 # In the words of OpenAI and vLLM, llama.cpp, Anthropic, Bedrock, Google and Mistral.
@@ -112,25 +115,29 @@ def refuses_content(error: BaseException) -> bool:
     return is_refused or is_untranslated or is_named
 
 
-def explain(error: BaseException, name: str) -> ModelUnavailable:
-    """Return one sentence on why a model call failed and what to set; raise it `from` the error.
-
-    The provider's own text is left out: it may quote the prompt or a part of the key.
+def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) -> ModelUnavailable:
+    """Return why a model call failed and what to set, with the provider's own reason; raise it `from` the error.
 
     Args:
-        error: What the call raised, from any provider's package.
+        error: What the call raised, from any provider's package; its own text may quote the prompt or a part of a key.
         name: The model that was called, as `provider:model` or `local`.
+        reason: What the provider said, without such text.
     """
     if isinstance(error, ModelUnavailable):
         return error
+    told = reason.short() if reason.code or reason.parameter or reason.message else ""
+    return ModelUnavailable(_sentence(error, name) + (f" The provider says: {told}." if told else ""))
+
+
+def _sentence(error: BaseException, name: str) -> str:
     if is_context_overflow(error):
-        return ModelUnavailable(f"The prompt is longer than {name!r} accepts: lower max_tokens.")
+        return f"The prompt is longer than {name!r} accepts: lower max_tokens."
     if name == LOCAL and isinstance(error, ModelConnectionError | ConnectionError):
-        return ModelUnavailable(_LOCAL_DOWN)
+        return _LOCAL_DOWN
     for reason in _REASONS:
         if reason.fits(error):
-            return ModelUnavailable(reason.sentence.format(name=name))
-    return ModelUnavailable(f"{name!r} failed with {type(error).__name__}: the server's log says more.")
+            return reason.sentence.format(name=name)
+    return f"{name!r} failed with {type(error).__name__}: the server's log says more."
 
 
 def _status(error: BaseException) -> int | None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
+from functools import cached_property
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -15,6 +16,7 @@ from langgraph.runtime import Runtime
 from graphs.asking import ask
 from graphs.begun import Beginnings, Begun, begins, superstep_of
 from graphs.context import Context
+from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
 from graphs.fence import epochs_of, fence, newest_turn, not_erased
 from graphs.message_channel import changes
@@ -24,6 +26,7 @@ from graphs.prompt import Prompt, memory_budget, prompt_of, spoken, visible
 from graphs.refused import refused_before
 from graphs.run import Run
 from graphs.service import MemoryService
+from graphs.settings import Settings
 from graphs.state import MemoryState, Receipt, State, asked_in, memory_of, receipt_of
 from graphs.thread_view import view_of
 from graphs.turn_memory import TurnMemory
@@ -42,24 +45,35 @@ class ChatNodes:
     """The four nodes with what they need of their deployment.
 
     Args:
-        service: Settings, models, and what carries finished turns into memory.
+        service: Settings, models, and what carries finished turns into memory; by default that of this process.
         tools: What the model may call.
         counter: Counts tokens, each message once.
     """
 
     def __init__(
         self,
-        service: MemoryService,
+        service: MemoryService | None = None,
         tools: Sequence[BaseTool] = (),
         *,
         counter: TokenCounter | None = None,
     ) -> None:
-        self._service = service
-        self._settings = service.settings
+        self._given = service
         self._tools = tuple(tools)
         self._counter = TokenCounter.of(counter)
-        self._memory = TurnMemory(service)
         self._beginnings = Beginnings()
+
+    # Found by the first run, not when a module is imported: `service_of_process` says why.
+    @cached_property
+    def _service(self) -> MemoryService:
+        return self._given or service_of_process()
+
+    @property
+    def _settings(self) -> Settings:
+        return self._service.settings
+
+    @cached_property
+    def _memory(self) -> TurnMemory:
+        return TurnMemory(self._service)
 
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts.
@@ -83,6 +97,8 @@ class ChatNodes:
             messages_budget=begun.prompt.shares.messages,
             updates=await self._memory.updates_since(run, begun.known, Injected.from_state(memory_of(state))),
         )
+        if reason := self._memory.why_without(run, begun.mode, begun.known):
+            receipt["without_memory"] = reason
         memory: StateUpdate = {"memory": {**begun.memory, "receipt": receipt}}
         # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
         marks = begun.marks if run.context.transcript == "keep" else []

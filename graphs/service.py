@@ -19,7 +19,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.identity import as_server
-from graphs.models import Purpose, load_chat_model
+from graphs.models import Purpose
 from graphs.settings import Settings
 from memory.message import iso_time
 from memory.namespaces import Owner
@@ -288,14 +288,3 @@ def _is_recent(last: float | None, now: float, period: float) -> bool:
 def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:
     """Return the queue's context of a conversation: its user goes by the segment, its messages are in the outbox."""
     return ConversationContext(thread_id, owner.segment, owner.agent_name, store=store)
-
-
-@functools.cache
-def service_of_process() -> MemoryService:
-    """Return the one service that the graphs and the app of this process share, made from the environment."""
-    settings = Settings.from_environment()
-
-    def load(name: str, purpose: Purpose) -> BaseChatModel:
-        return load_chat_model(name, settings, purpose=purpose)
-
-    return MemoryService(settings, load)

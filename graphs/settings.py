@@ -50,6 +50,7 @@ class Settings:
         has_openai_key: Whether `OPENAI_API_KEY` is set; the key itself is read by the provider's package alone.
         local_base_url: Where the embedded local model is served; set by `palimpsest dev`.
         local_model: Which weights `palimpsest dev` serves: a name from `graphs.local.parts` or a .gguf file.
+        deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone. On by default under
@@ -69,6 +70,7 @@ class Settings:
     has_openai_key: bool = False
     local_base_url: str = ""
     local_model: str = _LOCAL_MODEL
+    deployment: str = ""
     data_dir: Path = Path(".palimpsest")
     single_user: bool = False
     open_to_network: bool = False
@@ -102,6 +104,7 @@ class Settings:
             has_openai_key=has_openai_key,
             local_base_url=local_base_url,
             local_model=reader.text("PALIMPSEST_LOCAL_MODEL", _LOCAL_MODEL),
+            deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             single_user=reader.single_user(),
             open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),

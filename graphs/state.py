@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from graphs.message_channel import messages_channel
 from graphs.summary_channel import SummaryChannel
+from graphs.without_memory import WithoutMemory
 from memory.context.summarization import RunningSummary
 
 
@@ -39,6 +40,8 @@ class Receipt(TypedDict, total=False):
     """Tokens that messages and their summary may have."""
     updates: list[dict[str, object]]
     """What updates did since the turn before: facts created, confirmed, superseded, refused; source messages."""
+    without_memory: WithoutMemory
+    """Why memory was not used or learned nothing for good; absent where it works as it was chosen to."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
 

@@ -13,6 +13,7 @@ from graphs.fence import Epochs
 from graphs.modes import MemoryMode, effective_mode, learnable, may_learn, may_read, mode_of_run, said_mode
 from graphs.run import Run
 from graphs.service import MemoryService, Queued
+from graphs.without_memory import Warnings, WithoutMemory, why_without
 from memory.control import CONTROL_KEY, EDIT_KEY, edit_in, epoch_in, read_learning
 from memory.core.basis import Injected
 from memory.core.known import Known
@@ -41,6 +42,7 @@ class TurnMemory:
     def __init__(self, service: MemoryService) -> None:
         self._service = service
         self._config = service.settings.memory
+        self._warnings = Warnings()
         self._writing: set[asyncio.Task[object]] = set()
 
     async def mode(self, run: Run) -> MemoryMode | None:
@@ -55,6 +57,19 @@ class TurnMemory:
             return None
         store = FactStore.of_owner(run.store, run.owner, config=self._config)
         return await self._guarded("the turn goes on without memory", store.aknown())
+
+    def why_without(self, run: Run, mode: MemoryMode | None, known: Known | None) -> WithoutMemory | None:
+        """Return why the turn has no memory, and log each reason once."""
+        reason = why_without(
+            has_owner=run.owner is not None,
+            has_store=run.store is not None,
+            enabled=self._config.enabled,
+            mode=mode,
+            is_read=known is not None or run.context.memory_tokens == 0,
+        )
+        if reason is not None and reason != "incognito":  # that one somebody chose
+            self._warnings.say(reason)
+        return reason
 
     async def epochs(self, run: Run, mode: MemoryMode | None) -> Epochs | None:
         """Read under which epochs a turn begins that may be learned; `None` if the store does not answer."""

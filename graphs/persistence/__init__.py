@@ -11,11 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from graphs.deployment import service_of_process
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from graphs.persistence.write_ahead_log import empty_log
-from graphs.service import service_of_process
-from graphs.settings import Settings
 
 __all__ = [
     "DurableSqliteSaver",
@@ -36,16 +35,18 @@ CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
     """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
-    async with open_checkpointer(Settings.from_environment().data_dir / CHECKPOINTS) as saver:
-        service_of_process().bind(saver)
+    service = service_of_process()
+    async with open_checkpointer(service.settings.data_dir / CHECKPOINTS) as saver:
+        service.bind(saver)
         yield saver
 
 
 @asynccontextmanager
 async def store() -> AsyncIterator[DurableSqliteStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
-    async with open_store(Settings.from_environment().data_dir / STORE) as shelf:
-        service_of_process().bind(shelf)
+    service = service_of_process()
+    async with open_store(service.settings.data_dir / STORE) as shelf:
+        service.bind(shelf)
         yield shelf
 
 

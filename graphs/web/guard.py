@@ -9,6 +9,11 @@ from starlette.requests import Request
 from graphs.identity import LOCAL_USER, authenticated_user
 from graphs.web.problems import Refused
 
+_NO_IDENTITY = (
+    "log in first: memory belongs to a person, and turns of nobody go on without it. On a machine of your own, where "
+    "nobody logs in, set PALIMPSEST_SINGLE_USER=true"
+)
+
 
 def user_of(request: Request, *, single_user: bool) -> str:
     """Return the identity that the server vouches for; never one that the client names.
@@ -22,7 +27,7 @@ def user_of(request: Request, *, single_user: bool) -> str:
         return identity
     if single_user:
         return LOCAL_USER
-    raise Refused(401, "log in first: memory belongs to a person")
+    raise Refused(401, _NO_IDENTITY)
 
 
 def check_origin(request: Request, allowed: frozenset[str]) -> None:

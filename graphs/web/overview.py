@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from graphs.web.endpoint import Call, Endpoint, Form, Query
 from graphs.web.facts import shelf_of
+from graphs.without_memory import WithoutMemory
 from memory.control import read_learning, write_learning
 from memory.updates.outbox import read_entries
 
@@ -18,6 +19,9 @@ class Overview(BaseModel):
 
     agent: str
     learning: bool = Field(description="false: the user paused learning; memory is still used.")
+    without_memory: WithoutMemory | None = Field(
+        description="Why turns go on without memory, or learn nothing for good; null where memory is on."
+    )
     facts: int
     quarantined: int = Field(description="Facts that wait for review.")
     pending: int = Field(description="Updates that are not done yet.")
@@ -43,6 +47,7 @@ async def overview(call: Call, _: Query) -> Overview:
     return Overview(
         agent=call.owner.agent_name,
         learning=await call.run(read_learning(call.owner)),
+        without_memory=None if call.service.settings.memory.enabled else "switched_off",
         facts=len(await shelf.alist("active")),
         quarantined=len(await shelf.alist("quarantined")),
         pending=states["pending"] + states["running"],

@@ -46,6 +46,8 @@ class DevServer:
         workers: How many runs it carries out at once.
         host: The address it listens on; the tests ask it on loopback.
         port: Where it listens, from the first start on.
+        command: What starts it instead of `langgraph dev` with the options of most tests; it is told what to serve and
+            where to listen.
     """
 
     folder: Path
@@ -54,6 +56,7 @@ class DevServer:
     workers: int = 10
     host: str = "127.0.0.1"
     port: int = 0
+    command: tuple[str, ...] = ()
     _process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -123,9 +126,11 @@ class DevServer:
         return self.folder / "server.log"
 
     def _command(self) -> list[str]:
-        options = ["--no-browser", "--no-reload", "--host", self.host, "--port", str(self.port)]
-        jobs = ["--n-jobs-per-worker", str(self.workers)]
-        return [sys.executable, "-m", "langgraph_cli", "dev", "--config", str(self.config), *options, *jobs]
+        here = ["--config", str(self.config), "--host", self.host, "--port", str(self.port)]
+        if self.command:
+            return [*self.command, *here]
+        options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", str(self.workers)]
+        return [sys.executable, "-m", "langgraph_cli", "dev", *here, *options]
 
     def _variables(self) -> dict[str, str]:
         return {

@@ -1,0 +1,89 @@
+"""What a deployment brings along: its own model, tools and update service, for everything in a process.
+
+`PALIMPSEST_DEPLOYMENT=module:name` names a `Deployment`. The chat graph, the background graph, the HTTP app and the
+SQLite persistence all use it, and `langgraph.json` stays as it is; see `examples/own_model.py`.
+"""
+
+import functools
+import importlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+
+from graphs.models import Purpose, load_chat_model
+from graphs.service import MemoryService
+from graphs.settings import Settings
+
+
+def configured_service(settings: Settings) -> MemoryService:
+    """Return a service whose models are those that the settings, and the assistants, name."""
+
+    def load(name: str, purpose: Purpose) -> BaseChatModel:
+        return load_chat_model(name, settings, purpose=purpose)
+
+    return MemoryService(settings, load)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What a deployment brings along; what it does not name stays as it is.
+
+    Attributes:
+        tools: What the chat model may call.
+        make_service: Returns the process's one service for the settings of the environment; its `load_model` decides
+            which model chats, summarizes and extracts. Called once, when the first run or request needs it.
+    """
+
+    tools: Sequence[BaseTool] = ()
+    make_service: Callable[[Settings], MemoryService] = configured_service
+
+
+def load_deployment(name: str) -> Deployment:
+    """Return the deployment that `module:name` names, or the default one where the name is empty.
+
+    Raises:
+        ValueError: If there is none of that name; the message names the variable.
+    """
+    if not name:
+        return Deployment()
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"PALIMPSEST_DEPLOYMENT must be module:name, not {name!r}: {error}") from error
+    if not isinstance(found, Deployment):
+        raise ValueError(f"PALIMPSEST_DEPLOYMENT: {name} must be a graphs.Deployment, not {type(found).__name__}")
+    return found
+
+
+def tools_of_process() -> Sequence[BaseTool]:
+    """Return the tools of this process's deployment."""
+    return load_deployment(Settings.from_environment().deployment).tools
+
+
+_MAKING = threading.RLock()
+
+
+def service_of_process() -> MemoryService:
+    """Return the one service that the graphs, the app and the persistence of this process share.
+
+    It is made when it is first needed, not when a module is imported: a server that is started in a process where the
+    graph is imported already says only then what it is, and what its configuration sets.
+    """
+    with _MAKING:
+        return _service_of_process()
+
+
+@functools.cache
+def _service_of_process() -> MemoryService:
+    settings = Settings.from_environment()
+    service = load_deployment(settings.deployment).make_service(settings)
+    if not isinstance(service, MemoryService):
+        raise ValueError(
+            f"PALIMPSEST_DEPLOYMENT: make_service of {settings.deployment} must return a graphs.MemoryService, "
+            f"not {type(service).__name__}"
+        )
+    return service

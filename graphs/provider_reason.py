@@ -1,0 +1,107 @@
+"""A provider's own reason for a failed call, without what the user said: for the log, and cut short for the error."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+_WORD = re.compile(r"\w+(?:'\w+)*")
+_KEY = re.compile(r"\S*\*{2,}\S*|\b(?:sk|pk|rk|key|bearer)[-_ ](?=\S*\d)[\w-]{6,}", re.IGNORECASE)
+_GONE = "…"
+_LEAST_WORD = 3
+_LOGGED_CHARS, _SHOWN_CHARS = 600, 160
+# A prompt has these too; what a provider says with them tells nothing about it.
+_COMMON = frozenset({
+    "a", "all", "allowed", "an", "and", "any", "api", "are", "as", "at", "be", "by", "can", "cannot", "content",
+    "contain", "contains", "could", "does", "each", "error", "expected", "failed", "field", "for", "format", "from",
+    "got", "has", "have", "image", "input", "invalid", "is", "it", "least", "limit", "maximum", "message",
+    "messages", "minimum", "missing", "model", "must", "not", "number", "object", "one", "only", "or", "parameter",
+    "please", "prompt", "provided", "request", "required", "see", "should", "string", "supported", "text", "than",
+    "that", "the", "these", "this", "to", "token", "tokens", "tool", "tools", "too", "type", "unknown",
+    "unsupported", "use", "used", "user", "value", "was", "we", "when", "which", "with", "you", "your",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderReason:
+    """What a provider said of a call that it refused; empty where it said nothing.
+
+    Attributes:
+        status: The HTTP status, if there was an answer.
+        code: Its own name of the error.
+        parameter: The parameter it is about.
+        message: Its sentence, without the words of the prompt.
+    """
+
+    status: int | None = None
+    code: str = ""
+    parameter: str = ""
+    message: str = ""
+
+    def __str__(self) -> str:
+        named = (("status", self.status), ("code", self.code), ("parameter", self.parameter))
+        parts = [f"{name} {value}" for name, value in named if value]
+        return ", ".join([*parts, *([f"“{self.message}”"] if self.message else [])])
+
+    def short(self) -> str:
+        """Return it cut short, for the one who asked."""
+        whole = str(self)
+        return whole if len(whole) <= _SHOWN_CHARS else whole[: _SHOWN_CHARS - 1].rstrip() + _GONE
+
+
+def provider_reason(error: BaseException, said: Iterable[str] = ()) -> ProviderReason:
+    """Return what the provider's answer says, as the packages of providers keep it.
+
+    Args:
+        error: What a call raised.
+        said: The texts of the prompt: whatever word of them the provider repeats is left out, and keys are too.
+    """
+    for one in _chain(error):
+        body = getattr(one, "body", None)
+        if isinstance(body, Mapping):
+            inner = body.get("error")
+            told = inner if isinstance(inner, Mapping) else body
+            spoken = {word.casefold() for text in said for word in _WORD.findall(text)} - _COMMON
+            return ProviderReason(
+                status=_status(one),
+                code=_without(told.get("code") or told.get("type"), spoken),
+                parameter=_without(told.get("param") or told.get("parameter"), spoken),
+                message=_without(told.get("message") or told.get("detail"), spoken),
+            )
+    return ProviderReason(status=next(filter(None, map(_status, _chain(error))), None))
+
+
+def origin(error: BaseException) -> str:
+    """Return the kinds of an error and of what caused it, and the line it came from: never its text."""
+    kinds = " from ".join(type(one).__name__ for one in _chain(error))
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return kinds if frame is None else f"{kinds} at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__
+
+
+def _status(error: BaseException) -> int | None:
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def _without(text: object, spoken: set[str]) -> str:
+    """Return one line of a provider's text without keys, and without the words that were spoken."""
+    if not isinstance(text, str | int):
+        return ""
+    line = _KEY.sub(_GONE, " ".join(str(text).split()))
+
+    def kept(word: re.Match[str]) -> str:
+        found = word[0].casefold()
+        is_spoken = found in spoken and (len(found) >= _LEAST_WORD or not found.isascii())
+        return _GONE if is_spoken else word[0]
+
+    cleaned = re.sub(rf"{_GONE}(?:\W*{_GONE})+", _GONE, _WORD.sub(kept, line))
+    return cleaned if len(cleaned) <= _LOGGED_CHARS else cleaned[: _LOGGED_CHARS - 1] + _GONE

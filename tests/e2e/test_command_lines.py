@@ -1,0 +1,57 @@
+"""The commands that a user types, also with the flag that changes when modules are imported: memory is on."""
+
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.scripted import Scripted
+from tests.e2e.speaking import speak_python
+from tests.e2e.waiting import eventually
+from tests.stub_model import StubModel
+
+LANGGRAPH = ("langgraph_cli", "dev", "--no-browser")
+PALIMPSEST = ("graphs.cli.main", "dev")
+COMMANDS = {
+    "langgraph dev": LANGGRAPH,
+    "langgraph dev --no-reload": (*LANGGRAPH, "--no-reload"),
+    "palimpsest dev --no-reload, one worker": (*PALIMPSEST, "--no-reload", "--n-jobs-per-worker", "1"),
+}
+
+
+def started_by(command: tuple[str, ...], folder: Path, model: StubModel, **environment: str) -> DevServer:
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.2"}
+    config = PROJECT / "langgraph.json"
+    return DevServer(
+        folder, config=config, environment={**variables, **environment}, command=(sys.executable, "-m", *command)
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_first_turn_is_remembered(command: tuple[str, ...], tmp_path: Path, model: StubModel) -> None:
+    model.respond = Scripted(learns={"figs": "Likes figs"})
+    with started_by(command, tmp_path, model) as server:
+        speak_python(server, "I like figs.")
+        with httpx.Client(base_url=f"{server.url}/memory", timeout=60) as memory:
+            eventually(lambda: [fact["content"] for fact in memory.get("/facts").json()["facts"]] == ["Likes figs"])
+            assert memory.get("/overview").json()["without_memory"] is None
+    assert "without memory" not in server.log
+
+
+def test_what_the_configuration_sets_counts_whatever_the_flags(tmp_path: Path, model: StubModel) -> None:
+    """`langgraph.prod.json` switches single-user mode off in its `env`, which the server reads after the imports."""
+    config = tmp_path / "langgraph.json"
+    text = (PROJECT / "langgraph.json").read_text("utf-8")
+    config.write_text(text.replace('"env": ".env"', '"env": {"PALIMPSEST_SINGLE_USER": "false"}'))
+    server = started_by((*PALIMPSEST, "--no-reload"), tmp_path, model)
+    server.config = config
+    with server:
+        for _ in range(2):
+            speak_python(server, "I like figs.")
+        overview = httpx.get(f"{server.url}/memory/overview")
+    assert overview.status_code == 401
+    assert "turns of nobody go on without it" in overview.text
+    assert "PALIMPSEST_SINGLE_USER=true" in overview.text
+    assert server.log.count("turns go on without memory (no_identity)") == 1

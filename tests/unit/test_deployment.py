@@ -1,0 +1,42 @@
+"""What a deployment brings along is found by its name, and a wrong name says which variable to mend."""
+
+import subprocess
+import sys
+
+import pytest
+
+from graphs.deployment import Deployment, load_deployment
+from graphs.settings import Settings
+from tests.e2e.dev_server import PROJECT
+
+SAID_LATE = """
+import os
+import graphs.background, graphs.chat
+os.environ["LANGSMITH_LANGGRAPH_API_VARIANT"] = "local_dev"
+from graphs.deployment import service_of_process
+print(service_of_process().settings.single_user)
+"""
+
+
+def test_what_a_server_says_after_the_graphs_were_imported_counts() -> None:
+    command = [sys.executable, "-c", SAID_LATE]
+    done = subprocess.run(command, cwd=PROJECT, env={}, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_no_name_means_the_models_of_the_environment_and_no_tools() -> None:
+    deployment = load_deployment("")
+    assert deployment == Deployment()
+    settings = Settings(data_dir=Settings().data_dir / "here")
+    assert deployment.make_service(settings).settings is settings
+
+
+def test_the_example_is_found() -> None:
+    deployment = load_deployment("examples.own_model:deployment")
+    assert [tool.name for tool in deployment.tools] == ["weather"]
+
+
+@pytest.mark.parametrize("name", ["nothing", ":", "no.such.module:x", "graphs.deployment:nothing", "graphs:emit"])
+def test_a_name_of_nothing_names_the_variable(name: str) -> None:
+    with pytest.raises(ValueError, match="PALIMPSEST_DEPLOYMENT"):
+        load_deployment(name)
