@@ -14,8 +14,10 @@ from graphs.deployment import service_of_process
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.web import memory_routes, service_of_server
+from graphs.web.assistant_contexts import AssistantContexts
 from graphs.web.debug_routes import ClosedDebugRoutes
 from graphs.web.deletion_door import DeletionDoor, is_there
+from graphs.web.private_network import PrivateNetworkPreflight
 from graphs.web.server_store import ServerStore
 from graphs.web.this_machine import ThisMachineOnly
 from memory.tolerance import tolerated
@@ -69,7 +71,9 @@ def make_app(settings: Settings) -> Starlette:
     """Return the app for these settings."""
     guards = [
         Middleware(ThisMachineOnly, settings=settings),
+        Middleware(PrivateNetworkPreflight),
         Middleware(ClosedDebugRoutes, single_user=settings.single_user),
+        Middleware(AssistantContexts),
         Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
     return Starlette(routes=memory_routes(service_of_server(settings)), middleware=guards, lifespan=lifespan)
