@@ -31,10 +31,11 @@ def read_conversation(path: Path, turns: int, questions: int = 3) -> Conversatio
     """Read the first turns of a conversation.
 
     Args:
-        path: A JSON file: `{"user", "turns": [text], "questions": [{"text", "answer"}]}`, or a conversation of the
-            LoCoMo data set (Maharana et al., 2024), of which the first speaker is taken as the user.
+        path: A JSON file: `{"user", "turns": [text], "questions": [{"text", "answer", "after"}]}`, `after` being the
+            turn that a question needs, or a conversation of the LoCoMo data set (Maharana et al., 2024), of which the
+            first speaker is taken as the user.
         turns: How many of the user's turns to take at most.
-        questions: How many questions to take at most; for LoCoMo only those whose evidence was replayed.
+        questions: How many questions to take at most, and only those whose evidence was replayed.
 
     Raises:
         ValueError: If the file is neither; the message names it.
@@ -43,7 +44,8 @@ def read_conversation(path: Path, turns: int, questions: int = 3) -> Conversatio
         value = json.loads(path.read_text())
         if "conversation" in value:
             return _from_locomo(value, turns, questions)
-        asked = tuple(Question(question["text"], question["answer"]) for question in value["questions"][:questions])
+        replayed = [question for question in value["questions"] if question.get("after", 0) <= turns]
+        asked = tuple(Question(question["text"], question["answer"]) for question in replayed[:questions])
         return Conversation(value["user"], tuple(value["turns"][:turns]), asked)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is no conversation: {error}") from error

@@ -167,7 +167,7 @@ class _Demo:
                 shown.what = (
                     f"an update failed ({failed[0]}) and is tried again"
                     if failed
-                    else f"the server waits for a quiet time, then reads what was said ({len(pending)} turns to go)"
+                    else f"the server waits for a quiet time, then reads what was said (turns to go: {len(pending)})"
                 )
                 await asyncio.sleep(_POLL_SECONDS)
             seconds = shown.seconds

@@ -1,7 +1,10 @@
 """How long a replay takes, as it is told to people."""
 
+from pathlib import Path
+
 import pytest
 
+from graphs.cli.conversation import read_conversation
 from graphs.cli.progress import estimate, in_words, remaining
 
 
@@ -20,3 +23,11 @@ def test_eight_turns_fit_in_five_minutes_and_thirty_do_not() -> None:
 
 def test_what_is_left_follows_the_turns_so_far_and_no_single_slow_one() -> None:
     assert remaining([10, 10, 100], 4, 30) == 70
+
+
+@pytest.mark.parametrize(("turns", "asked"), [(8, "Shellfish"), (30, "April")])
+def test_only_what_was_replayed_is_asked_about(turns: int, asked: str) -> None:
+    conversation = read_conversation(Path(__file__).parents[2] / "examples/conversation.json", turns)
+
+    assert len(conversation.questions) == 3
+    assert asked in conversation.questions[0].answer
