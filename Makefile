@@ -19,8 +19,8 @@ $(VENV)/created:
 
 $(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
 	@echo "Installing requirements/$*.lock (a minute the first time) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r $<
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 # A configured provider makes the local model needless; `local` asks for it by name.

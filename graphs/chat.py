@@ -4,11 +4,12 @@ A turn writes five checkpoints, tools aside: the input, the thread with it, and 
 look for the place of an edit among the newest ten, so that the two newest turns can be edited and answered again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as make_tool
 from langgraph.graph import END, START
 from langgraph.prebuilt import ToolNode
 
@@ -27,7 +28,7 @@ __all__ = ["ChatGraph", "after_model", "build_graph", "graph", "stream_transform
 def build_graph(
     *,
     service: MemoryService | None = None,
-    tools: Sequence[BaseTool] | None = None,
+    tools: Sequence[BaseTool | Callable[..., object]] | None = None,
     counter: TokenCounter | None = None,
 ) -> ChatGraph:
     """Return the chat graph, not yet compiled: `build_graph().compile(checkpointer=..., store=...)`.
@@ -38,17 +39,19 @@ def build_graph(
         service: Settings, models and the update queue; by default those of this process, which the background graph,
             the HTTP app and the persistence of a server share. On a server, introduce an own one to all of them by
             `graphs.Deployment`.
-        tools: What the model may call; by default the tools of this process's deployment.
+        tools: What the model may call: LangChain's tools, or functions with a docstring; by default the tools of this
+            process's deployment.
         counter: Counts tokens; by default that of this process.
     """
-    tools = tools_of_process() if tools is None else tools
-    nodes = ChatNodes(service, tools, counter=counter)
+    wanted = tools_of_process() if tools is None else tools
+    ready = [each if isinstance(each, BaseTool) else make_tool(each) for each in wanted]
+    nodes = ChatNodes(service, ready, counter=counter)
     return (
         ChatGraph(State, context_schema=Context, input_schema=InputState)
         .add_node("inject_memory", nodes.inject_memory)
         .add_node("summarize", nodes.summarize)
         .add_node("call_model", nodes.call_model)
-        .add_node("tools", ToolNode(tools))
+        .add_node("tools", ToolNode(ready))
         .add_node("flush_memory", nodes.flush_memory)
         .add_edge(START, "inject_memory")
         .add_edge(START, "summarize")

@@ -22,6 +22,8 @@ from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Overwrite
 
+from memory.context.running_summary import SUMMARY_ID
+
 SNAPSHOT_EVERY = 40
 """Writes between two whole copies: a turn makes two, and reads back through the checkpoints of half of this on
 average. Over 1,000 turns 100 costs a third fewer bytes and a fifth more time for a turn."""
@@ -43,7 +45,8 @@ def merge_messages(state: Sequence[object], writes: Sequence[object]) -> list[Ba
     merged: dict[str, BaseMessage] = {}
     for message in map(_message, state):
         if message.id is not None:
-            merged[message.id] = message
+            message = _under_its_own_id(message)
+            merged[str(message.id)] = message
     for write in writes:
         for message in map(_message, write if isinstance(write, list) else [write]):
             _apply(merged, message)
@@ -109,7 +112,15 @@ def _apply(merged: dict[str, BaseMessage], message: BaseMessage) -> None:
         return
     if not message.id:
         message = message.model_copy(update={"id": _derived_id(merged, message)})
+    message = _under_its_own_id(message)
     merged[str(message.id)] = message
+
+
+def _under_its_own_id(message: BaseMessage) -> BaseMessage:
+    """Return what somebody said under another id, if a client gave it that of summaries: nobody would be shown it."""
+    if message.id != SUMMARY_ID or message.type == "system":
+        return message
+    return message.model_copy(update={"id": f"{SUMMARY_ID}-of-{message.type}"})
 
 
 def _derived_id(merged: dict[str, BaseMessage], message: BaseMessage) -> str:

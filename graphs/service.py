@@ -21,7 +21,7 @@ from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.identity import as_server
 from graphs.models import Purpose
 from graphs.settings import Settings
-from memory.message import iso_time
+from memory.message import iso_time, to_stored
 from memory.namespaces import Owner
 from memory.storage import Steps, arun, arun_patiently, run
 from memory.tolerance import tolerated
@@ -33,7 +33,7 @@ from memory.updates.model_calls import ModelCalls
 from memory.updates.outbox import Recorded
 from memory.updates.spacing import UpdateGate
 from memory.updates.thread_view import ThreadView
-from memory.updates.transcript import to_stored, to_turn
+from memory.updates.transcript import to_turn
 from memory.updates.update import Drained
 from memory.updates.update_queue import MemoryUpdateQueue
 from memory.updates.updater import MemoryUpdater
@@ -215,6 +215,7 @@ class MemoryService:
 
         The first sweep of a store in this process, and one a day, takes all that is pending, with a marker or not.
         """
+        self.bind(store)
         owners = await arun(store, self._owners(store))
         return await self._updater(store).asweep(owners)
 
@@ -245,6 +246,11 @@ class MemoryService:
             entries = yield from outbox.read_entries(owner)
             left.update(((owner, entry.thread_id), None) for entry in entries if entry.created < self._born)
         return list(left)
+
+    def wake(self, owner: Owner, thread_id: str) -> None:
+        """Apply what waits of an owner's thread now, on a background thread, in every store this process works on."""
+        for store in list(self._stores):
+            self._queue.add_nowait(_context(store, owner, thread_id))
 
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.

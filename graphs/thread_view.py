@@ -8,8 +8,8 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
 from graphs.prompt import running_of
 from graphs.state import State
+from memory.message import stored_id
 from memory.updates.thread_view import ThreadView
-from memory.updates.transcript import stored_id
 
 
 def view_of(state: State, config: RunnableConfig) -> ThreadView | None:

@@ -1,6 +1,7 @@
 """Three tiers of memory for LangGraph: a thread's budget, a dated journal, and facts about the user."""
 
 from memory.config import MemoryConfig
+from memory.context.running_summary import summarized_ids
 from memory.context.summarization import (
     RunningSummary,
     SummarizationNode,
@@ -8,7 +9,7 @@ from memory.context.summarization import (
     asummarize_messages,
     summarize_messages,
 )
-from memory.context.tokens import count_tokens
+from memory.context.tokens import acount_tokens, count_tokens
 from memory.core.extraction import aextract_facts, extract_facts
 from memory.core.facts import Fact, FactNotFound, MemoryFull
 from memory.core.injection import MemoryData, format_memory_for_injection
@@ -29,10 +30,12 @@ __all__ = [
     "RunningSummary",
     "SummarizationNode",
     "SummarizationResult",
+    "acount_tokens",
     "aextract_facts",
     "asummarize_messages",
     "count_tokens",
     "extract_facts",
     "format_memory_for_injection",
     "summarize_messages",
+    "summarized_ids",
 ]

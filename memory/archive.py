@@ -129,6 +129,7 @@ class Importer:
         self._waiting: list[Part] = []
         self._size = 0
         self.has_written = False
+        self.waiting_threads: set[str] = set()
         self._fresh: dict[str, str] = {}  # ids of new facts by their keys, as long as they are there
         self._places: dict[str, int] = {}
         self._quarantined: set[str] = set()
@@ -206,6 +207,7 @@ class Importer:
         drafts = [draft for part in waiting if part.name == "updates" and (draft := self._read(part, self._draft))]
         for draft in drafts:
             yield from record(draft)
+            self.waiting_threads.add(draft.thread_id)
         done = self._done
         self._done = replace(done, journal=done.journal + len(entries), updates=done.updates + len(drafts))
         if not (yield from stands(self._owner, epoch)):

@@ -1,9 +1,14 @@
 """One message as memory keeps it: text, who said it, and when. What the outbox, the journal and extraction share."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, Self
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from memory.text import digest, sanitize
 
 Role = Literal["user", "assistant"]
 
@@ -77,3 +82,48 @@ def with_replies(messages: Iterable[StoredMessage], gone: Collection[str]) -> fr
 def iso_time(seconds: float) -> str:
     """Return seconds since the epoch as ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def to_stored(messages: Iterable[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
+    """Return what people and the model said; tool output, system text and messages without text are left out.
+
+    A message without an id gets one from its role, its text and how often both came before.
+
+    Args:
+        messages: Messages of one thread, oldest first.
+        time: When they were said, ISO 8601.
+    """
+    stored: list[StoredMessage] = []
+    said: Counter[tuple[Role, str]] = Counter()
+    for message in messages:
+        role, text = _role(message), sanitize(message.text).strip()
+        if role and text:
+            identity = stored_id(message.id) or _content_id(role, text, said[role, text])
+            said[role, text] += 1
+            stored.append(StoredMessage(identity, role, text, time))
+    return tuple(stored)
+
+
+def stored_id(message_id: str | None) -> str:
+    """Return an id as it is, or its digest if a store would refuse it: a client may choose any string, or none."""
+    given = message_id or ""
+    return given if sanitize(given) == given else digest(given)[:32]
+
+
+def _role(message: BaseMessage) -> Role | None:
+    if message.additional_kwargs.get("hide_from_ui"):
+        return None
+    if isinstance(message, HumanMessage):
+        return "user"
+    return "assistant" if isinstance(message, AIMessage) else None
+
+
+def _content_id(role: Role, text: str, repeats: int) -> str:
+    return f"content-{digest(role, text, str(repeats))[:32]}"
+
+
+def messages_of(messages: Iterable[BaseMessage | StoredMessage], time: str) -> tuple[StoredMessage, ...]:
+    """Return messages of one thread, all of one sort, as memory keeps them; LangChain's were said at `time`."""
+    mixed = tuple(messages)
+    ready = (each for each in mixed if isinstance(each, StoredMessage))
+    return (*ready, *to_stored((each for each in mixed if isinstance(each, BaseMessage)), time))

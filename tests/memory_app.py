@@ -90,12 +90,14 @@ class MemoryApp:
         self.threads = FakeThreads()
         self.clock = Clock()
         self.logs_emptied = 0
+        self.woken: list[tuple[Owner, str]] = []
         self.service = Service(
             settings=settings or Settings(),
             store=self.store,
             threads=self.threads,
             empty_logs=self._empty_logs,
             clock=self.clock,
+            wake=lambda owner, thread_id: self.woken.append((owner, thread_id)),
             limit=RateLimit(per_minute, clock=self.clock),
         )
         self.app = Starlette(

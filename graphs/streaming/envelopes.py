@@ -21,8 +21,11 @@ from typing_extensions import TypedDict
 Namespace = tuple[str, ...]
 StreamMode = Literal["values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"]
 
-REQUIRED_MODES: Final[tuple[StreamMode, ...]] = ("checkpoints", "tasks")
-"""What the pairing itself must hear: the checkpoints, and that a graph runs tasks without making any."""
+REQUIRED_MODES: Final[tuple[StreamMode, ...]] = ("checkpoints", "tasks", "custom")
+"""What the pairing itself must hear: checkpoints, that a graph runs tasks without making any, and what nodes write."""
+
+CUSTOM_EVENT: Final = "custom"
+"""The name of the event that a node's `get_stream_writer()` makes; what it wrote is the event's data."""
 
 
 class Checkpoint(TypedDict):
@@ -140,9 +143,11 @@ class EnvelopePairing:
             ready += self._learn(graph, envelope(chunk))
         elif mode == "tasks":
             ready += self._announce(graph, f"{chunk['name']}:{chunk['id']}")
-        if mode not in self._modes:
-            return ready
-        return ready + self._stamp_or_hold(event, _Run((), self._chunk_slot(graph, mode, chunk), None))
+        run = _Run((), self._chunk_slot(graph, mode, chunk), None)
+        if mode == "custom" and not _is_emitted(chunk):
+            told: PlainEvent = {**event, "event": "on_custom_event", "name": CUSTOM_EVENT, "data": chunk}
+            ready += self._stamp_or_hold(told, run)
+        return ready + (self._stamp_or_hold(event, run) if mode in self._modes else [])
 
     def _chunk_slot(self, graph: Namespace, mode: StreamMode, chunk: object) -> _Slot:
         latest = self._latest.get(graph)
@@ -218,6 +223,11 @@ class EnvelopePairing:
     def _remember(self, event: PlainEvent, run: _Run) -> _Run:
         self._runs[event["run_id"]] = run
         return run
+
+
+def _is_emitted(chunk: object) -> bool:
+    """Say whether a chunk is what `graphs.emit` writes: that has come as an event already."""
+    return isinstance(chunk, Mapping) and chunk.keys() == {"name", "payload"}
 
 
 def envelope(payload: Mapping[str, Any]) -> Checkpoint:

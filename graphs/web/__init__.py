@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from graphs.deployment import service_of_process
 from graphs.persistence import empty_logs
 from graphs.settings import Settings
 from graphs.web import archive, conversations, erase, facts, journal, overview, profile, updates
@@ -40,6 +41,7 @@ def service_of_server(settings: Settings) -> Service:
         threads=ServerThreads(settings.single_user),
         empty_logs=partial(empty_logs, settings.data_dir),
         limit=RateLimit(settings.requests_per_minute),
+        wake=lambda owner, thread_id: service_of_process().wake(owner, thread_id),
     )
 
 

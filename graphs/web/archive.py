@@ -102,6 +102,8 @@ async def take_in(call: Call, _: Document) -> ImportResult:
     except ValueError as error:
         said = f"{error}; what stands before it was taken in" if importer.has_written else str(error)
         raise from_value_error(ValueError(said), [said.partition(" ")[0].rstrip(":")]) from None
+    for thread_id in importer.waiting_threads:
+        call.service.wake(call.owner, thread_id)
     refused = [RefusedEntry(**asdict(each)) for each in done.rejected]
     return ImportResult.model_validate({**asdict(done), "refused": refused, "refused_more": done.more_rejected})
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from langgraph.store.base import BaseStore
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -37,7 +37,16 @@ class Form(BaseModel):
 class Query(Form):
     """What the query may carry; every endpoint takes the agent."""
 
-    agent: str = Field("default", pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Whose memory of the user.")
+    agent_name: str = Field(
+        "default",
+        validation_alias=AliasChoices("agent_name", "agent"),
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        description="Whose memory of the user, as `agent_name` of the assistant's context. `agent` means the same.",
+    )
+
+
+def _nobody(_: Owner, __: str) -> None:
+    """Leave it to the next sweep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +59,7 @@ class Service:
         threads: The server's threads.
         empty_logs: Sees to it that no log of a database keeps what was deleted.
         limit: How often one user may ask.
+        wake: Sees to it that what waits of an owner's thread is learned now, not with the next sweep.
         clock: Seconds since the epoch.
     """
 
@@ -58,6 +68,7 @@ class Service:
     threads: Threads
     empty_logs: Callable[[], Awaitable[None]]
     limit: RateLimit
+    wake: Callable[[Owner, str], None] = _nobody
     clock: Callable[[], float] = time.time
 
 
@@ -153,7 +164,7 @@ class Endpoint(Generic[Input]):
             query, given = await self._input(request)
         except ValidationError as error:
             raise from_validation(error) from None
-        owner = Owner.of(user_id, query.agent)
+        owner = Owner.of(user_id, query.agent_name)
         call = Call(user_id=user_id, owner=owner, path=dict(request.path_params), service=service)
         if self.is_streamed:
             call = replace(call, body=body_of(request, self.largest))

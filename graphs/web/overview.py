@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 class Overview(BaseModel):
     """What there is."""
 
-    agent: str
+    agent_name: str
+    agent: str = Field(description="The same, under its old name.")
     learning: bool = Field(description="false: the user paused learning; memory is still used.")
     without_memory: WithoutMemory | None = Field(
         description="Why turns go on without memory, or learn nothing for good; null where memory is on."
@@ -45,6 +46,7 @@ async def overview(call: Call, _: Query) -> Overview:
     shelf = shelf_of(call)
     states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
     return Overview(
+        agent_name=call.owner.agent_name,
         agent=call.owner.agent_name,
         learning=await call.run(read_learning(call.owner)),
         without_memory=None if call.service.settings.memory.enabled else "switched_off",

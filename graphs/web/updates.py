@@ -82,10 +82,12 @@ def _view(entry: Entry) -> Update:
 
 
 async def retry_update(call: Call, _: Retry) -> Update:
-    """Give a dead update another chance."""
+    """Give a dead update another chance, now."""
     key = await _dead(call)
     await call.run(retry_dead(call.owner, call.service.clock(), [key]))
-    return _view(next(entry for entry in await _entries(call) if entry.key == key))
+    again = next(entry for entry in await _entries(call) if entry.key == key)
+    call.service.wake(call.owner, again.thread_id)
+    return _view(again)
 
 
 async def discard_update(call: Call, _: Query) -> None:

@@ -171,8 +171,15 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> C
     return Conversation(system, (*kept, *live), len(kept))
 
 
-def summarized_ids(messages: Sequence[BaseMessage], running: RunningSummary | None) -> set[str]:
-    """Return the ids of all summarized messages of a state, and of the newest that have left it."""
+def summarized_ids(messages: Sequence[BaseMessage], running: object) -> set[str]:
+    """Return the ids of all summarized messages of a state, exactly, and of the newest that have left it.
+
+    Args:
+        messages: The thread's messages: `state["messages"]`.
+        running: Its running summary: `state["context"]["running_summary"]`, in whatever form it came back; `None`
+            if nothing was summarized yet.
+    """
+    running = rehydrate(running)
     if running is None:
         return set()
     live = {message.id for message in divide(messages, running).live}

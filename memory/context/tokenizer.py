@@ -70,7 +70,7 @@ class Tokenizer:
         self._patience = patience
         self._encode: Encoder = estimate
         self._lock = threading.Lock()
-        self._started = False
+        self._started = self._has_told = False
         self._settled = threading.Event()
 
     @property
@@ -99,14 +99,25 @@ class Tokenizer:
 
         Texts longer than `EXACT_CHARS` are estimated from 50 samples spread evenly over them: within 1 % where the
         text is of one kind throughout, further off where it is not. On the event loop, before `awarm_up()`, the
-        answer is `len(text) // 4`, and loading is begun.
+        answer is `len(text) // 4`, with one warning, and loading is begun.
         """
         if not self.settled:
             self._start()
             if _on_event_loop():
+                self._tell_estimate()
                 return estimate(text)
             self.warm_up()
         return _count(self._encode, text)
+
+    def _tell_estimate(self) -> None:
+        with self._lock:
+            if self._has_told or self._settled.is_set():
+                return
+            self._has_told = True
+        logger.warning(
+            "Tokens are estimated as len(text) // 4 until tiktoken or palimpsest-memory[tokens] is loaded: the event "
+            "loop must not wait for it; await acount_tokens() first"
+        )
 
     def _start(self) -> None:
         with self._lock:
@@ -132,7 +143,12 @@ class Tokenizer:
             if self._settled.is_set():
                 return
             if encode is None:
-                logger.warning("No tokenizer for %s can be loaded: tokens are estimated as len(text) // 4", ENCODING)
+                logger.log(
+                    logging.INFO if self._has_told else logging.WARNING,
+                    "No tokenizer for %s can be loaded: tokens are estimated as len(text) // 4. Install tiktoken, or, "
+                    "where it cannot fetch its ranks from the network, palimpsest-memory[tokens]",
+                    ENCODING,
+                )
             else:
                 self._encode = encode
             self._settled.set()

@@ -138,8 +138,15 @@ def count_tokens(text: str) -> int:
     """Return the number of cl100k_base tokens of a text.
 
     Where neither tiktoken nor the extra `tokens` can be loaded it is `len(text) // 4`, after one warning. On the
-    event loop it never waits for the tokenizer: it estimates until that is loaded.
+    event loop it never waits for the tokenizer: until that is loaded it estimates, after a warning of its own. There
+    use `acount_tokens`.
     """
+    return shared_counter().text(text)
+
+
+async def acount_tokens(text: str) -> int:
+    """Do what `count_tokens` does, once the tokenizer is loaded, in a thread: never an estimate where it can be had."""
+    await shared_counter().awarm_up()
     return shared_counter().text(text)
 
 

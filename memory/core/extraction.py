@@ -19,7 +19,7 @@ from memory.core.parsing import parse_answer
 from memory.core.profile import Profile
 from memory.core.relatedness import related
 from memory.core.validation import validated
-from memory.message import StoredMessage
+from memory.message import StoredMessage, messages_of
 from memory.text import one_line
 
 logger = logging.getLogger(__name__)
@@ -29,8 +29,9 @@ MAX_SHOWN: Final = 20
 
 def extract_facts(
     model: BaseChatModel,
-    messages: Sequence[StoredMessage],
+    messages: Sequence[BaseMessage | StoredMessage],
     *,
+    time: str = "",
     existing: Sequence[Fact] = (),
     profile: Profile | None = None,
     config: MemoryConfig | None = None,
@@ -42,7 +43,9 @@ def extract_facts(
 
     Args:
         model: The memory model.
-        messages: What was said, oldest first; a long message of the user is read in pieces.
+        messages: What was said, oldest first, as LangChain's messages or as memory keeps them; a long message of the
+            user is read in pieces.
+        time: When LangChain's messages were said, ISO 8601: it is what "yesterday" counts from; unknown by default.
         existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
         profile: The profile's sections by name (`user.work`).
         config: Threshold, longest fact, deadline.
@@ -54,7 +57,7 @@ def extract_facts(
         ExtractionError: If the answer holds no facts that can be read; it carries the answer.
         TimeoutError: If the model does not answer within `config.model_timeout_seconds`.
     """
-    task = _Task.of(messages, existing, profile, config)
+    task = _Task.of(messages_of(messages, time), existing, profile, config)
     if not task.is_due():
         return Extraction()
     return task.read(ask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
@@ -62,14 +65,15 @@ def extract_facts(
 
 async def aextract_facts(
     model: BaseChatModel,
-    messages: Sequence[StoredMessage],
+    messages: Sequence[BaseMessage | StoredMessage],
     *,
+    time: str = "",
     existing: Sequence[Fact] = (),
     profile: Profile | None = None,
     config: MemoryConfig | None = None,
 ) -> Extraction:
     """Do what `extract_facts` does, asynchronously."""
-    task = _Task.of(messages, existing, profile, config)
+    task = _Task.of(messages_of(messages, time), existing, profile, config)
     if not task.is_due():
         return Extraction()
     return task.read(await aask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))

@@ -1,54 +1,15 @@
 """What of a conversation is worth remembering: what people said and the replies to it, each once. Pure."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.message import Role, StoredMessage
-from memory.text import digest, flush_hash, sanitize
+from memory.message import StoredMessage, to_stored
+from memory.text import flush_hash
 
 SCHEDULED = "[SCHEDULED]"
 """How a user message begins that a scheduler sent, not a person."""
-
-
-def to_stored(messages: Iterable[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
-    """Return what people and the model said; tool output, system text and messages without text are left out.
-
-    A message without an id gets one from its role, its text and how often both came before.
-
-    Args:
-        messages: Messages of one thread, oldest first.
-        time: When they were said, ISO 8601.
-    """
-    stored: list[StoredMessage] = []
-    said: Counter[tuple[Role, str]] = Counter()
-    for message in messages:
-        role, text = _role(message), sanitize(message.text).strip()
-        if role and text:
-            identity = stored_id(message.id) or _content_id(role, text, said[role, text])
-            said[role, text] += 1
-            stored.append(StoredMessage(identity, role, text, time))
-    return tuple(stored)
-
-
-def stored_id(message_id: str | None) -> str:
-    """Return an id as it is, or its digest if a store would refuse it: a client may choose any string, or none."""
-    given = message_id or ""
-    return given if sanitize(given) == given else digest(given)[:32]
-
-
-def _role(message: BaseMessage) -> Role | None:
-    if message.additional_kwargs.get("hide_from_ui"):
-        return None
-    if isinstance(message, HumanMessage):
-        return "user"
-    return "assistant" if isinstance(message, AIMessage) else None
-
-
-def _content_id(role: Role, text: str, repeats: int) -> str:
-    return f"content-{digest(role, text, str(repeats))[:32]}"
 
 
 def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:

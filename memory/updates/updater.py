@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.message import StoredMessage, iso_time
+from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.steps import adrive, drive
 from memory.storage import persistently, run
@@ -25,7 +24,6 @@ from memory.updates.model_calls import ModelCalls
 from memory.updates.rolling import roll_up
 from memory.updates.spacing import UpdateGate
 from memory.updates.thread_view import ThreadView
-from memory.updates.transcript import to_stored
 from memory.updates.update import Drained, drain
 
 logger = logging.getLogger(__name__)
@@ -93,7 +91,7 @@ class MemoryUpdater:
         self, owner: Owner, thread_id: str, kind: EntryKind, messages: Sequence[Message], is_thread: bool = False
     ) -> None:
         now = self._clock()
-        stored = _stored(messages, iso_time(now))
+        stored = messages_of(messages, iso_time(now))
         if stored and self._config.enabled:
             due = now + self._config.max_wait_seconds
             draft = Entry(kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored)
@@ -153,9 +151,3 @@ class MemoryUpdater:
 
     def _call(self, wish: ModelCall) -> tuple[Callable[[], Any], float]:
         return lambda: wish.use(self._load_model(wish.model)), self._config.model_timeout_seconds
-
-
-def _stored(messages: Sequence[Message], time: str) -> tuple[StoredMessage, ...]:
-    """Return messages of one thread, all of one sort, as memory keeps them."""
-    ready = (message for message in messages if isinstance(message, StoredMessage))
-    return (*ready, *to_stored((message for message in messages if isinstance(message, BaseMessage)), time))

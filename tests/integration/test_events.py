@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
+from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -17,6 +18,8 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from graphs.events import MemoryQueued, aemit, emit
+from graphs.streaming import stream_events
+from graphs.streaming.envelopes import StreamMode
 
 QUEUED = MemoryQueued(entry="e1", due="2026-01-01T00:00:00+00:00", thread_id=None)
 CHUNK = {"name": QUEUED.name, "payload": QUEUED.model_dump(mode="json")}
@@ -117,6 +120,22 @@ async def test_S5_an_emitted_event_arrives_once_in_the_newest_protocol(node: Cal
     stream = await graph_of(node).astream_events({}, version="v3", transformers=[CustomTransformer])
     events = [event async for event in stream if event["method"] == "custom"]
     assert [event["params"]["data"] for event in events] == [CHUNK]
+
+
+async def test_S5_what_a_node_writes_itself_arrives_once_as_on_custom_event() -> None:
+    def node(state: State) -> State:
+        get_stream_writer()({"progress": 1})
+        emit(QUEUED.name, QUEUED)
+        return {"done": True}
+
+    choices: list[list[StreamMode]] = [["values"], ["values", "custom"]]
+    for modes in choices:
+        events = [event async for event in stream_events(graph_of(node), {}, stream_mode=modes)]
+        told = [(each["name"], each["data"]) for each in events if each["event"] == "on_custom_event"]
+        assert sorted(told, key=str) == sorted([("custom", {"progress": 1}), (QUEUED.name, CHUNK["payload"])], key=str)
+        root = [each for each in events if each["event"] == "on_chain_stream" and not each["parent_ids"]]
+        written = [each["data"]["chunk"][2] for each in root if each["data"]["chunk"][1] == "custom"]
+        assert written == ([{"progress": 1}, CHUNK] if "custom" in modes else [])
 
 
 def test_S5_a_synchronous_run_streams_it_too() -> None:

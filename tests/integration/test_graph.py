@@ -159,6 +159,33 @@ async def test_tools_are_called_and_answered() -> None:
     assert house.chat.prompts[-1][-1].text == "rain in Bergen"
 
 
+async def test_functions_are_tools() -> None:
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        return f"rain in {city}"
+
+    house = House(tools=[weather])
+    call = {"name": "weather", "args": {"city": "Bergen"}, "id": "1", "type": "tool_call"}
+    house.chat.replies = [AIMessage("", tool_calls=[call]), "Take an umbrella."]
+    await house.say("What is the weather?")
+    assert house.chat.prompts[-1][-1].text == "rain in Bergen"
+    assert set(house.chat.bound) == {"weather"}
+
+
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+async def test_what_a_client_says_under_the_id_of_summaries_is_said(transcript: Literal["keep", "compact"]) -> None:
+    house = House()
+    context = Context(max_tokens=900, reply_tokens=64, max_summary_tokens=64, transcript=transcript)
+    said = HumanMessage("I keep bees.", id=SUMMARY_ID)
+    state = await house.graph.ainvoke({"messages": [said]}, {"configurable": {"thread_id": "t"}}, context=context)
+    assert house.chat.prompts[-1][-1].text == "I keep bees."
+    assert state["messages"][0].id != SUMMARY_ID
+    for number in range(12):
+        await house.say(f"{number}: " + "word " * 60, context=context)
+    assert any("I keep bees." in prompt[-1].text for prompt in house.memory.prompts)
+    assert [message for message in house.chat.prompts[-1] if message.text == "I keep bees."] == []
+
+
 class BrokenStore(InMemoryStore):
     def batch(self, ops: Any) -> Any:
         raise OSError("disk full")

@@ -10,7 +10,7 @@ import pytest
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.core.changes import Change
-from tests.memory_app import MemoryApp, add, contents, journal, learn, pending, said
+from tests.memory_app import ADA, MemoryApp, add, contents, journal, learn, pending, said
 
 
 async def test_a_fact_is_added_read_edited_pinned_and_deleted(ada: httpx.AsyncClient) -> None:
@@ -58,6 +58,16 @@ async def test_facts_are_listed_by_category_status_thread_and_text_and_by_page(
     assert (await ada.get("/facts", params={"limit": 1})).json()["total"] == 3
     assert await contents(ada, status="quarantined") == []
     assert await contents(ada, agent="other") == []
+
+
+async def test_an_agent_goes_by_one_name_and_is_known_by_its_old_one(ada: httpx.AsyncClient) -> None:
+    await ada.post("/facts", json={"content": "Likes figs", "category": "preference"}, params={"agent_name": "cook"})
+    for name in ("agent_name", "agent"):
+        assert await contents(ada, **{name: "cook"}) == ["Likes figs"]
+        assert (await ada.get("/overview", params={name: "cook"})).json()["agent_name"] == "cook"
+        assert (await ada.get("/facts", params={name: "c.k"})).json()["errors"][0]["field"] == name
+    parameters = (await ada.get("/openapi.json")).json()["paths"]["/memory/facts"]["get"]["parameters"]
+    assert "agent" not in {each["name"] for each in parameters}
 
 
 async def test_a_known_fact_is_answered_as_it_is(ada: httpx.AsyncClient) -> None:
@@ -202,6 +212,7 @@ async def test_pending_updates_are_seen_and_dead_ones_retried_or_discarded(
     assert (await ada.post(f"/updates/{waiting.key}/retry", json={})).status_code == 409
     assert (await ada.delete(f"/updates/{waiting.key}")).status_code == 409
     assert (await ada.post(f"/updates/{dead.key}/retry", json={})).json()["state"] == "pending"
+    assert app.woken == [(ADA, "t2")]
     broken = await pending(app, "t3", "I like figs.", state="dead")
     assert (await ada.delete(f"/updates/{broken.key}")).status_code == 204
     assert {each["thread_id"] for each in (await ada.get("/updates")).json()["updates"]} == {"t1", "t2"}

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +23,8 @@ from memory.core.store import FactStore
 from memory.daily.journal import append
 from memory.namespaces import Owner
 from memory.storage import arun
-from memory.updates.outbox import due_owners, read_entries
+from memory.updates.dead_letters import retry_dead
+from memory.updates.outbox import due_owners, read_entries, write
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async
@@ -362,3 +363,20 @@ async def test_all_triggers_of_several_processes_at_once_lose_and_double_nothing
         await processes[0].service.adrain(one, ADA)
         assert await learnt(one) == sorted(f"Likes thing{number}" for number in range(12))
         assert await arun(one, read_entries(ADA)) == []
+
+
+async def test_what_is_woken_is_applied_at_once(store: BaseStore) -> None:
+    process = Process()
+    await process.say(store, "I like figs")
+    (entry,) = await arun(store, read_entries(ADA))
+    await arun(store, write([replace(entry, state="dead", attempts=8)]))
+    again = Process()  # no turn has told it of the store, only its first sweep
+    await again.service.asweep(store)
+    assert await learnt(store) == []
+    await arun(store, retry_dead(ADA, again.clock()))
+    assert again.service._queue.pending() == ()
+    again.service.wake(ADA, "T")
+    assert await asyncio.to_thread(again.service._queue.flush, PATIENCE)
+    assert await learnt(store) == ["Likes figs"]
+    await again.close()
+    await process.close()

@@ -5,6 +5,7 @@ import threading
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from memory.config import MemoryConfig
 from memory.core.answer_schema import MAX_FACTS_PER_ANSWER
@@ -135,6 +136,17 @@ def test_F7_one_answer_says_a_thing_once() -> None:
 
     assert reasons(extraction) == ["duplicate"]
     assert len(extraction.changes) == 1
+
+
+def test_messages_of_langchain_are_read_as_well() -> None:
+    reply = json.dumps({"facts": [found("User lives in Bergen")]})
+    model = RecordingModel(replies=[reply, reply])
+    talk = [HumanMessage("I live in Bergen", id="h1"), AIMessage("Nice.", id="a1"), ToolMessage("x", tool_call_id="1")]
+    (change,) = extract_facts(model, talk).changes
+    assert (change.content, change.sources, change.said_at) == ("User lives in Bergen", ("h1",), "")
+    (dated,) = extract_facts(model, [HumanMessage("I live in Bergen")], time="2026-05-08T10:00:00+00:00").changes
+    assert dated.said_at == "2026-05-08T10:00:00+00:00"
+    assert "2026-05-08" in model.prompts[-1][-1].text
 
 
 def test_changed_sections_of_the_profile_come_with_the_same_answer() -> None:

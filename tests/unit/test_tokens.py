@@ -16,6 +16,7 @@ from memory.context.tokens import (
     MEDIA_TOKENS,
     MESSAGE_TOKENS,
     TokenCounter,
+    acount_tokens,
     count_message,
     count_tokens,
 )
@@ -76,6 +77,35 @@ def test_C6_a_network_that_never_answers_is_given_up_and_what_comes_late_changes
             thread.join()
     assert tokenizer.count("three short words") == estimate("three short words")
     assert len(warnings_of(caplog)) == 1
+
+
+async def test_C6_a_count_on_the_event_loop_that_is_an_estimate_says_so_once_and_names_what_is_missing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answers = threading.Event()
+
+    def never() -> Encoder:
+        answers.wait()
+        return absent()
+
+    tokenizer = Tokenizer([never])
+    assert [tokenizer.count("three short words") for _ in range(3)] == [estimate("three short words")] * 3
+    answers.set()
+    await tokenizer.awarm_up()
+    assert tokenizer.count("three short words") == estimate("three short words")
+    (warning,) = warnings_of(caplog)
+    assert "tiktoken" in warning
+    assert "acount_tokens" in warning
+
+
+async def test_C6_a_count_that_is_waited_for_is_exact_from_the_first_on() -> None:
+    assert await acount_tokens("three short words") == 3
+
+
+def test_C6_the_warning_without_a_tokenizer_names_the_package(caplog: pytest.LogCaptureFixture) -> None:
+    Tokenizer([absent]).count("three short words")
+    (warning,) = warnings_of(caplog)
+    assert "tiktoken" in warning
 
 
 async def test_C6_the_event_loop_never_waits_for_the_tokenizer() -> None:

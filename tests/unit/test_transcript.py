@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from memory.message import StoredMessage
+from memory.message import StoredMessage, to_stored
 from memory.text import flush_hash
-from memory.updates.transcript import exchanges, merge, strip_scheduled, to_stored, to_turn, unseen
+from memory.updates.transcript import exchanges, merge, strip_scheduled, to_turn, unseen
 
 NOW = "2026-11-22T10:00:00+00:00"
 
