@@ -18,6 +18,7 @@ from graphs.web.assistant_contexts import AssistantContexts
 from graphs.web.debug_routes import ClosedDebugRoutes
 from graphs.web.deletion_door import DeletionDoor, is_there
 from graphs.web.private_network import PrivateNetworkPreflight
+from graphs.web.recreated_threads import RecreatedThreads
 from graphs.web.server_store import ServerStore
 from graphs.web.this_machine import ThisMachineOnly
 from memory.tolerance import tolerated
@@ -74,6 +75,7 @@ def make_app(settings: Settings) -> Starlette:
         Middleware(PrivateNetworkPreflight),
         Middleware(ClosedDebugRoutes, single_user=settings.single_user),
         Middleware(AssistantContexts),
+        Middleware(RecreatedThreads),
         Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
     return Starlette(routes=memory_routes(service_of_server(settings)), middleware=guards, lifespan=lifespan)
