@@ -153,9 +153,10 @@ def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capf
 
 def test_the_command_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "langgraph.json").write_text("{}")
     (tmp_path / ".env").write_text("PALIMPSEST_MAX_FACTS=many\n")
     refused = CliRunner().invoke(main, ["dev"])
     assert (refused.exit_code, "PALIMPSEST_MAX_FACTS" in refused.output) == (1, True)
-    (tmp_path / ".env").unlink()
+    (tmp_path / "langgraph.json").unlink()
     nothing = CliRunner().invoke(main, ["dev"])
     assert (nothing.exit_code, "langgraph.json" in nothing.output) == (1, True)
