@@ -121,6 +121,22 @@ def forget_messages(owner: Owner, gone: Mapping[str, Iterable[str]], fact_id: st
         yield marks
 
 
+def threads_feeding(user_id: str) -> Steps[list[str]]:
+    """Return the ids of the threads that fed this user's memory, for any agent, and nobody else's, as far as it tells.
+
+    Only a turn that was written down makes a thread one of these, never an import, whatever ids its rows name.
+    """
+    user = Owner.of(user_id)
+    named: set[str] = set()
+    for namespace in (yield from _namespaces(user)):
+        named.update(map(_thread_of, (yield from scan(namespace))))
+    fed = []
+    for thread_id in sorted(named - {""}):
+        owners = yield from outbox.read_owners(thread_id)
+        fed += [thread_id] if owners and all(owner.segment == user.segment for owner in owners) else []
+    return fed
+
+
 def _erase_user(user: Owner, epoch: str) -> Steps[int]:
     yield from write_epoch(user, epoch)
     deleted = 0

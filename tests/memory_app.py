@@ -1,7 +1,8 @@
 """The memory API in process: real routes on an in-memory store, with recording stand-ins for server and threads."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 
 from graphs.modes import MemoryMode
+from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.settings import Settings
 from graphs.web import Service, memory_routes
 from graphs.web.guard import RateLimit
@@ -52,6 +54,7 @@ class FakeThreads:
         self.deleted: list[str] = []
         self.summaries: dict[str, str] = {}
         self.failures: dict[str, int] = {}
+        self.states: dict[str, dict[str, Any]] = {}
 
     def add(self, owner: str, thread_id: str, **metadata: Any) -> str:
         self.rows[thread_id] = (owner, metadata, {})
@@ -74,6 +77,17 @@ class FakeThreads:
         del self.rows[thread_id]
         self.deleted.append(thread_id)
 
+    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
+        revived = [thread_id for thread_id in thread_ids if thread_id not in self.rows]
+        for thread_id in revived:
+            self.add(user_id, thread_id)
+        return revived
+
+    async def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
+        for thread_id, (owner, metadata, _) in self.rows.items():
+            if owner == user_id:
+                yield thread_id, {"metadata": metadata, "values": self.states.get(thread_id)}
+
     async def all_of(self, user_id: str) -> AsyncIterator[str]:
         for thread_id in [thread_id for thread_id, row in self.rows.items() if row[0] == user_id]:
             yield thread_id
@@ -82,19 +96,46 @@ class FakeThreads:
         return self.summaries.get(thread_id, "")
 
 
+class FakeCrons:
+    """Crons of a server, as a table: owner and payload by id."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, tuple[str, dict[str, Any]]] = {}
+
+    async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
+        for cron_id in [cron_id for cron_id, (owner, _) in self.rows.items() if owner == user_id]:
+            yield cron_id, self.rows[cron_id][1]
+
+    async def delete(self, cron_id: str) -> None:
+        del self.rows[cron_id]
+
+
 class MemoryApp:
     """The API with its parts at hand."""
 
-    def __init__(self, settings: Settings | None = None, *, store: BaseStore | None = None, per_minute: int = 100_000):
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        store: BaseStore | None = None,
+        per_minute: int = 100_000,
+        threads: FakeThreads | None = None,
+        crons: FakeCrons | None = None,
+        clock: Clock | None = None,
+        checkpoints: Path = Path("no such file"),
+    ):
         self.store = store or InMemoryStore()
-        self.threads = FakeThreads()
-        self.clock = Clock()
+        self.threads = threads or FakeThreads()
+        self.crons = crons or FakeCrons()
+        self.clock = clock or Clock()
         self.logs_emptied = 0
         self.woken: list[tuple[Owner, str]] = []
         self.service = Service(
             settings=settings or Settings(),
             store=self.store,
             threads=self.threads,
+            crons=self.crons,
+            checkpoints=CheckpointFile(checkpoints),
             empty_logs=self._empty_logs,
             clock=self.clock,
             wake=lambda owner, thread_id: self.woken.append((owner, thread_id)),

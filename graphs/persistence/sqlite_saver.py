@@ -31,11 +31,14 @@ CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 
 _METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS TEXT) END"
 _RUN_ID = f"json_extract({_METADATA}, '$.run_id')"
+USER_OF_CHECKPOINT = f"IFNULL(json_extract({_METADATA}, '$.langgraph_auth_user_id'), '')"
+"""Whose checkpoint it is, as the server wrote it into the metadata; empty where nobody logs in."""
 _DELTA_COUNTERS = f"json_extract({_METADATA}, '$.counters_since_delta_snapshot')"
 
 _INDEXES = (
     # Metadata lies behind each row's state: finding a run without an index would read the whole file.
     f"CREATE INDEX IF NOT EXISTS checkpoints_by_run ON checkpoints ({_RUN_ID})",
+    f"CREATE INDEX IF NOT EXISTS checkpoints_by_user ON checkpoints ({USER_OF_CHECKPOINT}, thread_id)",
     "CREATE INDEX IF NOT EXISTS checkpoints_by_parent ON checkpoints (thread_id, checkpoint_ns, parent_checkpoint_id)",
 )
 

@@ -10,9 +10,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from graphs.deployment import service_of_process
-from graphs.persistence import empty_logs
+from graphs.persistence import CHECKPOINTS, empty_logs
+from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.settings import Settings
 from graphs.web import archive, conversations, erase, facts, journal, overview, profile, updates
+from graphs.web.crons import ServerCrons
 from graphs.web.endpoint import PREFIX, AnyEndpoint, Service
 from graphs.web.guard import RateLimit
 from graphs.web.openapi import document
@@ -39,6 +41,8 @@ def service_of_server(settings: Settings) -> Service:
         settings=settings,
         store=ServerStore(),
         threads=ServerThreads(settings.single_user),
+        crons=ServerCrons(settings.single_user),
+        checkpoints=CheckpointFile(settings.data_dir / CHECKPOINTS),
         empty_logs=partial(empty_logs, settings.data_dir),
         limit=RateLimit(settings.requests_per_minute),
         wake=lambda owner, thread_id: service_of_process().wake(owner, thread_id),

@@ -11,7 +11,9 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.settings import Settings
+from graphs.web.crons import Crons
 from graphs.web.guard import RateLimit, body_of, check_json, check_origin, read_body, user_of
 from graphs.web.problems import Refused, from_validation
 from graphs.web.threads import Threads
@@ -57,6 +59,8 @@ class Service:
         settings: The deployment's choices.
         store: The server's store.
         threads: The server's threads.
+        crons: The server's crons.
+        checkpoints: What the file of the checkpoints knows that the server may not.
         empty_logs: Sees to it that no log of a database keeps what was deleted.
         limit: How often one user may ask.
         wake: Sees to it that what waits of an owner's thread is learned now, not with the next sweep.
@@ -66,6 +70,8 @@ class Service:
     settings: Settings
     store: BaseStore
     threads: Threads
+    crons: Crons
+    checkpoints: CheckpointFile
     empty_logs: Callable[[], Awaitable[None]]
     limit: RateLimit
     wake: Callable[[Owner, str], None] = _nobody

@@ -1,5 +1,6 @@
 """Erasing: one fact, everything from one thread, or everything; what was erased does not come back."""
 
+import asyncio
 import logging
 from typing import Literal
 from uuid import UUID
@@ -8,14 +9,16 @@ from pydantic import BaseModel, Field
 
 from graphs.web.endpoint import Call, Endpoint, Form
 from graphs.web.problems import Refused
+from graphs.web.traces import orphans_of, traces_of
 from memory.core.facts import FactNotFound
-from memory.erase import aerase_fact, aerase_thread, aerase_user
+from memory.erase import aerase_fact, aerase_thread, aerase_user, forget_messages, threads_feeding
 from memory.tolerance import tolerated
 from memory.updates.outbox import read_owners
 
 logger = logging.getLogger(__name__)
 
 _TRIES = 3
+_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 
 
 class FactErasure(Form):
@@ -40,54 +43,102 @@ class Erased(BaseModel):
     """What was erased, and what still holds the words."""
 
     threads: int = Field(description="Threads that were deleted, with their checkpoints and summaries.")
-    items: int = Field(description="Items of memory that were deleted.")
+    crons: int = Field(default=0, description="Crons that were deleted.")
+    items: int = Field(description="Items of memory that were deleted; of one fact, it and those of its chain.")
     still_in_threads: list[str] = Field(description="Conversations that still hold the words; erase them too.")
+    still_in_crons: list[str] = Field(default=[], description="Crons that still hold the words, and run on.")
     note: str
 
 
 async def erase_fact(call: Call, wanted: FactErasure) -> Erased:
-    """Erase one fact from facts, history, journal and pending updates; the conversation keeps its words."""
+    """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
     try:
-        erased = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
+        chain = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
     except FactNotFound as unknown:
         raise Refused(404, str(unknown)) from None
+    traces = await traces_of(call, chain)
+    # A later summary takes these messages out of their thread: they must not go into the journal then.
+    await call.run(forget_messages(call.owner, traces.messages, chain.ids[-1], call.service.clock()))
     await call.service.empty_logs()
-    still = [thread_id for thread_id in sorted(erased.sources) if await _is_there(call, thread_id)]
-    note = "The conversations it came from still hold the words: erase them to be rid of them." if still else ""
-    return Erased(threads=0, items=len(erased.ids), still_in_threads=still, note=note)
+    logger.info(
+        "erased a fact and its chain: facts %d, still in threads %d, in crons %d",
+        *(len(chain.ids), len(traces.threads), len(traces.crons)),
+    )
+    holders = {"conversations": traces.threads, "crons": traces.crons}
+    still = " and ".join(name for name, ids in holders.items() if ids)
+    return Erased(
+        threads=0,
+        items=len(chain.ids),
+        still_in_threads=list(traces.threads),
+        still_in_crons=list(traces.crons),
+        note=f"These {still} still hold the words: erase or delete them to be rid of them." if still else "",
+    )
 
 
 async def _is_there(call: Call, thread_id: str) -> bool:
-    return bool(thread_id) and await call.service.threads.metadata(call.user_id, thread_id) is not None
+    return await call.service.threads.metadata(call.user_id, thread_id) is not None
 
 
 async def erase_thread(call: Call, wanted: ThreadErasure) -> Erased:
-    """Erase a thread and all that came from it: facts, journal, pending updates, summaries, checkpoints."""
+    """Erase a thread and all that came from it: facts, journal, pending updates, summaries, checkpoints, its crons."""
     thread_id = str(wanted.thread_id)
     there = await _is_there(call, thread_id)
-    fed = [owner.segment == call.owner.segment for owner in await call.run(read_owners(thread_id))]
-    if not there and not (fed and all(fed)):
+    if not there and not await _is_orphan(call, thread_id):
         raise Refused(404, "you have no thread with this id")
     items = await aerase_thread(call.store, thread_id, clock=call.service.clock)
-    if there:
-        await call.service.threads.delete(thread_id)
-        items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
+    if not there:
+        await call.service.threads.revive(call.user_id, [thread_id])
+    await call.service.threads.delete(thread_id)
+    items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
     await call.service.empty_logs()
     logger.info("erased a thread: %d items", items)
-    return Erased(threads=int(there), items=items, still_in_threads=[], note="")
+    return Erased(threads=1, items=items, still_in_threads=[], note="")
+
+
+async def _is_orphan(call: Call, thread_id: str) -> bool:
+    """Say whether a thread without a row is the user's, by whose memory it fed or whose checkpoints it has."""
+    fed = [owner.segment == call.owner.segment for owner in await call.run(read_owners(thread_id))]
+    return all(fed) if fed else thread_id in await orphans_of(call)
 
 
 async def erase_everything(call: Call, _: Erasure) -> Erased:
-    """Erase everything that is remembered about you, for every agent, and all your threads."""
+    """Erase everything that is remembered about you, for every agent, all your threads, and your crons."""
+    crons = await _delete_crons(call)
+    fed = await call.run(threads_feeding(call.user_id))
     items = await aerase_user(call.store, call.user_id)
+    # After a crash a thread may have checkpoints and no row, and the server deletes only what has one.
+    await call.service.threads.revive(call.user_id, {*fed, *await orphans_of(call)})
     threads = await _delete_threads(call)
     # Once more: a turn that was under way when its thread went may have written its update down in between.
     items += await aerase_user(call.store, call.user_id)
+    on_disk = await _still_on_disk(call)
     await call.service.empty_logs()
-    left = [thread_id async for thread_id in call.service.threads.all_of(call.user_id)]
-    logger.info("erased everything of a user: %d threads, %d items, %d threads left", threads, items, len(left))
+    left = {thread_id async for thread_id in call.service.threads.all_of(call.user_id)}.union(on_disk)
+    logger.info(
+        "erased everything of a user: threads %d, crons %d, items %d, threads left %d",
+        *(threads, crons, items, len(left)),
+    )
     note = "Some threads could not be deleted: ask once more." if left else ""
-    return Erased(threads=threads, items=items, still_in_threads=left, note=note)
+    return Erased(threads=threads, crons=crons, items=items, still_in_threads=sorted(left), note=note)
+
+
+async def _still_on_disk(call: Call) -> list[str]:
+    """Return which threads still have checkpoints, after deletions that were answered had time to be carried out."""
+    left = await orphans_of(call)
+    for pause in _PAUSES:
+        if left:
+            await asyncio.sleep(pause)
+            left = await orphans_of(call)
+    return left
+
+
+async def _delete_crons(call: Call) -> int:
+    """Delete the user's crons, before the threads, so that none starts a run meanwhile; return how many."""
+    deleted = 0
+    async for cron_id, _ in call.service.crons.all_of(call.user_id):
+        await call.service.crons.delete(cron_id)
+        deleted += 1
+    return deleted
 
 
 async def _delete_threads(call: Call) -> int:

@@ -7,7 +7,7 @@ takes the identity and looks at the thread's owner itself.
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 _PAGE = 100
 _CANCEL_SECONDS = 5.0
 _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
+_PAGE_OF_STATES = 20
+"""A state may be large: so many are held in memory at once."""
+_STATES: list[ThreadSelectField] = [*_SELECTED, "values"]
 
 
 class Threads(Protocol):
@@ -47,11 +50,17 @@ class Threads(Protocol):
     async def delete(self, thread_id: str) -> None:
         """Stop what runs in a thread, then delete its checkpoints and its row."""
 
+    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
+        """Give those of the threads a row again that have none, so that they can be deleted; return which."""
+
     def all_of(self, user_id: str) -> AsyncIterator[str]:
         """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
 
     async def summary(self, thread_id: str) -> str:
         """Return the summary of a thread as it is now; empty if it has none."""
+
+    def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield id, and newest state with the metadata, of each of the user's threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,20 @@ class ServerThreads:
         """Stop what runs in a thread, then delete its checkpoints and its row."""
         await as_server(_stop_and_delete(thread_id))
 
+    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
+        """Give those of the threads a row again that have none, so that they can be deleted; return which."""
+        revived: list[str] = []
+        for ids in batched(thread_ids, _PAGE):
+            found = await as_server(get_client().threads.search(ids=ids, select=_SELECTED, limit=len(ids)))
+            there = {str(thread["thread_id"]) for thread in found}
+            for thread_id in (each for each in ids if each not in there):
+                metadata = {} if self.single_user else {OWNER_KEY: user_id}
+                await as_server(
+                    get_client().threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing")
+                )
+                revived.append(thread_id)
+        return revived
+
     async def all_of(self, user_id: str) -> AsyncIterator[str]:
         """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
         for theirs in [None] if self.single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
@@ -106,6 +129,12 @@ class ServerThreads:
         )
         return running.summary if running else ""
 
+    async def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield id, and newest state with the metadata, of each of the user's threads."""
+        async for thread in _found(None if self.single_user else {OWNER_KEY: user_id}, _STATES, _PAGE_OF_STATES):
+            if self._belongs(thread, user_id):
+                yield str(thread["thread_id"]), {"values": thread.get("values"), "metadata": _metadata(thread)}
+
     def _belongs(self, thread: Thread, user_id: str) -> bool:
         metadata = _metadata(thread)
         if not self.single_user or OWNER_KEY in metadata:
@@ -117,20 +146,31 @@ def _metadata(thread: Thread) -> Json:
     return thread.get("metadata") or {}
 
 
-async def _found(metadata: dict[str, str] | None) -> AsyncIterator[Thread]:
+async def _found(
+    metadata: dict[str, str] | None, select: list[ThreadSelectField] = _SELECTED, size: int = _PAGE
+) -> AsyncIterator[Thread]:
     """Yield all threads with this metadata, page by page."""
-    for offset in itertools.count(0, _PAGE):
-        page = await as_server(_page(metadata, offset))
+    for offset in itertools.count(0, size):
+        page = await as_server(_page(metadata, select, size, offset))
         for thread in page:
             yield thread
-        if len(page) < _PAGE:
+        if len(page) < size:
             return
 
 
-async def _page(metadata: dict[str, str] | None, offset: int) -> list[Thread]:
+async def _page(
+    metadata: dict[str, str] | None, select: list[ThreadSelectField], size: int, offset: int
+) -> list[Thread]:
     return await get_client().threads.search(
-        metadata=metadata, select=_SELECTED, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
+        metadata=metadata, select=select, limit=size, offset=offset, sort_by="created_at", sort_order="asc"
     )
+
+
+def batched(ids: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Yield the ids in lists of this size."""
+    rest = iter(ids)
+    while page := list(itertools.islice(rest, size)):
+        yield page
 
 
 async def _stop_and_delete(thread_id: str) -> None:

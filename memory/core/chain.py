@@ -4,7 +4,7 @@ Whoever erases one of them wants none of the others back: they say what the fact
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -57,10 +57,12 @@ class Chain:
 
     def is_in(self, thread_id: str, message: StoredMessage) -> bool:
         """Say whether a message goes with the facts: by where they came from, or by what it says."""
-        own = self.sources.get(thread_id)
-        if own is None:
-            return self.wording.is_told_in(message.text)
-        return message.id in own or self.wording.is_mentioned_in(message.text)
+        return message.id in self.sources.get(thread_id, ()) or self.is_told_in(thread_id, message.text)
+
+    def is_told_in(self, thread_id: str, text: str) -> bool:
+        """Say whether a text of a thread holds what the facts say or said (the rule is that of `Wording`)."""
+        is_source = thread_id in self.sources
+        return self.wording.is_mentioned_in(text) if is_source else self.wording.is_told_in(text)
 
 
 def read_chain(owner: Owner, epoch: str, fact_id: str) -> Steps[Chain]:
@@ -100,3 +102,10 @@ def linked(facts: Iterable[Fact], fact_id: str) -> frozenset[str]:
         found |= fresh
         waiting.extend(fresh)
     return frozenset(found & known)
+
+
+def dormant(facts: Collection[Fact], fact_ids: Iterable[str]) -> frozenset[str]:
+    """Return the ids of facts and of what hangs together with them, but for those with one that is active."""
+    active = {fact.id for fact in facts if fact.status == "active"}
+    chains = (linked(facts, fact_id) for fact_id in fact_ids)
+    return frozenset[str]().union(*(chain for chain in chains if not chain & active))

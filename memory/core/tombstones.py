@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit, was_said_after
-from memory.core.chain import Chain, read_chain
+from memory.core.chain import Chain, dormant, read_chain
 from memory.core.changes import Change, Section
 from memory.core.facts import Fact, FactNotFound, fact_key
 from memory.core.rules import Shelf
@@ -205,13 +205,14 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
 
 
 def read_deleted(owner: Owner, epoch: str) -> Steps[Chain]:
-    """Read the facts that a person deleted and may want back: nothing tells of them, though their text is kept."""
-    history = [fact for fact in (yield from read_history(owner, epoch)) if fact.status == "ended"]
-    found = yield from read_many(owner.namespace("history"), [_of_content(fact.content) for fact in history])
-    deleted = [
-        fact for fact, mark in zip(history, found, strict=True) if mark is not None and mark.value.get("id") == fact.id
-    ]
-    return Chain.of(deleted, (yield from read_provenance(owner, sorted({fact.id for fact in deleted}))))
+    """Read the facts that a person deleted and may want back, with their chains: nothing tells of them meanwhile."""
+    history = yield from read_history(owner, epoch)
+    shelf = yield from read_shelf(owner, epoch)
+    ended = [fact for fact in history if fact.status == "ended"]
+    found = yield from read_many(owner.namespace("history"), [_of_content(fact.content) for fact in ended])
+    deleted = {fact.id for fact, mark in zip(ended, found, strict=True) if _is_of(mark, fact)}
+    ids = dormant((*history, *shelf.rows.values()), deleted)
+    return Chain.of([fact for fact in history if fact.id in ids], (yield from read_provenance(owner, sorted(ids))))
 
 
 def forgotten_messages(owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]) -> Steps[frozenset[str]]:

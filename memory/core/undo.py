@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from memory.config import MemoryConfig
 from memory.control import count_edit, read_epoch
-from memory.core.chain import Chain
+from memory.core.chain import Chain, dormant
 from memory.core.facts import Fact, timestamp
 from memory.core.profile import drop_sections_about
 from memory.core.rules import Shelf, candidates, find, retire, same_content
@@ -91,7 +91,10 @@ def _write(
     for fact in done.removed:
         yield marks(owner, (yield from _alone(owner, fact)), now=now, edit=edit, epoch=epoch)
     yield from write_difference(owner, epoch, before, after)
-    yield from drop_sections_about(owner, epoch, [fact.content for fact in done.removed])
+    earlier = yield from read_history(owner, epoch)
+    silent = dormant((*earlier, *after.rows.values()), [fact.id for fact in done.removed])
+    said = [fact.content for fact in earlier if fact.id in silent]
+    yield from drop_sections_about(owner, epoch, [*said, *(fact.content for fact in done.removed)])
     yield from settle(owner, epoch, before, config)
     ids = [fact.id for fact in (*done.removed, *done.restored)]
     if (yield from take_back_erased(owner, epoch, erasure, ids)):

@@ -45,7 +45,8 @@ _EVERYDAY: Final = words(
     thanks then there thing things think those though thought three through time today together told tomorrow tonight
     too took town tree try turn twice two under understand until use used usually very visit wait walk want watch way
     week weekend weeks well went where whether while whole whose why wife without woman word work world worry would
-    write year years yes yesterday yet young zero
+    write year years yes yesterday yet young zero aren cannot couldn didn doesn don hadn hasn haven isn ll re shouldn ve
+    wasn weren won wouldn
     """
 )
 

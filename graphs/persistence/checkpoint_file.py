@@ -1,0 +1,66 @@
+"""What the SQLite file of the checkpoints knows that the server may not: threads whose row is gone, and old states.
+
+`langgraph dev` writes its rows of threads every 10 seconds, a checkpoint at once: after `kill -9` a thread may have
+checkpoints and no row. And an old state of a thread may hold what its newest no longer does.
+"""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphs.persistence.connection import BUSY_SECONDS
+from graphs.persistence.sqlite_saver import USER_OF_CHECKPOINT
+
+_THEIRS = "IN (SELECT value FROM json_each(?))"
+_OF_USERS = f"SELECT DISTINCT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOINT} {_THEIRS}"
+_OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_CHECKPOINT} {_THEIRS} LIMIT 1"
+_STATES = """
+    SELECT checkpoint FROM checkpoints WHERE thread_id = :thread
+    UNION ALL SELECT value FROM writes WHERE thread_id = :thread"""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFile:
+    """The checkpoints as they are on the disk; where there is no such file, it knows of none."""
+
+    path: Path
+
+    async def threads_of(self, user_ids: Collection[str]) -> list[str]:
+        """Return the ids of the threads in which nobody but these users has a checkpoint; no user is the empty id."""
+        return await asyncio.to_thread(self._threads_of, json.dumps(list(user_ids)))
+
+    async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
+        """Return those of the threads of which one state, however old, holds a text.
+
+        Args:
+            thread_ids: The threads to look into.
+            is_held: Says of a thread's id and a text whether it is that text.
+        """
+        return await asyncio.to_thread(self._holding, list(thread_ids), is_held)
+
+    def _threads_of(self, users: str) -> list[str]:
+        if not self.path.exists():
+            return []
+        with closing(self._open()) as connection:
+            found = [str(thread_id) for (thread_id,) in connection.execute(_OF_USERS, (users,))]
+            return [each for each in found if not connection.execute(_OF_ANOTHER, (each, users)).fetchone()]
+
+    def _holding(self, thread_ids: Iterable[str], is_held: Callable[[str, str], bool]) -> list[str]:
+        if not self.path.exists():
+            return []
+        with closing(self._open()) as connection:
+            return [each for each in thread_ids if any(is_held(each, text) for text in _texts(connection, each))]
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
+
+
+def _texts(connection: sqlite3.Connection, thread_id: str) -> Iterator[str]:
+    """Yield what is stored of a thread as text: MessagePack and JSON keep strings as they are."""
+    for (blob,) in connection.execute(_STATES, {"thread": thread_id}):
+        if blob:
+            yield bytes(blob).decode("utf-8", "ignore")

@@ -1,0 +1,159 @@
+"""What goes with an erased fact: echoes, confirmations, what says the same elsewhere; and what stays."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from memory.config import MemoryConfig
+from memory.core.profile import read_profile, texts_of
+from memory.core.store import FactStore
+from memory.core.undo import retire_steps, undo_steps
+from memory.daily.journal import read_journal
+from memory.erase import erase_fact, erase_thread
+from memory.message import StoredMessage, find_gone, iso_time, with_replies
+from memory.storage import run
+from tests.memory_bench import ADA, MemoryBench
+
+
+def talk(bench: MemoryBench, *texts: str, begin: int = 1) -> Sequence[StoredMessage]:
+    """What the user and the assistant said by turns."""
+    now = iso_time(bench.clock())
+    return [
+        StoredMessage(f"m{number}", "assistant" if number % 2 == 0 else "user", text, now)
+        for number, text in enumerate(texts, begin)
+    ]
+
+
+def told(*texts: str, thread: str = "T", bench: MemoryBench | None = None) -> MemoryBench:
+    """A conversation that was learned and journaled."""
+    bench = bench or MemoryBench()
+    bench.record(talk(bench, *texts), kind="cut", thread=thread)
+    bench.drain()
+    bench.clock.advance(1)
+    return bench
+
+
+def fact_id(bench: MemoryBench, word: str) -> str:
+    return next(fact.id for fact in FactStore.of_owner(bench.store, ADA).list() if word in fact.content)
+
+
+def erase(bench: MemoryBench, word: str = "figs") -> None:
+    erase_fact(bench.store, ADA, fact_id(bench, word), clock=bench.clock)
+
+
+def journal(bench: MemoryBench) -> list[str]:
+    entries = run(bench.store, read_journal(ADA, bench.epoch()))
+    return sorted(one.text for entry in entries for one in entry.messages)
+
+
+def test_echoes_mentions_and_replies_go_and_the_rest_of_the_thread_stays() -> None:
+    bench = told(
+        "I like figs.",
+        "How nice!",
+        "Good day.",
+        "Good day to you.",
+        "And now?",
+        "A FIG, perhaps?",
+        "No.",
+        "As you like.",
+    )
+    erase(bench)
+    assert journal(bench) == ["And now?", "As you like.", "Good day to you.", "Good day.", "No."]
+
+
+def test_what_confirmed_it_in_another_thread_goes_whatever_it_says() -> None:
+    bench = told("I like figs.", "Noted.")
+
+    def confirms(_: Sequence[BaseMessage]) -> str:
+        fact = {"message": 1, "action": "confirms", "known": 1, "content": "", "category": "preference"}
+        return json.dumps({"facts": [{**fact, "confidence": 0.9}], "profile": []})
+
+    bench.model.respond = confirms
+    told("Yes, still.", "I see.", "Good day.", "Bye.", thread="U", bench=bench)
+    chain = erase_fact(bench.store, ADA, fact_id(bench, "figs"), clock=bench.clock)
+    assert chain.sources == {"T": {"m1"}, "U": {"m1"}}
+    assert journal(bench) == ["Bye.", "Good day."]
+
+
+def test_elsewhere_only_what_tells_the_same_goes() -> None:
+    bench = told("I like figs and dates.", "Noted.")
+    told("Did I say that figs and dates are what I like?", "You did.", thread="U", bench=bench)
+    told("Dates are easy to forget.", "They are.", thread="V", bench=bench)
+    erase(bench)
+    assert journal(bench) == ["Dates are easy to forget.", "They are."]
+
+
+def test_pending_updates_lose_it_and_learn_the_rest() -> None:
+    bench = told("I like figs.", "Noted.")
+    bench.record(talk(bench, "My figs are ripe.", "Eat them.", "I like plums.", "Good.", begin=3))
+    erase(bench)
+    assert "figs" not in str(bench.entries())
+    bench.drain()
+    assert bench.facts() == ["Likes plums"]
+
+
+def test_a_message_that_is_summarized_later_stays_out_of_the_journal_with_its_reply() -> None:
+    bench = MemoryBench()
+    messages = talk(bench, "I like figs.", "They are sweet, I hear.", "Good day.", "Bye.")
+    bench.record(messages)
+    bench.drain()
+    bench.clock.advance(1)
+    erase(bench)
+    bench.record(messages, kind="cut")
+    bench.drain()
+    assert journal(bench) == ["Bye.", "Good day."]
+    assert bench.facts() == []
+
+
+async def test_history_of_the_days_it_was_said_on_is_told_anew_whatever_its_words() -> None:
+    bench = told("I like figs.", "Noted.")
+    told("I like plums.", "Noted.", thread="U", bench=bench)
+    bench.clock.advance(86_400)
+    bench.model.respond = lambda messages: "They love a sweet fruit." if "figs" in messages[-1].text else "Plums."
+    await roll_up(bench)
+    assert texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"] == "They love a sweet fruit."
+    erase(bench)
+    await roll_up(bench)
+    assert texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"] == "Plums."
+
+
+async def roll_up(bench: MemoryBench) -> None:
+    assert await bench.updater.aroll_up([ADA]) == [True]
+
+
+@pytest.mark.parametrize("undone", [False, True])
+async def test_a_roll_up_tells_of_a_deleted_fact_only_after_its_deletion_was_undone(undone: bool) -> None:
+    bench = told("I like figs.", "Noted.", "Good day.", "Figs for you?")
+    run(bench.store, retire_steps(ADA, fact_id(bench, "figs"), MemoryConfig(), bench.clock()))
+    bench.clock.advance(1)
+    if undone:
+        run(bench.store, undo_steps(ADA, MemoryConfig(), bench.clock()))
+    bench.clock.advance(86_400)
+    bench.model.respond = lambda messages: messages[-1].text
+    await roll_up(bench)
+    text = texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"]
+    assert "Good day" in text
+    assert ("igs" in text) == undone
+
+
+def test_a_confirmation_goes_with_the_thread_that_it_was_said_in() -> None:
+    bench = told("I like figs.", "Noted.")
+    told("I like figs.", "Noted.", thread="U", bench=bench)
+    facts = FactStore.of_owner(bench.store, ADA)
+    assert facts.confirmations(fact_id(bench, "figs")).count == 1
+    erase_thread(bench.store, "U", clock=bench.clock)
+    assert bench.facts() == ["Likes figs"]
+    assert facts.confirmations(fact_id(bench, "figs")).count == 0
+    assert "'U'" not in bench.everything_stored()
+
+
+def test_a_reply_goes_with_what_it_replies_to_up_to_the_next_question() -> None:
+    messages = talk(MemoryBench(), "q1", "a1", "q2", "a2")
+    assert with_replies(messages, {"m1"}) == {"m1", "m2"}
+    assert with_replies(messages, {"m2"}) == {"m2"}
+    assert with_replies(messages[1:], {"m1"}) == frozenset()
+    assert find_gone([("T", messages), ("U", messages)], lambda thread, one: thread == "U" and one.text == "q2") == {
+        "U": {"m3", "m4"}
+    }
