@@ -190,6 +190,7 @@ async def test_erasing_everything_leaves_no_text_and_touches_nobody_else(
     assert await contents(bob) == ["Bob likes zebras"]
     assert (await ada.get("/overview")).json() == {
         "agent": "default", "learning": False, "facts": 0, "quarantined": 0, "pending": 0, "dead": 0,
+        "without_memory": None,
     }  # fmt: skip
 
 
