@@ -10,8 +10,7 @@ from langchain_core.messages import convert_to_messages
 from graphs.identity import LOCAL_USER
 from graphs.web.endpoint import Call
 from memory.core.chain import Chain
-from memory.message import StoredMessage, find_gone
-from memory.updates.transcript import to_stored
+from memory.message import StoredMessage, find_gone, to_stored
 
 Json = Mapping[str, object]
 
