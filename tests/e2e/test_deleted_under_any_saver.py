@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -14,13 +15,15 @@ from tests.e2e.guarded_server import SECRET, api, sdk
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import say
 from tests.e2e.waiting import eventually
+from tests.postgres import running_postgres
 from tests.stub_model import StubModel
 
 FIGS, PLUMS, PEARS = "User likes figs.", "User likes plums.", "User likes pears."
 STOCK_SAVER = {"checkpointer": {"path": "tests.e2e.support.stock.checkpointer"}}
+POSTGRES = {name: {"path": f"tests.e2e.support.on_postgres.{name}"} for name in ("checkpointer", "store")}
 
 
-@pytest.fixture(params=[{}, STOCK_SAVER], ids=["server's own saver and store", "stock saver"])
+@pytest.fixture(params=[{}, STOCK_SAVER, POSTGRES], ids=["server's own saver and store", "stock saver", "Postgres"])
 def server(tmp_path: Path, stub: StubModel, request: pytest.FixtureRequest) -> Iterator[DevServer]:
     stub.respond = Scripted(learns={"like figs": FIGS, "like plums": PLUMS, "like pears": PEARS})
     shipped = json.loads((PROJECT / "langgraph.prod.json").read_text())
@@ -28,8 +31,12 @@ def server(tmp_path: Path, stub: StubModel, request: pytest.FixtureRequest) -> I
     config.write_text(json.dumps({**shipped, **request.param}))
     model = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub"}
     variables = {"PALIMPSEST_AUTH_SECRET": SECRET, "PALIMPSEST_DEBOUNCE_SECONDS": "0.2", **model}
-    with DevServer(tmp_path, config=config, environment=variables) as server:
-        yield server
+    with ExitStack() as running:
+        if request.param is POSTGRES:
+            required = bool(request.config.getoption("--postgres"))
+            postgres = running.enter_context(running_postgres(required=required))
+            (tmp_path / "postgres.uri").write_text(postgres.database())
+        yield running.enter_context(DevServer(tmp_path, config=config, environment=variables))
 
 
 def facts(memory: httpx.Client) -> list[str]:
