@@ -25,6 +25,7 @@ class Begun:
     Attributes:
         mode: What memory may do; `None` if that cannot be read.
         known: What is known about the user; `None` if nothing may be, or the store does not answer.
+        updates: The receipts of updates since the turn before.
         injected: What the prompt shows of it.
         prompt: The prompt with it.
         memory: What the state keeps of it: ids, and the epochs under which the turn began.
@@ -33,6 +34,7 @@ class Begun:
 
     mode: MemoryMode | None
     known: Known | None
+    updates: list[dict[str, object]]
     injected: Injected | None
     prompt: Prompt
     memory: MemoryState

@@ -1,24 +1,13 @@
 """The fence between a turn and an erase: nothing that was said before an erase is written down after it. Pure."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from graphs.modes import is_open
 from graphs.state import MemoryState, State, memory_of
+from memory.turn import Epochs
 from memory.updates.thread_epoch import erased_between
-
-
-class Epochs(NamedTuple):
-    """Under which epochs a turn began, of the user and of the thread; empty where it could not be read.
-
-    `edit` is the mark of the user's newest edit by hand then (`memory.control`).
-    """
-
-    user: str = ""
-    thread: str = ""
-    edit: str = ""
 
 
 def fence(state: State, epochs: Epochs | None) -> MemoryState:

@@ -95,7 +95,7 @@ class ChatNodes:
             facts=list(begun.injected.fact_ids()) if begun.injected and begun.known else [],
             tokens=begun.prompt.tokens().model_dump(),
             messages_budget=begun.prompt.shares.messages,
-            updates=await self._memory.updates_since(run, begun.known, Injected.from_state(memory_of(state))),
+            updates=begun.updates,
         )
         if reason := self._memory.why_without(run, begun.mode, begun.known):
             receipt["without_memory"] = reason
@@ -146,7 +146,7 @@ class ChatNodes:
         run = await self._run(runtime)
         injected = Injected.from_state(memory_of(state))
         mode = said_mode(state["messages"])
-        known = await self._memory.known(run, mode)
+        known = await self._memory.known(run, asked_in(state), mode)
         prompt = self._prompt(run, state, visible(state, run.context), injected, known)
         if isinstance(state["messages"][-1], HumanMessage):
             event = MemoryInjected(facts=tuple(receipt_of(state).get("facts", ())), tokens=prompt.tokens())
@@ -174,13 +174,15 @@ class ChatNodes:
         return await self._beginnings.of(turn, lambda: self._begin(run, state))
 
     async def _begin(self, run: Run, state: State) -> Begun:
-        mode = await self._memory.mode(run)
-        known = await self._memory.known(run, mode)
-        injected = self._chosen(run, state, Injected.from_state(memory_of(state)), known)
-        epochs = fence(state, await self._memory.epochs(run, mode))
+        previous = Injected.from_state(memory_of(state))
+        opened = await self._memory.open(run, asked_in(state), previous.at if previous else None)
+        mode, known = opened.mode, opened.known(run.context)
+        injected = self._chosen(run, state, previous, known)
+        epochs = fence(state, opened.epochs)
         return Begun(
             mode=mode,
             known=known,
+            updates=[dict(receipt) for receipt in opened.opening.updates] if opened.opening and known else [],
             injected=injected,
             prompt=self._prompt(run, state, spoken(state), injected, known),
             memory=MemoryState(**{**(injected.to_state() if injected else {}), **epochs}),  # type: ignore[typeddict-item]

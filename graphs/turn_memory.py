@@ -2,34 +2,58 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 
-from graphs.fence import Epochs
+from graphs.context import Context
 from graphs.modes import MemoryMode, effective_mode, learnable, may_learn, may_read, mode_of_run, said_mode
 from graphs.run import Run
 from graphs.service import MemoryService, Queued
 from graphs.without_memory import Warnings, WithoutMemory, why_without
-from memory.control import CONTROL_KEY, EDIT_KEY, edit_in, epoch_in, read_learning
-from memory.core.basis import Injected
-from memory.core.known import Known
-from memory.core.store import FactStore
+from memory.core.known import Known, read_known
 from memory.message import iso_time
-from memory.namespaces import Owner
-from memory.storage import Steps, arun, arun_patiently, read_many
+from memory.storage import arun, arun_patiently
 from memory.tolerance import tolerated
+from memory.turn import Epochs, Opening, open_turn
 from memory.updates.entry import EntryKind
-from memory.updates.records import read_receipts
-from memory.updates.thread_epoch import read_thread_epoch
 from memory.updates.thread_view import ThreadView
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_FRESH_SECONDS = 2.0
+"""So long what a turn began with is shown without another look at the store; a summary may take longer."""
+_KEPT_TURNS = 256
+_NEVER = "9999"
+"""Later than every receipt: a first turn is told of no updates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What memory may do in a turn, and what the turn begins with.
+
+    Attributes:
+        mode: What memory may do; `None` if that cannot be read, and so nothing may be done.
+        opening: What was read; `None` where nobody is known, nothing may be read, or the store does not answer.
+    """
+
+    mode: MemoryMode | None
+    opening: Opening | None = None
+
+    def known(self, context: Context) -> Known | None:
+        """Return what may be shown to the model, `None` if nothing may."""
+        return self.opening.known if self.opening and context.memory_tokens else None
+
+    @property
+    def epochs(self) -> Epochs | None:
+        """Under which epochs a turn begins that may be learned; `None` if it may not, or nobody knows."""
+        return self.opening.epochs if self.opening and self.mode and may_learn(self.mode) else None
 
 
 class TurnMemory:
@@ -44,19 +68,47 @@ class TurnMemory:
         self._config = service.settings.memory
         self._warnings = Warnings()
         self._writing: set[asyncio.Task[object]] = set()
+        # What turns under way were shown, and when it was read by the event loop's clock, the oldest first.
+        self._read: dict[Hashable, tuple[float, Known]] = {}
 
-    async def mode(self, run: Run) -> MemoryMode | None:
-        """Return what memory may do now; `None` if that cannot be read, and so nothing may be done."""
-        return await self._guarded("the turn goes on without memory", self._mode(run))
+    async def open(self, run: Run, asked: str, before: float | None) -> "Opened":
+        """Read what memory may do in a turn, and what it begins with: once, in one batch.
 
-    async def known(self, run: Run, mode: MemoryMode | None) -> Known | None:
-        """Read what is known about the user; `None` if nobody may be known, or the store does not answer."""
-        if run.owner is None or run.store is None or run.context.memory_tokens == 0:
+        Args:
+            run: The turn's run.
+            asked: Id of the message that the turn answers.
+            before: When this thread's turn before read its memory, seconds since the epoch; `None` in a first turn.
+        """
+        if run.owner is None or run.store is None:
+            return Opened(run.context.memory_mode)
+        mode = await self._chosen_mode(run)
+        if not may_read(mode):
+            return Opened(mode)
+        since = _NEVER if before is None else iso_time(before)
+        steps = partial(open_turn, run.owner, run.thread_id, since)
+        opening = await self._guarded("the turn goes on without memory", arun_patiently(run.store, steps))
+        if opening is None:
+            return Opened(None)
+        self._keep(_turn(run, asked), opening.known)
+        return Opened(mode if opening.is_learning else effective_mode(mode, "read_only"), opening)
+
+    async def known(self, run: Run, asked: str, mode: MemoryMode) -> Known | None:
+        """Return what is known about the user, for a call of the model; `None` as in `Opened`.
+
+        The first call of a turn is shown what the turn began with. Later ones follow tools, which take their time:
+        what was erased meanwhile must not be shown, so memory is read again.
+        """
+        if run.owner is None or run.store is None or run.context.memory_tokens == 0 or not may_read(mode):
             return None
-        if mode is None or not may_read(mode):
-            return None
-        store = FactStore.of_owner(run.store, run.owner, config=self._config)
-        return await self._guarded("the turn goes on without memory", store.aknown())
+        read_at, known = self._read.pop(_turn(run, asked), (float("-inf"), Known()))
+        if asyncio.get_running_loop().time() - read_at <= _FRESH_SECONDS:
+            return known
+        return await self._guarded("the turn goes on without memory", arun(run.store, read_known(run.owner)))
+
+    def _keep(self, turn: Hashable, known: Known) -> None:
+        self._read[turn] = (asyncio.get_running_loop().time(), known)
+        if len(self._read) > _KEPT_TURNS:
+            del self._read[next(iter(self._read))]
 
     def why_without(self, run: Run, mode: MemoryMode | None, known: Known | None) -> WithoutMemory | None:
         """Return why the turn has no memory, and log each reason once."""
@@ -70,19 +122,6 @@ class TurnMemory:
         if reason is not None and reason != "incognito":  # that one somebody chose
             self._warnings.say(reason)
         return reason
-
-    async def epochs(self, run: Run, mode: MemoryMode | None) -> Epochs | None:
-        """Read under which epochs a turn begins that may be learned; `None` if the store does not answer."""
-        if run.owner is None or run.store is None or mode is None or not may_learn(mode):
-            return None
-        return await self._guarded("an erase may not be seen", arun(run.store, _epochs(run.owner, run.thread_id)))
-
-    async def updates_since(self, run: Run, known: Known | None, previous: Injected | None) -> list[dict[str, object]]:
-        """Read what updates did since this thread's turn before."""
-        if run.owner is None or run.store is None or known is None or previous is None:
-            return []
-        steps = read_receipts(run.owner, known.epoch, iso_time(previous.at))
-        return await self._guarded("receipts were not read", arun(run.store, steps)) or []
 
     async def remember(
         self, run: Run, messages: Sequence[BaseMessage], epochs: Epochs, view: ThreadView | None
@@ -128,14 +167,6 @@ class TurnMemory:
             view=view,
         )
 
-    async def _mode(self, run: Run) -> MemoryMode:
-        """Read what memory may do now: what the run's mode says, and at most reading while learning is paused."""
-        if run.owner is None or run.store is None:
-            return run.context.memory_mode
-        mode = await self._chosen_mode(run)
-        learning = await arun_patiently(run.store, partial(read_learning, run.owner))
-        return mode if learning else effective_mode(mode, "read_only")
-
     async def _chosen_mode(self, run: Run) -> MemoryMode:
         """Read what assistant, thread and run say; that the user has paused learning is seen where it is written."""
         return await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
@@ -148,6 +179,5 @@ class TurnMemory:
         return None
 
 
-def _epochs(owner: Owner, thread_id: str) -> Steps[Epochs]:
-    control, edit = yield from read_many(owner.control, [CONTROL_KEY, EDIT_KEY])
-    return Epochs(epoch_in(control), (yield from read_thread_epoch(thread_id)), edit_in(edit))
+def _turn(run: Run, asked: str) -> Hashable:
+    return run.owner, run.thread_id, asked

@@ -10,7 +10,7 @@ from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
 from graphs.context import Context
-from graphs.fence import Epochs, epochs_of, fence
+from graphs.fence import epochs_of, fence
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.state import MemoryState, State
@@ -19,6 +19,7 @@ from memory.core.store import FactStore
 from memory.erase import erase_thread, erase_user
 from memory.namespaces import Owner
 from memory.storage import run
+from memory.turn import Epochs
 from memory.updates.thread_epoch import NEVER_ERASED, erased_between, read_thread_epoch, write_thread_epoch
 from tests.fakes import RecordingModel, learns
 

@@ -19,6 +19,7 @@ MAY_KNOW = {
     "daily": {"daily"},
     "updates": {"updates", "core", "daily"},
     "erase": {"erase", "core", "daily", "updates", "context"},
+    "turn": {"turn", "core", "updates"},
     "archive": {"archive", "intake", "json_parts", "core", "daily", "updates"},
     "exporting": {"archive", "core", "daily", "updates"},
     "intake": {"core"},

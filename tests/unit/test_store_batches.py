@@ -2,10 +2,17 @@
 
 import json
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
+from graphs.chat import build_graph
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from tests.fakes import RecordingModel
 from tests.memory_bench import MemoryBench
+from tests.stores import CountingStore
 
+TURN = 6
 UPDATE = 14
 
 
@@ -32,3 +39,15 @@ def test_a_correction_with_a_new_profile_takes_few_more() -> None:
     before = bench.store.calls
     assert bench.drain().receipts[0]["superseded"]
     assert bench.store.calls - before <= UPDATE + 2
+
+
+async def test_a_turn_without_tools_takes_few_batches_also_when_the_thread_goes_on() -> None:
+    service = MemoryService(Settings(model="fake:model"), lambda *_: RecordingModel())
+    store = CountingStore()
+    await service.asweep(store)  # or the first turn of a process would look for what an earlier one left
+    chat = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=store)
+    for text in ("I like figs.", "And plums.", "What do I like?"):
+        before = store.batches
+        who = {"thread_id": "T", "langgraph_auth_user_id": "ada"}
+        await chat.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": who})
+        assert store.batches - before <= TURN
