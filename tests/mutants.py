@@ -206,7 +206,7 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "    if view is not None:\n        yield from _set_edits_aside(fresh, view)\n",
+        "    if view is not None:\n        yield from _set_edits_aside(fresh, entries, view)\n",
         "",
         (EDITS, MACHINE),
     ),

@@ -164,7 +164,7 @@ class SilentModel(RecordingModel):
 
 async def test_a_summary_that_never_comes_ends_no_turn_and_is_asked_for_again() -> None:
     store, saver = FaultyStore(), InMemorySaver()
-    deployment = Deployment(store, saver, MemoryConfig(model_timeout_seconds=0.02))
+    deployment = Deployment(store, saver, MemoryConfig(model_timeout_seconds=0.3))
     silent = deployment.memory = SilentModel()
     async with asyncio.timeout(PATIENCE):
         await deployment.talk()
