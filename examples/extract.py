@@ -1,7 +1,7 @@
 """Run real conversations through extraction and print what was created and refused, with reasons.
 
-    python examples/extract.py ../shared/data/locomo/conv-26.json --turns 40
-    python examples/extract.py ../shared/data/extraction40/dataset.jsonl --texts 40
+    python examples/extract.py conversation.json --turns 40
+    python examples/extract.py dataset.jsonl --texts 40
 
 The model is the deployment's own (PALIMPSEST_MEMORY_MODEL or PALIMPSEST_MODEL); with PALIMPSEST_MODEL=local,
 PALIMPSEST_LOCAL_BASE_URL says where `python -m graphs.local.server` listens.
