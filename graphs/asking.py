@@ -11,9 +11,9 @@ from langchain_core.runnables import Runnable
 
 from graphs.model_errors import explain, is_context_overflow, refuses_content
 from graphs.prompt import Prompt
-from graphs.provider_reason import origin, provider_reason
 from graphs.refused import NOTHING, Refused, refused_more, remembering
 from graphs.view import smaller
+from memory.provider_reason import origin, provider_reason, words_of
 
 logger = logging.getLogger(__name__)
 
@@ -66,11 +66,6 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
                     "%s refused a prompt (%s): it is asked again with %d tokens at most, left out: %s",
                     name, type(error).__name__, attempt.room, left_out,
                 )  # fmt: skip
-    reason = provider_reason(failure, map(_words, prompt.view(prompt.room())))
+    reason = provider_reason(failure, map(words_of, prompt.view(prompt.room())))
     logger.warning("%s failed: %s (%s)", name, reason, origin(failure))
     raise explain(failure, name, reason) from failure
-
-
-def _words(message: BaseMessage) -> str:
-    """Return what a provider could repeat of a message."""
-    return f"{message.text} {message.tool_calls}" if isinstance(message, AIMessage) else message.text

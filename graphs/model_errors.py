@@ -14,7 +14,7 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
-from graphs.provider_reason import ProviderReason
+from memory.provider_reason import ProviderReason
 
 LOCAL = "local"
 UNTOLD = ProviderReason()

@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,11 +15,15 @@ from langchain_core.runnables.config import merge_configs
 from langgraph.constants import TAG_NOSTREAM
 
 from memory.context.summarizer import Ask, Flush, Steps, SummarizationResult
+from memory.provider_reason import reason_logged
 from memory.steps import adrive, drive
+
+logger = logging.getLogger(__name__)
 
 FlushHook = Callable[[list[BaseMessage]], Awaitable[None] | None]
 """Takes exactly the messages that are about to leave; returns at once. It may be a coroutine function."""
 
+_SUMMARY = "a summary call"
 _CALL: RunnableConfig = {"tags": [TAG_NOSTREAM], "run_name": "summarize"}
 
 
@@ -29,7 +34,8 @@ def run(
 
     def do(step: Ask | Flush) -> str:
         if isinstance(step, Ask):
-            return _text(model.invoke(step.prompt, merge_configs(config, _CALL)))
+            with reason_logged(logger, _SUMMARY, step.prompt):
+                return _text(model.invoke(step.prompt, merge_configs(config, _CALL)))
         called = hook(step.messages) if hook else None
         if inspect.isawaitable(called):
             _finish(called)
@@ -45,7 +51,8 @@ async def arun(
 
     async def do(step: Ask | Flush) -> str:
         if isinstance(step, Ask):
-            return _text(await model.ainvoke(step.prompt, merge_configs(config, _CALL)))
+            with reason_logged(logger, _SUMMARY, step.prompt):
+                return _text(await model.ainvoke(step.prompt, merge_configs(config, _CALL)))
         if hook is not None:
             await _call(hook, step.messages)
         return ""

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 
 from memory.daemons import in_daemon_thread
+from memory.provider_reason import reason_logged
 from memory.steps import adrive, drive
 
 logger = logging.getLogger(__name__)
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 _REFUSES_SCHEMA: Final = frozenset({400, 422})
 # They keep a small model from never ending its answer, but not every server that takes a schema takes them.
 _BOUNDS: Final = frozenset({"maxItems", "maxLength"})
+_EXTRACTION: Final = "an extraction call"
 
 Prompt = Sequence[BaseMessage]
 
@@ -38,13 +40,20 @@ def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: f
         TimeoutError: If there is no answer in time.
         Exception: What the model raises.
     """
-    return drive(_asking(model, schema), lambda asked: _within(timeout, asked, prompt))
+    with reason_logged(logger, _EXTRACTION, _material(prompt)):
+        return drive(_asking(model, schema), lambda asked: _within(timeout, asked, prompt))
 
 
 async def aask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
     """Do what `ask` does, asynchronously."""
-    async with asyncio.timeout(timeout):
-        return await adrive(_asking(model, schema), lambda asked: asked.ainvoke(list(prompt), _config()))
+    with reason_logged(logger, _EXTRACTION, _material(prompt)):
+        async with asyncio.timeout(timeout):
+            return await adrive(_asking(model, schema), lambda asked: asked.ainvoke(list(prompt), _config()))
+
+
+def _material(prompt: Prompt) -> Prompt:
+    """Return what of the prompt is the user's: its rules are ours, and a provider may say their words."""
+    return [message for message in prompt if not isinstance(message, SystemMessage)]
 
 
 def _asking(model: BaseChatModel, schema: dict[str, Any]) -> Generator[Runnable[Any, Any], Any, str]:

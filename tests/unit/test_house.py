@@ -10,7 +10,7 @@ import pytest
 
 HOUSE = Path(__file__).parents[2]
 EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "message"}
-EVERYONE_MAY_KNOW |= {"steps", "storage", "control", "tolerance", "daemons"}
+EVERYONE_MAY_KNOW |= {"steps", "storage", "control", "tolerance", "daemons", "provider_reason"}
 COUNTING = {"memory.context.tokens", "memory.context.budget"}
 TIERS = {"context", "core", "daily"}
 MAY_KNOW = {

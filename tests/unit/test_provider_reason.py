@@ -1,13 +1,19 @@
 """What a provider said of a call that it refused: code, parameter, sentence; never the user's words, nor a key."""
 
+import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
 
 from graphs.model_errors import explain
-from graphs.provider_reason import ProviderReason, origin, provider_reason
+from memory.context.summarization import asummarize_messages, summarize_messages
+from memory.core.extraction import aextract_facts, extract_facts
+from memory.provider_reason import ProviderReason, origin, provider_reason
+from tests.fakes import RecordingModel
 
 
 class Refused(Exception):
@@ -72,3 +78,52 @@ def test_the_error_has_it_cut_short_and_the_log_names_the_line() -> None:
 
 def test_a_reason_that_says_nothing_adds_nothing() -> None:
     assert "provider says" not in str(explain(Refused({}), "openai:m", provider_reason(ConnectionError("secret"))))
+
+
+SAID = [HumanMessage(f"My quokka is called Zoë. {'She likes figs. ' * 40}", id=str(n)) for n in range(4)]
+
+
+async def summarize(model: RecordingModel) -> None:
+    summarize_messages(SAID, running_summary=None, model=model, max_tokens=300)
+
+
+async def asummarize(model: RecordingModel) -> None:
+    await asummarize_messages(SAID, running_summary=None, model=model, max_tokens=300)
+
+
+async def extract(model: RecordingModel) -> None:
+    with pytest.raises(Refused):
+        extract_facts(model, SAID)
+
+
+async def aextract(model: RecordingModel) -> None:
+    with pytest.raises(Refused):
+        await aextract_facts(model, SAID)
+
+
+@pytest.mark.parametrize(
+    ("work", "call"),
+    [
+        (summarize, "a summary call"),
+        (asummarize, "a summary call"),
+        (extract, "an extraction call"),
+        (aextract, "an extraction call"),
+    ],
+)
+async def test_summaries_and_extractions_log_the_reason_too(
+    work: Callable[[RecordingModel], Awaitable[None]], call: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sentence = "Unsupported temperature for the key sk-abc1234567890: user said quokka Zoë"
+    body = {"message": sentence, "code": "unsupported_value", "param": "temperature"}
+    await work(RecordingModel(respond=lambda _: Refused(body, 404)))
+    (record,) = [each for each in caplog.records if each.getMessage().startswith(f"{call} failed: ")]
+    assert record.levelno == logging.WARNING
+    assert "status 404, code unsupported_value, parameter temperature, “Unsupported temperature" in record.getMessage()
+    assert not any(word in caplog.text for word in ("quokka", "Zoë", "sk-abc", "secret"))
+
+
+def test_a_failure_that_no_provider_spoke_of_names_its_kind_and_line(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConnectionError):
+        extract_facts(RecordingModel(respond=lambda _: ConnectionError("secret")), SAID)
+    assert "an extraction call failed: the provider said nothing of it (ConnectionError at " in caplog.text
+    assert "secret" not in caplog.text

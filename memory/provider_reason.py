@@ -1,8 +1,13 @@
 """A provider's own reason for a failed call, without what the user said: for the log, and cut short for the error."""
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.errors import GraphBubbleUp
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _KEY = re.compile(r"\S*\*{2,}\S*|\b(?:sk|pk|rk|key|bearer)[-_ ](?=\S*\d)[\w-]{6,}", re.IGNORECASE)
@@ -68,6 +73,30 @@ def provider_reason(error: BaseException, said: Iterable[str] = ()) -> ProviderR
                 message=_without(told.get("message") or told.get("detail"), spoken),
             )
     return ProviderReason(status=next(filter(None, map(_status, _chain(error))), None))
+
+
+def words_of(message: BaseMessage) -> str:
+    """Return what a provider could repeat of a message."""
+    return f"{message.text} {message.tool_calls}" if isinstance(message, AIMessage) else message.text
+
+
+@contextmanager
+def reason_logged(logger: logging.Logger, call: str, prompt: Iterable[BaseMessage]) -> Iterator[None]:
+    """Log why the model call inside failed, without the words of its prompt; the failure goes on to the caller.
+
+    Args:
+        logger: The caller's.
+        call: What was asked for.
+        prompt: What the model was sent.
+    """
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # each provider's package has exceptions of its own
+        told = provider_reason(error, map(words_of, prompt))
+        logger.warning("%s failed: %s (%s)", call, str(told) or "the provider said nothing of it", origin(error))
+        raise
 
 
 def origin(error: BaseException) -> str:
