@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Final
 
 from memory.core.facts import Fact, review_mark, strongest_first
 from memory.core.injection import MemoryData
@@ -13,6 +15,8 @@ from memory.namespaces import Owner
 from memory.storage import Steps, scan, side_by_side
 
 logger = logging.getLogger(__name__)
+
+_JUDGED_CHARS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,10 @@ def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:
 
 def cleared(known: Known) -> Known:
     """Return what is known without stored texts that must not stand in a prompt: somebody edited the store by hand."""
-    facts = tuple(fact for fact in known.facts if _is_cleared(fact))
+    # Far more than any prompt shows is judged, and no more: the longest facts would hold the event loop for seconds.
+    read = accumulate(len(fact.content) for fact in known.facts)
+    within = (fact for fact, chars in zip(known.facts, read, strict=True) if chars <= _JUDGED_CHARS)
+    facts = tuple(fact for fact in within if _is_cleared(fact))
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
         for name, section in known.profile.items()
@@ -58,7 +65,7 @@ def cleared(known: Known) -> Known:
     }
     kept_out = len(known.facts) - len(facts) + len(known.profile) - len(profile)
     if kept_out:
-        logger.warning("kept %d stored texts out of the prompt: secrets, or orders that nobody released", kept_out)
+        logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
     return replace(known, facts=facts, profile=profile)
 
 

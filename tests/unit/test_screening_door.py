@@ -132,3 +132,12 @@ async def test_a_history_of_nothing_else_is_not_written() -> None:
 
 def test_an_order_across_two_sentences_leaves_nothing() -> None:
     assert without_suspects("They talked. The sky is blue.") == ("They talked. The sky is blue.", 0)
+
+
+def test_the_longest_facts_there_can_be_are_judged_as_far_as_a_prompt_could_show_them() -> None:
+    facts = facts_of(InMemoryStore())
+    for number in range(60):
+        facts.create(f"User has read book {number} " + "and liked it " * 760, "knowledge", number / 100)
+    shown = facts.known().facts
+    assert 0 < sum(len(fact.content) for fact in shown) <= 200_000
+    assert shown == tuple(facts.list())[: len(shown)]
