@@ -28,7 +28,14 @@ EDITABLE_KINDS = frozenset({"facts", "profile"})
 
 # The server gives each graph one assistant whose id is derived from the graph's name in this namespace.
 _GRAPH_NAMESPACE = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
-_CLOSED_ASSISTANTS = frozenset({*CLOSED_GRAPHS, *(str(uuid5(_GRAPH_NAMESPACE, graph)) for graph in CLOSED_GRAPHS)})
+
+
+def assistant_of_graph(name: str) -> str:
+    """Return the id of the assistant that the server gives a graph."""
+    return str(uuid5(_GRAPH_NAMESPACE, name))
+
+
+_CLOSED_ASSISTANTS = frozenset({*CLOSED_GRAPHS, *map(assistant_of_graph, CLOSED_GRAPHS)})
 
 Context = Auth.types.AuthContext
 Value = dict[str, Any]

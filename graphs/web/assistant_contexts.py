@@ -2,20 +2,25 @@
 
 import json
 import re
+from collections.abc import Iterator
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphs.context import Context
+from graphs.permissions import assistant_of_graph
+from graphs.web.own_graphs import takes_context
 from graphs.web.problems import FieldError, Refused, from_validation
 
-_GRAPH = "chat"
-_PATH = re.compile(r"(?:^|/)assistants(?:/[^/]+)?/?$")
+_PATH = re.compile(r"(?P<assistants>.*/assistants)(?:/(?P<id>[\w-]+))?/?$")
 _CONTEXT: TypeAdapter[Context] = TypeAdapter(Context)
 
 
 class AssistantContexts:
     """Refuses `POST /assistants` and `PATCH /assistants/{id}` whose context no run could use (422, with the field).
+
+    The context may be under `config.configurable` too. Whose graph takes another one, whatever its name, the server is
+    left to judge.
 
     Args:
         app: What answers everything else.
@@ -26,15 +31,17 @@ class AssistantContexts:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        is_asked = scope["type"] == "http" and scope["method"] in ("POST", "PATCH") and _PATH.search(scope["path"])
-        if not is_asked:
+        path = _PATH.match(scope["path"]) if scope["type"] == "http" else None
+        if path is None or scope["method"] != ("PATCH" if path["id"] else "POST"):
             await self._app(scope, receive, send)
             return
         read: list[Message] = []
         while not read or (read[-1]["type"] == "http.request" and read[-1].get("more_body")):
             read.append(await receive())
-        why = refusal(b"".join(message.get("body", b"") for message in read))
-        if why is not None:
+        asked = _json(b"".join(message.get("body", b"") for message in read))
+        why, graph = refusal(asked), asked.get("graph_id")
+        assistant = assistant_of_graph(graph) if isinstance(graph, str) else path["id"]  # a change need not name it
+        if why and assistant and await takes_context(self._app, scope, path["assistants"], assistant):
             await why.response()(scope, receive, send)
             return
 
@@ -44,20 +51,35 @@ class AssistantContexts:
         await self._app(scope, again, send)
 
 
-def refusal(body: bytes) -> Refused | None:
-    """Return why the context in the body of a request cannot be one; what else is wrong with it, the server says."""
+def refusal(asked: dict[str, object]) -> Refused | None:
+    """Return why what a request asks for has no context that a run could use; what else is wrong, the server says."""
+    problems = [problem for place, context in _contexts(asked) for problem in _problems(place, context)]
+    if not problems:
+        return None
+    return Refused(422, "; ".join(f"{each.field}: {each.message}" for each in problems[:5]), problems)
+
+
+def _contexts(asked: dict[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    config = asked.get("config")
+    configurable = config.get("configurable") if isinstance(config, dict) else None
+    for place, context in (("context", asked.get("context")), ("config.configurable", configurable)):
+        if isinstance(context, dict):
+            yield place, context
+
+
+def _problems(place: str, context: dict[str, object]) -> list[FieldError]:
     try:
-        asked = json.loads(body)
-    except ValueError:
-        return None
-    if not isinstance(asked, dict) or not isinstance(asked.get("context"), dict):
-        return None
-    if asked.get("graph_id", _GRAPH) != _GRAPH:  # a change need not name it
-        return None
-    try:
-        _CONTEXT.validate_python(asked["context"])
+        _CONTEXT.validate_python(context)
     except ValidationError as error:
-        named = from_validation(error)
-        problems = [FieldError(field=f"context.{each.field}", message=each.message) for each in named.problem.errors]
-        return Refused(422, "; ".join(f"{each.field}: {each.message}" for each in problems[:5]), problems)
-    return None
+        named = from_validation(error).problem.errors
+        return [FieldError(field=f"{place}.{each.field}", message=each.message) for each in named]
+    return []
+
+
+def _json(body: bytes) -> dict[str, object]:
+    """Return the object in the body of a request; empty if there is none, which the server says."""
+    try:
+        read = json.loads(body)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}

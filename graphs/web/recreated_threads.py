@@ -8,13 +8,18 @@ import json
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graphs.permissions import assistant_of_graph
+from graphs.web.own_graphs import takes_context
+
 _GRAPH = "chat"
 
 
 class RecreatedThreads:
     """Gives `POST /threads` with an id and `if_exists: do_nothing` the chat graph, where it names none.
 
-    A thread that is there already stays as it is, and a run of another graph makes the thread that graph's.
+    A server that has no graph of this project under that name is left alone: a thread of a graph that is not there
+    could not be read at all. A thread that is there already stays as it is, and a run of another graph makes the
+    thread that graph's.
 
     Args:
         app: What answers.
@@ -22,6 +27,7 @@ class RecreatedThreads:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._is_served: bool | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; the server's own calls are left alone."""
@@ -33,7 +39,12 @@ class RecreatedThreads:
         read: list[Message] = []
         while not read or (read[-1]["type"] == "http.request" and read[-1].get("more_body")):
             read.append(await receive())
-        body = with_graph(b"".join(message.get("body", b"") for message in read))
+        body = b"".join(message.get("body", b"") for message in read)
+        if (changed := with_graph(body)) != body:
+            if self._is_served is None:  # asked once: it takes the server 30 ms, and its graphs stay the same
+                assistants = scope["path"].rstrip("/").removesuffix("/threads") + "/assistants"
+                self._is_served = await takes_context(self._app, scope, assistants, assistant_of_graph(_GRAPH))
+            body = changed if self._is_served else body
         left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         left += [message for message in read if message["type"] != "http.request"]
 

@@ -211,6 +211,21 @@ def test_an_assistants_forged_context_reaches_no_other_memory(
         assert assistant["assistant_id"] not in [each["assistant_id"] for each in alice.assistants.search(limit=100)]
 
 
+def test_a_bad_context_tells_nobody_which_assistants_there_are(
+    alice: SyncLangGraphClient, bob: SyncLangGraphClient, hers: Belongings
+) -> None:
+    bad: Any = {"max_tokens": "seven"}
+    unknown = "0b5f4c52-0000-4000-8000-000000000001"
+    answers = []
+    for client, assistant_id in ((bob, hers.assistant_id), (bob, unknown), (alice, hers.assistant_id)):
+        with pytest.raises(APIStatusError) as refused:
+            client.assistants.update(assistant_id, context=bad)
+        response = refused.value.response
+        answers.append((response.status_code, response.text.replace(assistant_id, "")))
+    assert answers[0] == answers[1]
+    assert [status for status, _ in answers] == [404, 404, 422]
+
+
 def test_the_same_question_is_answered_from_the_own_memory(
     alice: SyncLangGraphClient, hers: Belongings, stub: StubModel
 ) -> None:

@@ -11,20 +11,43 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from graphs.web.assistant_contexts import AssistantContexts, refusal
+from graphs.background import graph as memory_graph
+from graphs.chat import graph as chat_graph
+from graphs.permissions import assistant_of_graph
+from graphs.web.assistant_contexts import AssistantContexts
+
+HERS = "0b5f4c52-0000-4000-8000-000000000001"
+"""An assistant of the chat graph; that one more does not exist for who asks."""
+NOT_MINE = "0b5f4c52-0000-4000-8000-000000000002"
+OTHERS = "0b5f4c52-0000-4000-8000-000000000003"
+OURS = chat_graph.get_context_jsonschema()
+SCHEMAS: dict[str, Any] = {
+    assistant_of_graph("chat"): OURS,
+    assistant_of_graph("my_own_name"): OURS,
+    HERS: OURS,
+    assistant_of_graph("memory"): memory_graph.get_context_jsonschema(),
+    OTHERS: {"type": "object"},
+}
 
 
 async def ask(method: str, path: str, body: Any) -> httpx.Response:
     async def echo(request: Request) -> JSONResponse:
         return JSONResponse(json.loads(await request.body()))
 
-    routes = [Route("/{rest:path}", echo, methods=["POST", "PATCH"])]
+    async def schemas(request: Request) -> JSONResponse:
+        if await request.body() or request.headers["authorization"] != "Bearer mine":
+            return JSONResponse({}, 500)
+        found = request.path_params["name"] in SCHEMAS
+        return JSONResponse({"context_schema": SCHEMAS.get(request.path_params["name"])}, 200 if found else 404)
+
+    asked = [Route(f"{prefix}/assistants/{{name}}/schemas", schemas, methods=["GET"]) for prefix in ("", "/prefix")]
+    routes = [*asked, Route("/{rest:path}", echo, methods=["POST", "PATCH"])]
     app = Starlette(routes=routes, middleware=[Middleware(AssistantContexts)])
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
-        return await client.request(method, path, json=body)
+        return await client.request(method, path, json=body, headers={"Authorization": "Bearer mine"})
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/assistants"), ("PATCH", "/prefix/assistants/some-id")])
+@pytest.mark.parametrize(("method", "path"), [("POST", "/assistants"), ("PATCH", f"/prefix/assistants/{OTHERS}")])
 @pytest.mark.parametrize(
     ("context", "field"),
     [
@@ -44,20 +67,46 @@ async def test_a_bad_context_is_refused_by_the_name_of_its_field(
 
 
 @pytest.mark.parametrize(
-    ("path", "body"),
+    ("method", "path", "graph"),
     [
-        ("/assistants", {"graph_id": "chat", "context": {"max_tokens": 900, "a client's own": 1}}),
-        ("/assistants", {"graph_id": "chat"}),
-        ("/assistants", {"graph_id": "memory", "context": {"max_tokens": "seven"}}),
-        ("/assistants/search", {"graph_id": "chat"}),
-        ("/threads", {"context": {"max_tokens": "seven"}}),
+        ("POST", "/assistants", {"graph_id": "my_own_name"}),
+        ("POST", "/prefix/assistants/", {"graph_id": "chat"}),
+        ("PATCH", f"/assistants/{HERS}", {}),
     ],
 )
-async def test_all_else_passes_as_it_came(path: str, body: Any) -> None:
-    answer = await ask("POST", path, body)
+@pytest.mark.parametrize("place", ["context", "config.configurable"])
+async def test_wherever_it_stands_and_whatever_the_graph_is_called(
+    method: str, path: str, graph: dict[str, Any], place: str
+) -> None:
+    bad = {"max_tokens": "seven"}
+    given = {"context": bad} if place == "context" else {"config": {"configurable": {**bad, "a client's own": 1}}}
+    answer = await ask(method, path, {**graph, **given})
+    assert answer.status_code == 422
+    assert [each["field"] for each in answer.json()["errors"]] == [f"{place}.max_tokens"]
+
+
+BAD = {"context": {"max_tokens": "seven"}, "config": {"configurable": {"max_tokens": "seven"}}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/assistants", {"graph_id": "chat", "context": {"max_tokens": 900, "a client's own": 1}}),
+        ("POST", "/assistants", {"graph_id": "chat", "config": {"configurable": {"max_tokens": 900, "own": 1}}}),
+        ("POST", "/assistants", {"graph_id": "chat"}),
+        ("POST", "/assistants", {"graph_id": "memory", **BAD}),
+        ("POST", "/assistants", {"graph_id": "not there", **BAD}),
+        ("POST", "/assistants", {"graph_id": ["chat"], **BAD}),
+        ("POST", "/assistants", BAD),
+        ("PATCH", f"/assistants/{OTHERS}", BAD),
+        ("PATCH", f"/assistants/{HERS}", {"graph_id": "memory", **BAD}),
+        ("PATCH", f"/assistants/{NOT_MINE}", BAD),
+        ("POST", "/assistants/search", {"graph_id": "chat", **BAD}),
+        ("POST", "/threads", BAD),
+        ("POST", "/assistants", {"graph_id": "chat", "context": 7, "config": []}),
+        ("POST", "/assistants", []),
+    ],
+)
+async def test_all_else_passes_as_it_came(method: str, path: str, body: Any) -> None:
+    answer = await ask(method, path, body)
     assert (answer.status_code, answer.json()) == (200, body)
-
-
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"context": 7}'])
-def test_what_is_no_request_is_left_to_the_server(body: bytes) -> None:
-    assert refusal(body) is None
