@@ -10,10 +10,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
-_KEY = re.compile(r"\S*\*{2,}\S*|\b(?:sk|pk|rk|key|bearer)[-_ ](?=\S*\d)[\w-]{6,}", re.IGNORECASE)
+_KEY = re.compile(r"\b(?:sk|pk|rk|key|bearer)[-_ ]([\w-]{6,})", re.IGNORECASE)
 _GONE = "…"
+_GAPS = re.compile(f"{_GONE}(?:[^\\w{_GONE}]*{_GONE})+")
+_MASKED = "**"
+"""How providers show a key that they were given."""
 _LEAST_WORD = 3
-_LOGGED_CHARS, _SHOWN_CHARS = 600, 160
+_READ_CHARS, _LOGGED_CHARS, _SHOWN_CHARS = 6_000, 600, 160
 # A prompt has these too; what a provider says with them tells nothing about it.
 _COMMON = frozenset({
     "a", "all", "allowed", "an", "and", "any", "api", "are", "as", "at", "be", "by", "can", "cannot", "content",
@@ -125,12 +128,13 @@ def _without(text: object, spoken: set[str]) -> str:
     """Return one line of a provider's text without keys, and without the words that were spoken."""
     if not isinstance(text, str | int):
         return ""
-    line = _KEY.sub(_GONE, " ".join(str(text).split()))
+    parts = (_GONE if _MASKED in part else part for part in str(text)[:_READ_CHARS].split())
+    line = _KEY.sub(lambda key: _GONE if any(map(str.isdigit, key[1])) else key[0], " ".join(parts))
 
     def kept(word: re.Match[str]) -> str:
         found = word[0].casefold()
         is_spoken = found in spoken and (len(found) >= _LEAST_WORD or not found.isascii())
         return _GONE if is_spoken else word[0]
 
-    cleaned = re.sub(rf"{_GONE}(?:\W*{_GONE})+", _GONE, _WORD.sub(kept, line))
+    cleaned = _GAPS.sub(_GONE, _WORD.sub(kept, line))
     return cleaned if len(cleaned) <= _LOGGED_CHARS else cleaned[: _LOGGED_CHARS - 1] + _GONE

@@ -25,8 +25,8 @@ def state(*messages: Any, asked: str = "") -> State:
 
 def begun(**changes: Any) -> Begun:
     prompt = prompt_of(Context(), state(ASKED), [ASKED], Injected(), Known(), [], TokenCounter(len))  # type: ignore[arg-type]
-    given: dict[str, Any] = {"mode": "normal", "known": None, "injected": None, "prompt": prompt, "memory": {}}
-    return Begun(**{**given, "marks": [], **changes})
+    given: dict[str, Any] = {"mode": "normal", "known": None, "updates": [], "injected": None, "prompt": prompt}
+    return Begun(**{**given, "memory": {}, "marks": [], **changes})
 
 
 class Counted:
