@@ -24,8 +24,6 @@ from memory.core.screening import holds_secret, is_instruction_like
 from memory.message import StoredMessage
 from memory.text import normalize, one_line
 
-# An answer of so few words ("yes", "the second one") says what the question said.
-_SHORT_REPLY: Final = 4
 # What names no message of the user, or is a section of the profile, has so many of its words from the user at least.
 _GROUNDED: Final = 0.5
 _EXAMPLE: Final = frozenset(map(normalize, prompts.EXTRACTION_EXAMPLE))
@@ -96,7 +94,8 @@ class _Reading:
         self._spoken = [(message.text, day_of(message)) for message in spoken]
         self._shown, self._profile, self._config = shown, profile, config
         self._words_of_new = [words(message.text) for message in self._new]
-        self._just_said = frozenset[str]().union(*self._words_of_new)
+        agreed_to = _words(message.text for message in affirmed(messages, just_now=True))
+        self._just_said = agreed_to.union(*self._words_of_new)
         self._contents = {fact.id: fact.content for fact in existing}
         self._revisions = {fact.id: fact.revision for fact in existing}
         self._known = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
@@ -142,7 +141,7 @@ class _Reading:
     def _change(self, raw: Mapping[str, object]) -> Change:
         action, target = self._action(raw)
         if action == "confirms":
-            if not self._is_repeated(self._contents.get(target or "", ""), raw):
+            if not self._is_repeated(self._contents.get(target or "", "")):
                 raise Refused("not_said")
             return self._made(raw, Change(action=action, target=target))
         if action == "ends":
@@ -223,7 +222,7 @@ class _Reading:
         sources = self._sources(raw)
         if is_small_talk(content) or all(is_thanks_or_greeting(message.text) for message in sources):
             raise Refused("small_talk")
-        if not self._was_said(content, raw) or self._has_unsaid(content, target, sources):
+        if not self._was_said(content) or self._has_unsaid(content, target, sources):
             raise Refused("not_said")
 
     def _has_unsaid(self, content: str, target: str | None, sources: Sequence[StoredMessage]) -> bool:
@@ -233,8 +232,8 @@ class _Reading:
         grounds = self._grounds.lent(all_of=[self._contents[target]]) if target in self._contents else self._grounds
         return bool(unsaid(text, grounds, *(message.text for message in sources)))
 
-    def _was_said(self, content: str, raw: Mapping[str, object]) -> bool:
-        """Say whether the user said it: it has more of their words than of the assistant's, or it was a short reply.
+    def _was_said(self, content: str) -> bool:
+        """Say whether the user said it: it has at least as many of their words as of the assistant's.
 
         What the assistant said and the user affirmed counts as the user's.
         Words of neither are a paraphrase, or another language, and count for nobody.
@@ -242,22 +241,17 @@ class _Reading:
         wanted = words(content)
         if normalize(content) in _EXAMPLE and not wanted <= self._said:
             return False  # small models repeat the prompt's example
-        if len(wanted & (self._heard - self._said)) <= len(wanted & self._said):
-            return True
-        return self._is_short_reply(raw)
+        return len(wanted & (self._heard - self._said)) <= len(wanted & self._said)
 
-    def _is_repeated(self, content: str, raw: Mapping[str, object]) -> bool:
-        """Say whether the user said it again just now: models repeat what they were shown as known."""
-        return bool(words(content) & self._just_said) or self._is_short_reply(raw)
-
-    def _is_short_reply(self, raw: Mapping[str, object]) -> bool:
-        return any(len(message.text.split()) <= _SHORT_REPLY for message in self._sources(raw))
+    def _is_repeated(self, content: str) -> bool:
+        """Say whether the user said or affirmed it again just now: models repeat what they were shown as known."""
+        return bool(words(content) & self._just_said)
 
     def _learn(self, content: str, target: str | None, raw: Mapping[str, object]) -> None:
         """Refuse what is known, as a repetition that counts as a confirmation, and what this answer says twice."""
         said = normalize(content)
         known = self._known.get(said)
-        if known is not None and known != target and self._is_repeated(content, raw):
+        if known is not None and known != target and self._is_repeated(content):
             self.changes.append(self._made(raw, Change(action="confirms", target=known)))
         if said in self._learned or (known is not None and known != target):
             raise Refused("duplicate")

@@ -166,6 +166,55 @@ def test_a_short_reply_says_what_the_question_said() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "reply", "fact"),
+    [
+        ("Are you a vegetarian?", "Sure, sounds good", "User is a vegetarian"),
+        ("So you moved to Bergen?", "Yes I did", "User moved to Bergen"),
+        ("Do you take the train or the bus?", "The train", "User takes the train"),
+        ("There are a climbing course and a swimming course.", "The second one", "User wants a swimming course"),
+        ("I can name a climbing course and a swimming course.", "I'll take that", "User wants a climbing course"),
+    ],
+)
+def test_what_the_assistant_said_and_the_user_affirms_is_the_user_s(before: str, reply: str, fact: str) -> None:
+    messages = [said(before, role="assistant"), said(reply)]
+    model = RecordingModel(replies=[json.dumps({"facts": [found(fact)]})])
+
+    assert [change.content for change in extract_facts(model, messages).changes] == [fact]
+
+
+@pytest.mark.parametrize(
+    ("before", "reply", "fact"),
+    [
+        ("I can list vegetarian places in the old town.", "Sure, sounds good", "User prefers vegetarian places"),
+        ("Shall I look for vegetarian restaurants?", "Yes, please", "User is a vegetarian"),
+        ("Paris has the best museums.", "Interesting, go on", "User prefers museums in Paris"),
+        ("Paris has the best museums.", "Tell me more", "User prefers museums in Paris"),
+        ("Have you seen the museums of Paris?", "What is there?", "User saw the museums of Paris"),
+    ],
+)
+def test_a_short_reply_that_affirms_nothing_makes_no_fact_of_what_the_assistant_said(
+    before: str, reply: str, fact: str
+) -> None:
+    messages = [said(before, role="assistant"), said(reply)]
+    model = RecordingModel(replies=[json.dumps({"facts": [found(fact)]})])
+
+    assert reasons(extract_facts(model, messages)) == ["not_said"]
+
+
+def test_a_few_words_that_affirm_nothing_confirm_no_fact() -> None:
+    existing = (known("User is a vegetarian", 1),)
+    facts = [{"action": "confirms", "known": 1}]
+
+    def confirmed(before: str, reply: str) -> list[str]:
+        model = RecordingModel(replies=[json.dumps({"facts": facts})])
+        messages = [said(before, role="assistant"), said(reply)]
+        return [change.action for change in extract_facts(model, messages, existing=existing).changes]
+
+    assert confirmed("Are you still a vegetarian?", "Yes.") == ["confirms"]
+    assert confirmed("This place is for vegetarian guests.", "Where is it?") == []
+
+
+@pytest.mark.parametrize(
     "messages", [[], [said("Hello", role="assistant")], [said("I live in Bergen", seen=True)], [said(" ")]]
 )
 def test_without_a_new_message_of_the_user_the_model_is_not_asked(messages: list[StoredMessage]) -> None:
