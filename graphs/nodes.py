@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from graphs import below_another_graph
 from graphs.asking import ask
 from graphs.begun import Beginnings, Begun, begins, superstep_of
 from graphs.context import Context
@@ -99,6 +100,9 @@ class ChatNodes:
         )
         if reason := self._memory.why_without(run, begun.mode, begun.known):
             receipt["without_memory"] = reason
+        if lost := below_another_graph.summary_lost(get_config()):
+            below_another_graph.warn()
+            receipt["summary_lost"] = lost
         memory: StateUpdate = {"memory": {**begun.memory, "receipt": receipt}}
         # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
         marks = begun.marks if run.context.transcript == "keep" else []

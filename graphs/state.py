@@ -6,6 +6,7 @@ from typing import Annotated, cast
 from langchain_core.messages import AnyMessage, HumanMessage
 from typing_extensions import TypedDict
 
+from graphs.below_another_graph import SummaryLost
 from graphs.message_channel import messages_channel
 from graphs.summary_channel import SummaryChannel
 from graphs.without_memory import WithoutMemory
@@ -42,6 +43,8 @@ class Receipt(TypedDict, total=False):
     """What updates did since the turn before: facts created, confirmed, superseded, refused; source messages."""
     without_memory: WithoutMemory
     """Why memory was not used or learned nothing for good; absent where it works as it was chosen to."""
+    summary_lost: SummaryLost
+    """Why the next turn will not have this turn's summary; absent where it will."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
 
