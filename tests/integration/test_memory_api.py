@@ -225,6 +225,12 @@ async def test_learning_is_paused_and_resumed(ada: httpx.AsyncClient) -> None:
     assert (await ada.put("/learning", json={"learning": True})).json() == {"learning": True}
 
 
+async def test_the_overview_says_whether_the_deployment_learns(ada: httpx.AsyncClient) -> None:
+    assert (await ada.get("/overview")).json()["without_memory"] is None
+    switched_off = MemoryApp(Settings(memory=MemoryConfig(enabled=False))).user("ada")
+    assert (await switched_off.get("/overview")).json()["without_memory"] == "switched_off"
+
+
 async def test_a_thread_is_switched_and_shows_its_mode(app: MemoryApp, ada: httpx.AsyncClient) -> None:
     thread_id = app.threads.add("ada", str(uuid4()))
     assert (await ada.get(f"/threads/{thread_id}/mode")).json()["mode"] == "normal"
