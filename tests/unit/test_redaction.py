@@ -67,14 +67,14 @@ def test_what_confirmed_it_in_another_thread_goes_whatever_it_says() -> None:
     bench = told("I like figs.", "Noted.")
 
     def confirms(_: Sequence[BaseMessage]) -> str:
-        fact = {"message": 1, "action": "confirms", "known": 1, "content": "", "category": "preference"}
+        fact = {"message": 2, "action": "confirms", "known": 1, "content": "", "category": "preference"}
         return json.dumps({"facts": [{**fact, "confidence": 0.9}], "profile": []})
 
     bench.model.respond = confirms
-    told("Yes, still.", "I see.", "Good day.", "Bye.", thread="U", bench=bench)
+    told("Hello.", "Do you still like figs?", "Yes, still.", "I see.", "Good day.", "Bye.", thread="U", bench=bench)
     chain = erase_fact(bench.store, ADA, fact_id(bench, "figs"), clock=bench.clock)
-    assert chain.sources == {"T": {"m1"}, "U": {"m1"}}
-    assert journal(bench) == ["Bye.", "Good day."]
+    assert chain.sources == {"T": {"m1"}, "U": {"m3"}}
+    assert journal(bench) == ["Bye.", "Good day.", "Hello."]
 
 
 def test_elsewhere_only_what_tells_the_same_goes() -> None:
