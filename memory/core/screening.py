@@ -10,14 +10,18 @@ import unicodedata
 from functools import lru_cache
 from typing import Final, Literal
 
-from memory.core import orders, secrets
+from memory.core import judges, orders, secrets
+from memory.core.judge import Judge
 from memory.text import normalize, one_line
 
 Verdict = Literal["secret", "instruction_like"]
 
 _UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0]")
 _SENTENCES = re.compile(r"(?<=[.!?])\s|\n")
+# Letters one by one: "I G N O R E", also with dots or hyphens between them.
+_SPACED = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .-]){3,40}[^\W\d_](?![^\W_])")
 _ON_LETTERS = re.compile("[\u0300-\u036f]")
+_GAPS: Final = str.maketrans("", "", " .-")
 _EMPHASIS: Final = str.maketrans("", "", "*_~`\\")
 # Letters of Cyrillic and Greek that look like Latin ones.
 _LOOK_ALIKES: Final = str.maketrans(
@@ -59,28 +63,42 @@ def may_be_shown(text: str) -> bool:
     return screened(text) is None
 
 
-def holds_secret(text: str) -> bool:
+def holds_secret(text: str, judge: Judge = judges.SECRETS) -> bool:
     """Say whether a text holds a key, a password, a passphrase, a code or a payment card's number."""
     line = one_line(_UNSEEN.sub("", text))
     if secrets.holds_secret(line):
         return True
-    return not line.isascii() and secrets.holds_secret(one_line(unicodedata.normalize("NFKC", line)))
+    composed = compatible(text)
+    return (composed != line and secrets.holds_secret(composed)) or judge.holds(composed, cased=True)
 
 
-def is_instruction_like(text: str) -> bool:
+def compatible(text: str) -> str:
+    """Return a text on one line, with compatible characters as what they stand for; capitals stay."""
+    line = one_line(_UNSEEN.sub("", text))
+    return line if line.isascii() else one_line(unicodedata.normalize("NFKC", line))
+
+
+def is_instruction_like(text: str, judge: Judge = judges.ORDERS) -> bool:
     """Say whether a text is aimed at tools, at other people or at the prompt, not a statement about the user.
 
-    No word decides alone: it must stand as an order (a clause that begins with its verb, or "the assistant must …"),
-    and be about the prompt, or be a standing order about mails, files, tools and the like. How the user wants to be
-    answered is a wish, not such an order. Only English is recognized.
+    For the rules no word decides alone: it must stand as an order (a clause that begins with its verb, or "the
+    assistant must …"), and be about the prompt, or be a standing order about mails, files, tools and the like. How the
+    user wants to be answered is a wish, not such an order. The judge holds what reads like the orders that it learned
+    from. Only English is recognized.
     """
-    return orders.gives_orders(plain(text))
+    seen = plain(text)
+    return orders.gives_orders(seen) or judge.holds(seen)
 
 
 def plain(text: str) -> str:
     """Return a text in small letters as a reader, or a model, sees it."""
     lines = html.unescape(text).replace("\n", " ; ").replace("\r", " ; ").translate(_EMPHASIS)
-    folded = normalize(_UNSEEN.sub("", lines))
+    folded = normalize(_together(_UNSEEN.sub("", lines)))
     if folded.isascii():
         return folded
     return _ON_LETTERS.sub("", unicodedata.normalize("NFD", folded)).translate(_LOOK_ALIKES)
+
+
+def _together(text: str) -> str:
+    """Return a text with words written letter by letter as words; wider gaps part the words."""
+    return _SPACED.sub(lambda found: found[0].translate(_GAPS), text)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from memory.config import MemoryConfig
+from memory.core import judges
 from memory.core.dates import leading_stamp
 from memory.core.dialogue import in_pieces, render_dialogue
 from memory.core.facts import checked_content
@@ -250,6 +251,8 @@ READERS: dict[str, Reader] = {
     "holds_secret": holds_secret,
     "is_instruction_like": is_instruction_like,
     "without_suspects": without_suspects,
+    "judge of orders": judges.ORDERS.holds,
+    "judge of secrets": lambda text: judges.SECRETS.holds(text, cased=True),
     "validated": judge,
     "dialogue": say,
     "leading_stamp": leading_stamp,

@@ -1,0 +1,374 @@
+"""What orders and secrets look like, learned from examples, beside the rules. Pure.
+
+Each judge is a logistic regression over words, pairs of words and pieces of words. `python -m tests.screening_training`
+writes its weights from the texts in `tests/data/screening`. A score is a sum of whole numbers, so that every machine
+says the same.
+"""
+
+import base64
+import re
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_PART = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
+_LATIN = re.compile("[A-Za-z]")
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}:\d\d")
+_DOMAIN = re.compile(r"[\w-]\.([a-z]{2,12})(?:[/?:]|$)")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s|\n")
+_LONGEST_WORD: Final = 24
+# A text is judged by each of its sentences, and by each with the next one: what comes in two parts is seen, too.
+_TOGETHER: Final = 2
+_FILE_ENDINGS: Final = frozenset(
+    [
+        "js",
+        "ts",
+        "py",
+        "md",
+        "txt",
+        "pdf",
+        "csv",
+        "json",
+        "yaml",
+        "yml",
+        "toml",
+        "sh",
+        "exe",
+        "zip",
+        "doc",
+        "docx",
+        "xls",
+        "xlsx",
+        "png",
+        "jpg",
+    ]
+)
+_CLAUSE_ENDS: Final = frozenset('.!?;:()[]{}"\u201c\u201d<>|\u2014\u2013*>#,-')
+_NEW_SENTENCE: Final = _CLAUSE_ENDS - {","}
+_USER: Final = frozenset(
+    [
+        "user",
+        "user's",
+        "users",
+        "i",
+        "my",
+        "i'm",
+        "i've",
+        "i'd",
+        "he",
+        "she",
+        "they",
+        "his",
+        "her",
+        "their",
+        "we",
+        "our",
+        "me",
+    ]
+)
+_ADDRESSEE: Final = frozenset(
+    [
+        "assistant",
+        "assistants",
+        "assistant's",
+        "you",
+        "your",
+        "you're",
+        "ai",
+        "ai's",
+        "bot",
+        "model",
+        "chatbot",
+        "agent",
+        "agents",
+        "llm",
+        "chatgpt",
+        "system",
+    ]
+)
+_CONDITION: Final = frozenset(
+    [
+        "if",
+        "when",
+        "whenever",
+        "once",
+        "after",
+        "before",
+        "should",
+        "until",
+        "unless",
+        "every",
+        "each",
+        "on",
+        "in",
+        "upon",
+    ]
+)
+_PASSED_OVER: Final = frozenset(
+    [
+        "the",
+        "this",
+        "an",
+        "a",
+        "any",
+        "please",
+        "kindly",
+        "and",
+        "then",
+        "also",
+        "so",
+        "but",
+        "or",
+        "always",
+        "never",
+        "just",
+        "now",
+    ]
+)
+_DEMANDING_WORDS: Final = """
+    assistant assistants assistant's you your yours you're yourself ai ai's ais bot bots model chatbot agent agents llm
+    chatgpt u ur system prompt prompts instruction instructions rules rule directive must shall should may needs ought
+    be always never every each whenever if when automatically silently quietly secretly whoever anyone everyone unless
+    note remember memory entry access permission allowed authorised authorized let tell told <email> <link>
+"""
+_DEMANDING: Final = frozenset(_DEMANDING_WORDS.split())
+_NO_VERBS: Final = _USER | frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "these",
+        "those",
+        "in",
+        "on",
+        "at",
+        "by",
+        "for",
+        "with",
+        "of",
+        "to",
+        "from",
+        "as",
+        "it",
+        "its",
+        "there",
+        "here",
+        "one",
+        "two",
+        "three",
+        "some",
+        "many",
+        "most",
+        "all",
+        "both",
+        "after",
+        "before",
+        "during",
+        "since",
+        "while",
+        "because",
+        "although",
+        "though",
+        "even",
+        "what",
+        "why",
+        "how",
+        "who",
+        "which",
+        "where",
+        "and",
+        "or",
+        "but",
+        "so",
+        "then",
+        "not",
+        "no",
+        "my",
+    ]
+)
+_LEET: Final = str.maketrans("0134578@$", "oieastbas")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A learned judge.
+
+    Attributes:
+        weights: Of each hashed feature.
+        bias: What no feature says, times `UNIT`.
+        threshold: The score, times `UNIT`, from which on a text is held.
+        plain: How much more a sentence needs that addresses nobody, demands nothing and names no address.
+        common: The words that it knows.
+    """
+
+    weights: Sequence[int]
+    bias: int
+    threshold: int
+    plain: int
+    common: frozenset[str]
+
+    def holds(self, text: str, *, cased: bool = False) -> bool:
+        """Say whether a sentence of the text, or two together, reach the threshold."""
+        if not _is_latin(text):
+            return False
+        return any(self.score(tokens(part, cased=cased)) >= self.threshold for part in parts(text))
+
+    def score(self, found: Sequence[str]) -> int:
+        """Return the score of a sentence's tokens."""
+        numbers = features(found, self.common, len(self.weights))
+        total = self.bias + int(sum(self.weights[at] for at in numbers) * UNIT / max(1, len(numbers)) ** 0.5)
+        return total - self.plain if self.plain and not self._demands(found) else total
+
+    def _demands(self, found: Sequence[str]) -> bool:
+        """Say whether a sentence has a word that demands, or a clause that may begin with its verb."""
+        if not _DEMANDING.isdisjoint(found):
+            return True
+        begins = True
+        for word in found:
+            if word in _NEW_SENTENCE:
+                begins = True
+            elif begins and word not in _PASSED_OVER:
+                begins = False
+                if word in self.common and word not in _NO_VERBS:
+                    return True
+        return False
+
+
+UNIT: Final = 256
+
+
+def _is_latin(text: str) -> bool:
+    """Say whether most letters are Latin: the judges learned English alone."""
+    letters = sum(map(str.isalpha, text))
+    return 2 * len(_LATIN.findall(text)) >= letters
+
+
+def parts(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, and each with the next one."""
+    sentences = [part for part in _SENTENCE.split(text) if part.strip()]
+    yield from sentences
+    for at in range(len(sentences) - _TOGETHER + 1):
+        yield " ".join(sentences[at : at + _TOGETHER])
+
+
+def tokens(text: str, *, cased: bool = False) -> list[str]:
+    """Return the words and signs of a text; addresses, links, files and numbers as what they are.
+
+    Args:
+        text: On one line.
+        cased: Whether a word with a capital, digit or sign inside counts as the form it has: a password's, maybe.
+    """
+    found: list[str] = []
+    for piece in text.split():
+        bare = piece.strip(".,;:!?()[]{}<>\"'\u201c\u201d`*")
+        low = bare.lower()
+        ending = _DOMAIN.search(low[:200])
+        if "@" in bare[1:] and "." in bare:
+            found.append("<email>")
+        elif "://" in low or low.startswith("www.") or (ending and ending[1] not in _FILE_ENDINGS):
+            found.append("<link>")
+        elif ending:
+            found.append("<file>")
+        elif _DATE.fullmatch(bare):
+            found.append("<date>")
+        elif cased and _form(bare):
+            found.append(_form(bare))
+        else:
+            found.extend(_words(piece.lower()))
+            continue
+        if piece[-1] in _CLAUSE_ENDS:
+            found.append(piece[-1])
+    return found
+
+
+def _words(piece: str) -> Iterator[str]:
+    mixed = any(map(str.isdigit, piece)) and sum(map(str.isalpha, piece)) >= len(piece) / 2 and len(piece) > 3
+    for part in _PART.findall(piece.translate(_LEET) if mixed else piece):
+        yield f"<{min(len(part), 9)} digits>" if part.isdigit() else part.replace("\u2019", "'")[:_LONGEST_WORD]
+
+
+def _form(word: str) -> str:
+    """Return the form of what is no plain word; nothing for plain words and numbers."""
+    digits, letters = sum(map(str.isdigit, word)), sum(map(str.isalpha, word))
+    signs = len(word) - digits - letters - word.count("'") - word.count("-") - word.count("\u2019")
+    if word.endswith(("'s", "\u2019s")) or not letters:
+        return ""
+    if digits and letters:
+        return f"<mixed {min(len(word), 12) // 4}{'!' if signs else ''}>"
+    if signs and len(word) > 3:
+        return "<signs>"
+    return "<Camel>" if any(map(str.isupper, word[1:])) and not word.isupper() else ""
+
+
+def features(found: Sequence[str], common: frozenset[str], buckets: int) -> set[int]:
+    """Return the numbers of the features that tokens have."""
+    return {zlib.crc32(name.encode()) % buckets for name in _names(found, common)}
+
+
+def _names(found: Sequence[str], common: frozenset[str]) -> Iterator[str]:
+    known = [word if word in common or not word[0].isalpha() else "<rare>" for word in found]
+    yield f"^{' '.join(known[:1])}"
+    yield f"^{' '.join(known[:2])}"
+    yield f"^{' '.join(known[:3])}"
+    for at, word in enumerate(found):
+        yield f"1{word}"
+        if len(word) > 3 and word[0].isalpha():
+            yield from (f"4{piece}" for piece in _grams(f"_{word}_"))
+        yield f"2{known[at]} {known[at + 1] if at + 1 < len(known) else '$'}"
+        if at + 2 < len(known):
+            yield f"3{known[at]} * {known[at + 2]}"
+            yield f"3{' '.join(known[at : at + 3])}"
+    for subject, word in _with_subjects(found):
+        yield f"s{subject}"
+        yield f"s{subject} {word if word in common or not word[0].isalpha() else '<rare>'}"
+
+
+def _grams(word: str) -> Iterator[str]:
+    return (word[at : at + 4] for at in range(len(word) - 3))
+
+
+def _with_subjects(found: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each word with who its clause is about: the user, the assistant, a condition, or nobody."""
+    subject, begins, fresh = "nobody", True, True
+    for word in found:
+        if word in _CLAUSE_ENDS:
+            begins = True
+            fresh = fresh or word in _NEW_SENTENCE
+            continue
+        if begins and word not in _PASSED_OVER:
+            told = _subject(word)
+            if told or fresh:
+                subject = told or "nobody"
+            begins = fresh = False
+        yield subject, word
+
+
+def _subject(word: str) -> str:
+    if word in _USER:
+        return "user"
+    if word in _ADDRESSEE:
+        return "assistant"
+    return "condition" if word in _CONDITION else ""
+
+
+def packed(judge: Judge) -> dict[str, object]:
+    """Return a judge as JSON has it."""
+    raw = zlib.compress(array("b", judge.weights).tobytes(), 9)
+    return {
+        "bias": judge.bias,
+        "threshold": judge.threshold,
+        "plain": judge.plain,
+        "common": " ".join(sorted(judge.common)),
+        "weights": base64.b64encode(raw).decode(),
+    }
+
+
+def unpacked(value: dict[str, str | int]) -> Judge:
+    """Return a judge from what `packed` made of it."""
+    weights = array("b", zlib.decompress(base64.b64decode(str(value["weights"]))))
+    bias, threshold, plain = (int(value[name]) for name in ("bias", "threshold", "plain"))
+    return Judge(weights, bias, threshold, plain, frozenset(str(value["common"]).split()))
