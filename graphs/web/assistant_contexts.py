@@ -12,7 +12,7 @@ from graphs.permissions import assistant_of_graph
 from graphs.web.own_graphs import takes_context
 from graphs.web.problems import FieldError, Refused, from_validation
 
-_PATH = re.compile(r"(?P<assistants>.*/assistants)(?:/(?P<id>[\w-]+))?/?$")
+_PATH = re.compile(r"\A(?P<assistants>.*/assistants)(?:/(?P<id>[\w-]+))?/?$")
 _CONTEXT: TypeAdapter[Context] = TypeAdapter(Context)
 
 
