@@ -101,6 +101,14 @@ def test_what_is_erased_from_a_half_read_backlog_makes_nobody_skip_the_rest() ->
     assert "Likes plums" in bench.facts()
 
 
+def test_an_entry_that_is_gone_from_a_half_read_backlog_makes_nobody_skip_the_rest() -> None:
+    bench = half_read()
+    (gone,) = (entry for entry in bench.entries() if entry.extracted is None)
+    run(bench.store, outbox.remove([gone]))
+    bench.drain_all()
+    assert bench.facts()[-1] == "Likes plums"
+
+
 def test_what_is_edited_away_from_a_half_read_backlog_makes_nobody_skip_the_rest() -> None:
     bench = half_read()
     kiwis = bench.messages("I like kiwis", begin=3)
