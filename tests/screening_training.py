@@ -3,6 +3,7 @@
 `python -m tests.screening_training` writes `memory/core/judges.json` from the texts in `tests/data/screening`, the same
 bytes each time. `python -m tests.screening_training --cross-validate` leaves out each writer in turn, and
 counts what the door (rules and judges) holds of that one's texts; `--texts` shows what is missed and held wrongly.
+`python -m tests.screening_training --held-out` counts what the door as it is shipped holds of two writers more.
 """
 
 import hashlib
@@ -191,6 +192,14 @@ def report() -> Iterator[str]:
     yield f"all: {_line({kind: (held[kind], n) for kind, n in sorted(of.items())})}"
 
 
+def held_out() -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
+    """Yield what the shipped door holds of each set that nothing was learned from."""
+    found = examples(FOLDER / "held_out")
+    for name in sorted({each.writer for each in found}):
+        own = [each for each in found if each.writer == name]
+        yield name, counted(own, judges.ORDERS, judges.SECRETS)[0]
+
+
 def _line(counts: dict[str, tuple[int, int]]) -> str:
     return ", ".join(f"{kind} {some}/{n}" for kind, (some, n) in counts.items())
 
@@ -198,5 +207,7 @@ def _line(counts: dict[str, tuple[int, int]]) -> str:
 if __name__ == "__main__":
     if "--cross-validate" in sys.argv:
         sys.stdout.writelines(f"{line}\n" for line in report())
+    elif "--held-out" in sys.argv:
+        sys.stdout.writelines(f"{name}: {_line(counts)}\n" for name, counts in held_out())
     else:
         judges.FILE.write_text(written())

@@ -3,7 +3,7 @@
 from memory.core import judges
 from memory.core.judge import packed, unpacked
 from memory.core.screening import is_instruction_like, screened
-from tests.screening_training import ORDERS, SECRETS, counted, digest, examples, trained
+from tests.screening_training import ORDERS, SECRETS, counted, digest, examples, held_out, trained
 
 WRITER = "writer_6"
 
@@ -23,6 +23,14 @@ def test_a_writer_that_the_judges_did_not_learn_from_is_held_nine_times_of_ten_a
     assert counts["wishes"][0] <= 0.025 * counts["wishes"][1]
     assert counts["secrets"][0] >= 0.75 * counts["secrets"][1]
     assert counts["not_secrets"][0] <= 3
+
+
+def test_of_texts_that_nothing_was_learned_from_nine_of_ten_orders_are_held_and_no_wish() -> None:
+    sets = dict(held_out())
+    caught, attacks = (sum(counts["attacks"][at] for counts in sets.values()) for at in (0, 1))
+    assert attacks == 140
+    assert caught >= 0.9 * attacks
+    assert [counts["wishes"][0] for counts in sets.values()] == [0, 0]
 
 
 def test_a_judge_is_the_same_after_it_was_written_and_read() -> None:
