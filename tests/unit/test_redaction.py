@@ -14,6 +14,7 @@ from memory.daily.journal import read_journal
 from memory.erase import erase_fact, erase_thread
 from memory.message import StoredMessage, find_gone, iso_time, with_replies
 from memory.storage import run
+from tests.fakes import accounts
 from tests.memory_bench import ADA, MemoryBench
 
 
@@ -131,7 +132,7 @@ async def test_a_roll_up_tells_of_a_deleted_fact_only_after_its_deletion_was_und
     if undone:
         run(bench.store, undo_steps(ADA, MemoryConfig(), bench.clock()))
     bench.clock.advance(86_400)
-    bench.model.respond = lambda messages: messages[-1].text
+    bench.model.respond = accounts
     await roll_up(bench)
     text = texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"]
     assert "Good day" in text

@@ -15,7 +15,7 @@ from memory.daily.rollup import CHUNK_CHARS, Fold, Marks, chunks, fold, plan_rol
 from memory.erase import erase_fact, erase_thread, erase_user
 from memory.message import StoredMessage, iso_time
 from memory.storage import run
-from tests.fakes import RecordingModel
+from tests.fakes import RecordingModel, accounts
 from tests.memory_bench import ADA, MemoryBench
 
 FIRST = date(2026, 1, 1)
@@ -170,7 +170,7 @@ async def test_a_deleted_fact_is_not_told_and_does_not_keep_the_rest_from_being_
     store = FactStore.of_owner(bench.store, ADA, clock=bench.clock)
     store.delete(next(fact.id for fact in store.list() if "figs" in fact.content))
     bench.clock.advance(86_400)
-    bench.model.respond = lambda messages: messages[-1].text
+    bench.model.respond = accounts
     assert await bench.updater.aroll_up([ADA]) == [True]
     assert "plums" in profile(bench)["history.recent"]
     assert "figs" not in profile(bench)["history.recent"]
@@ -182,7 +182,7 @@ async def test_history_that_told_of_an_erased_fact_is_told_anew_the_same_day() -
     bench.record(bench.messages("I like plums", begin=2), kind="cut", thread="U")
     bench.drain()
     bench.clock.advance(86_400)
-    bench.model.respond = lambda messages: messages[-1].text
+    bench.model.respond = accounts
     assert await bench.updater.aroll_up([ADA]) == [True]
     assert "figs" in profile(bench)["history.recent"]
     facts = FactStore.of_owner(bench.store, ADA, clock=bench.clock).list()
