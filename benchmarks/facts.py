@@ -22,12 +22,12 @@ from langgraph.store.sqlite import SqliteStore
 
 from memory.config import MemoryConfig
 from memory.context.tokens import count_tokens
-from memory.core.applying import apply_extraction
-from memory.core.changes import Change, Extraction
-from memory.core.facts import Fact
-from memory.core.injection import format_memory_for_injection
-from memory.core.rules import Shelf, create
-from memory.core.store import FactStore
+from memory.facts.applying import apply_extraction
+from memory.facts.changes import Change, Extraction
+from memory.facts.fact import Fact
+from memory.facts.rules import FactSet, create
+from memory.facts.store import FactStore
+from memory.injection.block import format_memory_for_injection
 
 FACTS = 500
 ROUNDS = 7
@@ -65,12 +65,12 @@ def create_and_delete(facts: FactStore) -> Callable[[], Any]:
 
 
 def merge(facts: list[Fact]) -> Callable[[], Any]:
-    shelf = Shelf("ada")
+    fact_set = FactSet("ada")
     for fact in facts:
-        shelf, _ = create(shelf, fact, CONFIG, evidence="")
+        fact_set, _ = create(fact_set, fact, CONFIG, evidence="")
     changes = tuple(Change(action="new", content=f"User met captain {number}", sources=("m",)) for number in range(5))
     extraction = Extraction(changes=changes)
-    return lambda: apply_extraction(shelf, extraction, thread_id="t", epoch="e", now=NOW, config=CONFIG)
+    return lambda: apply_extraction(fact_set, extraction, thread_id="t", epoch="e", now=NOW, config=CONFIG)
 
 
 def rewrite_document(path: Path, facts: list[Fact]) -> Callable[[], Any]:

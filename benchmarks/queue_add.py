@@ -10,8 +10,8 @@ import sys
 import time
 
 from memory.config import MemoryConfig
-from memory.updates.conversation import ConversationContext
-from memory.updates.update_queue import MemoryUpdateQueue
+from memory.queue.schedule import ConversationContext
+from memory.queue.update_queue import MemoryUpdateQueue
 
 DEPTHS = (1, 100, 10_000)
 ROUNDS = 7

@@ -24,12 +24,12 @@ from langgraph.store.memory import InMemoryStore
 from graphs.models import load_chat_model
 from graphs.settings import Settings
 from memory.config import Category
-from memory.core.changes import Applied, Extraction
-from memory.core.extraction import extract_facts
-from memory.core.parsing import ExtractionError
-from memory.core.profile import texts_of
-from memory.core.relatedness import words
-from memory.core.store import FactStore
+from memory.extraction.answer import ExtractionError
+from memory.extraction.extraction import extract_facts
+from memory.facts.changes import Applied, Extraction
+from memory.facts.profile import texts_of
+from memory.facts.store import FactStore
+from memory.facts.words import words
 from memory.message import StoredMessage
 
 # How the types of memories in MemPalace's set of 40 texts map to our categories.

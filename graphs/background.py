@@ -13,7 +13,7 @@ from graphs.events import MemoryUpdated, aemit
 from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
 from memory.namespaces import Owner
-from memory.updates.update import Drained
+from memory.worker.update import Drained
 
 __all__ = ["DUE", "Command", "Done", "build_memory_graph", "graph", "parse", "stream_transformers"]
 

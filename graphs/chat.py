@@ -5,22 +5,70 @@ look for the place of an edit among the newest ten, so that the two newest turns
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
-from langgraph.graph import END, START
+from langgraph.errors import InvalidUpdateError
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.types import StateUpdate
 
-from graphs.context import Context
 from graphs.deployment import tools_of_process
-from graphs.edits import ChatGraph
-from graphs.nodes import ChatNodes
 from graphs.service import MemoryService
-from graphs.state import InputState, State
 from graphs.streaming import stream_transformers
+from graphs.turn.context import Context
+from graphs.turn.nodes import ChatNodes
+from graphs.turn.state import InputState, State
 from memory.context.tokens import TokenCounter
+
+LAST_OF_TWO = "summarize"
+"""After `inject_memory` and `summarize`, which run in one superstep, the thread stands as this one left it."""
+
+Compiled = CompiledStateGraph[State, Context, InputState, State]
+Supersteps = Sequence[Sequence[StateUpdate]]
+
+
+class ChatGraph(StateGraph[State, Context, InputState, State]):
+    """The builder of a chat graph, whose state may be edited at any checkpoint without `as_node`.
+
+    LangGraph takes an edit for one of the node that ran last, and refuses it as ambiguous where two did.
+    """
+
+    def compile(self, *args: Any, **options: Any) -> Compiled:
+        """Compile as a `StateGraph` does, with the same arguments."""
+        return _Editable(**vars(super().compile(*args, **options)))
+
+
+class _Editable(Compiled):
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
+        try:
+            return super().bulk_update_state(config, supersteps)
+        except InvalidUpdateError:
+            if not _names_no_node(supersteps):
+                raise
+            return super().bulk_update_state(config, _named(supersteps))
+
+    async def abulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
+        try:
+            return await super().abulk_update_state(config, supersteps)
+        except InvalidUpdateError:
+            if not _names_no_node(supersteps):
+                raise
+            return await super().abulk_update_state(config, _named(supersteps))
+
+
+def _names_no_node(supersteps: Supersteps) -> bool:
+    return [len(updates) for updates in supersteps] == [1] and supersteps[0][0].as_node is None
+
+
+def _named(supersteps: Supersteps) -> Supersteps:
+    ((update,),) = supersteps
+    return [[update._replace(as_node=LAST_OF_TWO)]]
+
 
 __all__ = ["ChatGraph", "after_model", "build_graph", "graph", "stream_transformers"]
 

@@ -9,19 +9,16 @@ from langgraph.store.base import BaseStore
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from graphs.deleted_threads import DeletedThreads
 from graphs.deployment import service_of_process
+from graphs.server.api import memory_routes, service_of_server
+from graphs.server.assistants import AssistantContexts
+from graphs.server.deleted_threads import DeletedThreads, DeletionDoor, is_there
+from graphs.server.recreated_threads import RecreatedThreads
+from graphs.server.server_store import ServerStore
+from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.web import memory_routes, service_of_server
-from graphs.web.assistant_contexts import AssistantContexts
-from graphs.web.debug_routes import ClosedDebugRoutes
-from graphs.web.deletion_door import DeletionDoor, is_there
-from graphs.web.private_network import PrivateNetworkPreflight
-from graphs.web.recreated_threads import RecreatedThreads
-from graphs.web.server_store import ServerStore
-from graphs.web.this_machine import ThisMachineOnly
-from memory.tolerance import tolerated
+from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
 

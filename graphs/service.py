@@ -21,22 +21,18 @@ from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.identity import as_server
 from graphs.models import Purpose
 from graphs.settings import Settings
+from memory.effects import Steps, arun, arun_patiently, run, tolerated
 from memory.message import iso_time, to_stored
 from memory.namespaces import Owner
-from memory.storage import Steps, arun, arun_patiently, run
-from memory.tolerance import tolerated
-from memory.updates import outbox
-from memory.updates.conversation import ConversationContext
-from memory.updates.entry import Entry, EntryKind
-from memory.updates.lease import Worker
-from memory.updates.model_calls import ModelCalls
-from memory.updates.outbox import Recorded
-from memory.updates.spacing import UpdateGate
-from memory.updates.thread_view import ThreadView
-from memory.updates.transcript import to_turn
-from memory.updates.update import Drained
-from memory.updates.update_queue import MemoryUpdateQueue
-from memory.updates.updater import MemoryUpdater
+from memory.outbox import outbox
+from memory.outbox.entry import Entry, EntryKind, Worker
+from memory.outbox.outbox import Recorded
+from memory.outbox.transcript import ThreadView, to_turn
+from memory.queue.schedule import ConversationContext
+from memory.queue.update_queue import MemoryUpdateQueue
+from memory.worker.job import ModelCalls, UpdateGate
+from memory.worker.update import Drained
+from memory.worker.updater import MemoryUpdater
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ class AuthSettings:
         secret: Shared secret of HMAC-signed tokens: 32 bytes for HS256, 48 for HS384, 64 for HS512.
         public_key: PEM public key of asymmetrically signed tokens (RS, PS, ES, EdDSA).
         jwks_url: Where the issuer publishes its public keys; `https`, or `http` on this machine.
-        authenticator: `module:function` that is used instead of JSON web tokens; see `graphs.authenticate`.
+        authenticator: `module:function` that is used instead of JSON web tokens; see `graphs.server.authenticate`.
         audience: The `aud` that a token must carry; empty accepts any.
         issuer: The `iss` that a token must carry; empty accepts any.
         user_claim: The claim that names the user.
@@ -41,7 +41,7 @@ class AuthSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What one deployment decides. What one assistant or run may choose is in `graphs.context.Context`.
+    """What one deployment decides. What one assistant or run may choose is in `graphs.turn.context.Context`.
 
     Attributes:
         model: The chat model as `provider:model`; `local` is the embedded one, empty means none is configured.
@@ -49,7 +49,7 @@ class Settings:
         openai_base_url: Where an OpenAI-compatible server listens; empty means OpenAI's own.
         has_openai_key: Whether `OPENAI_API_KEY` is set; the key itself is read by the provider's package alone.
         local_base_url: Where the embedded local model is served; set by `palimpsest dev`.
-        local_model: Which weights `palimpsest dev` serves: a name from `graphs.local.parts` or a .gguf file.
+        local_model: Which weights `palimpsest dev` serves: a name from `graphs.local.weights` or a .gguf file.
         deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
@@ -90,7 +90,7 @@ class Settings:
         Raises:
             ValueError: If a value cannot be meant; the message names the variable.
         """
-        reader = _Reader(os.environ if environ is None else environ)
+        reader = _Variables(os.environ if environ is None else environ)
         openai_base_url = reader.text("OPENAI_BASE_URL", "")
         has_openai_key = bool(reader.text("OPENAI_API_KEY", ""))
         local_base_url = reader.text("PALIMPSEST_LOCAL_BASE_URL", "")
@@ -145,7 +145,7 @@ def under_langgraph_dev(environ: Mapping[str, str], *, authenticates: bool) -> d
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _Variables:
     """One mapping of variables, read with names in the errors."""
 
     environ: Mapping[str, str]

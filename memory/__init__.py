@@ -10,12 +10,12 @@ from memory.context.summarization import (
     summarize_messages,
 )
 from memory.context.tokens import acount_tokens, count_tokens
-from memory.core.extraction import aextract_facts, extract_facts
-from memory.core.facts import Fact, FactNotFound, MemoryFull
-from memory.core.injection import MemoryData, format_memory_for_injection
-from memory.core.store import FactStore
-from memory.updates.update_queue import ConversationContext, MemoryUpdateQueue
-from memory.updates.updater import MemoryUpdater
+from memory.extraction.extraction import aextract_facts, extract_facts
+from memory.facts.fact import Fact, FactNotFound, MemoryFull
+from memory.facts.store import FactStore
+from memory.injection.block import MemoryData, format_memory_for_injection
+from memory.queue.update_queue import ConversationContext, MemoryUpdateQueue
+from memory.worker.updater import MemoryUpdater
 
 __all__ = [
     "ConversationContext",

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 from langgraph.store.base import Item
 
+from memory.effects import Steps, delete, put, read, scan
 from memory.namespaces import Owner
-from memory.storage import Steps, delete, put, read, scan
 from memory.text import digest
 
 INITIAL_EPOCH = "initial"
@@ -42,15 +42,15 @@ class Fences:
     epoch: str = INITIAL_EPOCH
     threads: Mapping[str, str] = field(default_factory=dict)
 
-    def cancels(self, epoch: str, thread_id: str, generation: str) -> bool:
+    def cancels(self, epoch: str, thread_id: str, thread_epoch: str) -> bool:
         """Say whether what was written under this epoch, in this generation of a thread must not be applied."""
-        return epoch != self.epoch or generation != self.threads.get(thread_mark(thread_id), generation)
+        return epoch != self.epoch or thread_epoch != self.threads.get(forgotten_thread_key(thread_id), thread_epoch)
 
 
 def read_fences(owner: Owner) -> Steps[Fences]:
     """Read the user's epoch and forgotten threads; a user who never erased anything has the initial epoch and none."""
     items = {item.key: item for item in (yield from scan(owner.control))}
-    threads = {key: generation_in(item) for key, item in items.items() if key.startswith(_THREAD)}
+    threads = {key: forgotten_epoch_in(item) for key, item in items.items() if key.startswith(_THREAD)}
     return Fences(epoch_in(items.get(CONTROL_KEY)), threads)
 
 
@@ -105,30 +105,30 @@ def _number(mark: str) -> int | None:
     return int(number) if number.isdecimal() and len(number) < 20 else None
 
 
-def generation_in(mark: Item | None) -> str:
-    """Return a thread's generation, as its mark (`Owner.control`, `thread_mark`) holds it; empty before any erase."""
-    generation = mark.value.get("generation") if mark else None
-    return generation if isinstance(generation, str) else ""
+def forgotten_epoch_in(mark: Item | None) -> str:
+    """Return the epoch of a forgotten thread, as its control item holds it; empty before any erase."""
+    thread_epoch = mark.value.get("generation") if mark else None
+    return thread_epoch if isinstance(thread_epoch, str) else ""
 
 
-def forget_thread(owner: Owner, thread_id: str, generation: str, now: float) -> Steps[None]:
+def forget_thread(owner: Owner, thread_id: str, thread_epoch: str, now: float) -> Steps[None]:
     """Cancel the updates of a thread that were written down so far: they are of another generation.
 
     Args:
         owner: Whose memory the thread fed.
         thread_id: The thread.
-        generation: A random token, compared for equality: clocks of two processes differ, and may be set back.
+        thread_epoch: A random token, compared for equality: clocks of two processes differ, and may be set back.
         now: Seconds since the epoch, to tell which marks are the oldest.
     """
-    own = thread_mark(thread_id)
-    yield [put(owner.control, own, {"generation": generation, "forgotten": now})]
+    own = forgotten_thread_key(thread_id)
+    yield [put(owner.control, own, {"generation": thread_epoch, "forgotten": now})]
     marks = [item for item in (yield from scan(owner.control)) if item.key.startswith(_THREAD) and item.key != own]
     surplus = sorted(marks, key=_when)[: 1 - MAX_FORGOTTEN_THREADS]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
-def thread_mark(thread_id: str) -> str:
+def forgotten_thread_key(thread_id: str) -> str:
     """Return the key of the control item that holds a thread's generation."""
     return _THREAD + digest("thread", thread_id)[:32]
 

@@ -11,18 +11,57 @@ from collections.abc import Callable, Iterable, Mapping
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
 from memory.control import count_edit, forget_thread, read_epoch, write_epoch
-from memory.core.chain import Chain
-from memory.core.facts import timestamp
-from memory.core.profile import drop_sections
-from memory.core.tombstones import forget, message_marks, note_erasure
-from memory.daily.journal import read_journal, redact
+from memory.effects import PAGE, Steps, arun, delete, put, run, scan
+from memory.facts.chain import Chain
+from memory.facts.deletions import forget, message_marks, note_erasure
+from memory.facts.fact import timestamp
+from memory.facts.profile import drop_sections
+from memory.facts.rows import without_thread
+from memory.journal.journal import read_journal, redact
 from memory.message import find_gone
-from memory.namespaces import Owner, owner_of, thread_namespace
-from memory.storage import PAGE, Steps, arun, delete, run, scan
-from memory.updates import outbox
-from memory.updates.forgetting import forget_rows
-from memory.updates.rolling import sections_telling, tell_again
-from memory.updates.thread_epoch import write_thread_epoch
+from memory.namespaces import Kind, Owner, owner_of, thread_namespace
+from memory.outbox import outbox
+from memory.threads import write_thread_epoch
+from memory.worker.rolling import MARKS, sections_telling, tell_again
+
+_OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
+
+
+def forget_rows(owner: Owner, thread_id: str, epoch: str) -> Steps[int]:
+    """Delete every row of this epoch that came from the thread, and return how many.
+
+    A fact that was said in several threads goes with the one that it was first said in. Of the profile nobody can say
+    which thread a sentence is from, so all of it goes, and is told again from what is left.
+    """
+    yield from _forget_confirmations(owner, thread_id)
+    rows: list[Item] = []
+    for kind in _OF_THREADS:
+        items = yield from scan(owner.namespace(kind))
+        rows.extend(item for item in items if _came_from(item, thread_id, epoch))
+    if not rows:
+        return 0
+    facts = [item for item in rows if item.namespace[-1] in ("facts", "history")]
+    profile = yield from scan(owner.namespace("profile"))
+    yield [
+        *(delete(item.namespace, item.key) for item in profile),
+        delete(owner.namespace("journal"), MARKS),
+        *(delete(item.namespace, item.key) for item in rows),
+        *(delete(owner.namespace("confirmations"), str(fact.value.get("id"))) for fact in facts),
+    ]
+    return len(rows)
+
+
+def _forget_confirmations(owner: Owner, thread_id: str) -> Steps[None]:
+    """Let facts of other threads no longer tell that they were said again in this one."""
+    items = yield from scan(owner.namespace("confirmations"))
+    left = [(item, without_thread(item.value, thread_id)) for item in items]
+    changed = [put(item.namespace, item.key, value) for item, value in left if value is not item.value]
+    if changed:
+        yield changed
+
+
+def _came_from(item: Item, thread_id: str, epoch: str) -> bool:
+    return item.value.get("thread_id") == thread_id and item.value.get("epoch", epoch) == epoch
 
 
 def erase_user(store: BaseStore, user_id: str) -> int:
@@ -67,7 +106,7 @@ def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[
 
     With it go the facts that it corrected and that corrected it, all their revisions and confirmations. Journal and
     pending updates lose the messages that these came from, that said them again, or that hold their words (the rule is
-    that of `memory.core.wording`), and the replies to those. Profile and history lose the sections that hold the words
+    that of `memory.facts.words`), and the replies to those. Profile and history lose the sections that hold the words
     or tell of such messages; they are told again from what is left. Nothing of it is learned or told again from what
     was said before, and no undo reaches behind it. The conversations are not touched.
 
@@ -177,16 +216,16 @@ def _thread_of(item: Item) -> str:
     return str(item.value.get("thread_id") or (key[0] if isinstance(key, list) and key else ""))
 
 
-def _erase_thread(thread_id: str, generation: str, now: float) -> Steps[int]:
-    yield from write_thread_epoch(thread_id, generation, now)
+def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> Steps[int]:
+    yield from write_thread_epoch(thread_id, thread_epoch, now)
     deleted = 0
     for owner in (yield from outbox.read_owners(thread_id)):
-        yield from forget_thread(owner, thread_id, generation, now)
+        yield from forget_thread(owner, thread_id, thread_epoch, now)
         entries = yield from outbox.read_entries(owner)
-        cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.generation != generation]
+        cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.thread_epoch != thread_epoch]
         yield from outbox.remove(cancelled)
         epoch = yield from read_epoch(owner)
-        yield from note_erasure(owner, epoch, generation, timestamp(now))
+        yield from note_erasure(owner, epoch, thread_epoch, timestamp(now))
         deleted += len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
         yield from outbox.settle_thread(owner, thread_id)
     return deleted

@@ -1,6 +1,6 @@
 """What a turn reads from memory before the model is asked: all of it at one moment, in one batch.
 
-How it is written down before the turn ends is `memory.updates.outbox.record`.
+How it is written down before the turn ends is `memory.outbox.outbox.record`.
 """
 
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from memory.control import EDIT_KEY, LEARNING_KEY, edit_in, learning_in
-from memory.core.known import Known, read_known
+from memory.effects import Steps, read_many, scan, side_by_side
+from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.namespaces import Owner
-from memory.storage import Steps, read_many, scan, side_by_side
-from memory.updates.records import receipts_of
-from memory.updates.thread_epoch import read_thread_epoch
+from memory.outbox.receipts import receipts_of
+from memory.threads import read_thread_epoch
 
 
-class Epochs(NamedTuple):
+class TurnEpochs(NamedTuple):
     """Under which epochs and after which edit by hand a turn began; empty where that could not be read."""
 
     user: str = ""
@@ -34,8 +34,8 @@ class Opening:
         updates: The receipts of updates since the turn before, oldest first.
     """
 
-    known: Known
-    epochs: Epochs
+    known: MemorySnapshot
+    epochs: TurnEpochs
     is_learning: bool
     updates: tuple[Mapping[str, Any], ...]
 
@@ -49,10 +49,10 @@ def open_turn(owner: Owner, thread_id: str, since: str) -> Steps[Opening]:
         since: When (ISO 8601) the turn before read its memory: of later updates the receipts are told.
     """
     known, thread_epoch, (learning, edit), receipts = yield from side_by_side(
-        read_known(owner),
+        read_snapshot(owner),
         read_thread_epoch(thread_id),
         read_many(owner.control, [LEARNING_KEY, EDIT_KEY]),
         scan(owner.namespace("receipts")),
     )
-    epochs = Epochs(known.epoch, thread_epoch, edit_in(edit))
+    epochs = TurnEpochs(known.epoch, thread_epoch, edit_in(edit))
     return Opening(known, epochs, learning_in(learning), tuple(receipts_of(receipts, known.epoch, since)))

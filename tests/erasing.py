@@ -13,10 +13,10 @@ import httpx
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.persistence import CHECKPOINTS, STORE, empty_logs, open_checkpointer, open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.namespaces import ROOT, Owner
 from tests.fakes import Clock, RecordingModel

@@ -8,9 +8,9 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from memory.config import MemoryConfig
-from memory.core.changes import Extraction
-from memory.core.extraction import extract_facts
-from memory.core.facts import Fact
+from memory.extraction.extraction import extract_facts
+from memory.facts.changes import Extraction
+from memory.facts.fact import Fact
 from memory.message import Role, StoredMessage
 from tests.fakes import RecordingModel
 

@@ -14,19 +14,19 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 
-from graphs.modes import MemoryMode
 from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.server.api import Service, memory_routes
+from graphs.server.api.guard import RateLimit
 from graphs.settings import Settings
-from graphs.web import Service, memory_routes
-from graphs.web.guard import RateLimit
-from memory.core.changes import Change, Extraction
-from memory.core.store import FactStore
-from memory.daily.journal import JournalEntry, append
+from graphs.turn.modes import MemoryMode
+from memory.effects import arun
+from memory.facts.changes import Change, Extraction
+from memory.facts.store import FactStore
+from memory.journal.journal import JournalEntry, append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.storage import arun
-from memory.updates import outbox
-from memory.updates.entry import Entry
+from memory.outbox import outbox
+from memory.outbox.entry import Entry
 from tests.fakes import Clock
 
 

@@ -6,18 +6,17 @@ from typing import Any, TypeVar
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.core.store import FactStore
+from memory.effects import Steps, run
+from memory.facts.store import FactStore
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
-from memory.storage import Steps, run
-from memory.updates import outbox
-from memory.updates.entry import Entry, EntryKind
-from memory.updates.lease import Worker
-from memory.updates.outbox import Recorded
-from memory.updates.spacing import UpdateGate
-from memory.updates.thread_view import ThreadView
-from memory.updates.update import Drained
-from memory.updates.updater import MemoryUpdater
+from memory.outbox import outbox
+from memory.outbox.entry import Entry, EntryKind, Worker
+from memory.outbox.outbox import Recorded
+from memory.outbox.transcript import ThreadView
+from memory.worker.job import UpdateGate
+from memory.worker.update import Drained
+from memory.worker.updater import MemoryUpdater
 from tests.fakes import Clock, RecordingModel, learns
 from tests.stores import FaultyStore
 

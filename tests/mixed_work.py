@@ -14,7 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import GetOp, Op, PutOp, SearchOp
 
 from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, empty_logs, open_checkpointer, open_store
-from memory.core.store import FactStore
+from memory.facts.store import FactStore
 
 THREADS = 4
 
@@ -59,8 +59,8 @@ class Workers:
             await facts.adelete(fact.id)
 
     async def search(self, thread: str, n: int) -> None:
-        shelf = ("shelf", thread)
-        batch: list[Op] = [GetOp(shelf, "counter"), SearchOp(("shelf",)), PutOp(shelf, "counter", {"n": n})]
+        fact_set = ("shelf", thread)
+        batch: list[Op] = [GetOp(fact_set, "counter"), SearchOp(("shelf",)), PutOp(fact_set, "counter", {"n": n})]
         await self._store.abatch(batch)
         await self._store.asearch(("shelf",))
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory.core.screening import screened
+from memory.screening.door import screened
 
 PARTS = ("seen", "held_out", "tuned", "unseen")
 CORPUS = json.loads((Path(__file__).parent / "data" / "screening.json").read_text())

@@ -1,7 +1,7 @@
 """Train the learned judges of the door, and measure them on writers that they did not learn from.
 
-`python -m tests.screening_training` writes `memory/core/judges.json` from the texts in `tests/data/screening`, the same
-bytes each time. `python -m tests.screening_training --cross-validate` leaves out each writer in turn, and
+`python -m tests.screening_training` writes `memory/screening/judges.json` from the texts in `tests/data/screening`,
+the same bytes each time. `python -m tests.screening_training --cross-validate` leaves out each writer in turn, and
 counts what the door (rules and judges) holds of that one's texts; `--texts` shows what is missed and held wrongly.
 `python -m tests.screening_training --held-out` counts what the door as it is shipped holds of two writers more.
 """
@@ -17,9 +17,16 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from memory.core import judges
-from memory.core.judge import UNIT, Judge, features, packed, parts, tokens
-from memory.core.screening import compatible, holds_secret, is_instruction_like, plain
+from memory.screening.door import (
+    JUDGES_FILE,
+    ORDER_JUDGE,
+    SECRET_JUDGE,
+    compatible,
+    holds_secret,
+    is_instruction_like,
+    plain,
+)
+from memory.screening.judge import UNIT, Judge, features, packed, parts, tokens
 
 FOLDER: Final = Path(__file__).parent / "data" / "screening"
 # A word is known if it stands in so many texts, a feature counts if it does.
@@ -197,7 +204,7 @@ def held_out() -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
     found = examples(FOLDER / "held_out")
     for name in sorted({each.writer for each in found}):
         own = [each for each in found if each.writer == name]
-        yield name, counted(own, judges.ORDERS, judges.SECRETS)[0]
+        yield name, counted(own, ORDER_JUDGE, SECRET_JUDGE)[0]
 
 
 def _line(counts: dict[str, tuple[int, int]]) -> str:
@@ -210,4 +217,4 @@ if __name__ == "__main__":
     elif "--held-out" in sys.argv:
         sys.stdout.writelines(f"{name}: {_line(counts)}\n" for name, counts in held_out())
     else:
-        judges.FILE.write_text(written())
+        JUDGES_FILE.write_text(written())

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from graphs.authenticate import load_authenticator
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import Child, start, stop
 from graphs.local.weights import WeightsUnavailable
-from graphs.model_errors import LOCAL
+from graphs.models import LOCAL
+from graphs.server.authenticate import load_authenticator
 from graphs.settings import Settings, environment, under_langgraph_dev
 
 _STUDIO = "https://smith.langchain.com/studio/?baseUrl="

@@ -13,7 +13,7 @@ import click
 
 from graphs.cli.processes import Child, start, stop
 from graphs.local import server, weights
-from graphs.local.parts import Weights
+from graphs.local.weights import Weights
 
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.25

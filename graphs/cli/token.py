@@ -8,8 +8,8 @@ import click
 import jwt
 from langgraph_sdk import Auth
 
-from graphs.authenticate import load_authenticator
-from graphs.permissions import OPERATOR
+from graphs.server.authenticate import load_authenticator
+from graphs.server.permissions import OPERATOR
 from graphs.settings import AuthSettings, Settings, environment
 
 _DAY = 24 * 3600

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from graphs.deployment import service_of_process
+from graphs.persistence.connection import empty_log
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
-from graphs.persistence.write_ahead_log import empty_log
 
 __all__ = [
     "DurableSqliteSaver",
@@ -45,9 +45,9 @@ async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
 async def store() -> AsyncIterator[DurableSqliteStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
     service = service_of_process()
-    async with open_store(service.settings.data_dir / STORE) as shelf:
-        service.bind(shelf)
-        yield shelf
+    async with open_store(service.settings.data_dir / STORE) as fact_set:
+        service.bind(fact_set)
+        yield fact_set
 
 
 async def empty_logs(data_dir: Path) -> None:

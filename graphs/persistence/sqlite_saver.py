@@ -21,8 +21,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.persistence.connection import SqliteFile, naming, open_file, transaction
-from graphs.persistence.dead_checkpoints import CREATE, ancestors, bury, bury_thread, is_dead
-from graphs.persistence.deletions import Deletions
+from graphs.persistence.deletions import CREATE, Deletions, ancestors, bury, bury_thread, is_dead
 from memory.context.running_summary import RunningSummary
 from memory.text import check_encodable
 

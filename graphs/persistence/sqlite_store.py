@@ -24,7 +24,7 @@ class DurableSqliteStore(AsyncSqliteStore):
     def __init__(self, file: SqliteFile) -> None:
         super().__init__(file.writer)
         self._file = file
-        self._reader = _Reader(file.reader)
+        self._reader = _ReadConnection(file.reader)
 
     # The stock store gathers every operation of one tick, whoever asked, into one batch that fails as a whole:
     # one user's value that cannot be stored would lose another user's. `BaseStore` runs each call by itself.
@@ -76,7 +76,7 @@ class DurableSqliteStore(AsyncSqliteStore):
             await self.conn.execute("INSERT INTO store_migrations (v) VALUES (?)", (version,))
 
 
-class _Reader(AsyncSqliteStore):
+class _ReadConnection(AsyncSqliteStore):
     """The same store on a connection that only reads."""
 
     @asynccontextmanager

@@ -53,7 +53,7 @@ class RunOptions(TypedDict, total=False):
     durability: Durability | None
 
 
-class Part(Protocol):
+class StreamPart(Protocol):
     """One part of a stream as the SDK yields it."""
 
     @property
@@ -100,7 +100,7 @@ async def stream_run_events(
 
 
 async def pair_run_events(
-    parts: AsyncIterator[Part], *, stream_mode: Sequence[StreamMode] = ("values", "updates")
+    parts: AsyncIterator[StreamPart], *, stream_mode: Sequence[StreamMode] = ("values", "updates")
 ) -> AsyncGenerator[StreamEvent, None]:
     """Yield the events of a run whose stream is at hand: joined, resumed, or started by other means.
 

@@ -15,8 +15,8 @@ from langchain_core.runnables.config import merge_configs
 from langgraph.constants import TAG_NOSTREAM
 
 from memory.context.summarizer import Ask, Flush, Steps, SummarizationResult
+from memory.effects import adrive, drive
 from memory.provider_reason import reason_logged
-from memory.steps import adrive, drive
 
 logger = logging.getLogger(__name__)
 

@@ -130,7 +130,7 @@ def _plain_text(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class DividedMessages:
     """The messages of a state, parted by what a summary says of them.
 
     Attributes:
@@ -155,7 +155,7 @@ class Conversation:
         return before.extended(summary, ids, last=last, kept=kept)
 
 
-def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> Conversation:
+def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> DividedMessages:
     """Part the messages of a state, looking only at the live ones and what is next to them.
 
     Where the last summarized message is no longer there (edited away, or removed because its summary took its
@@ -164,11 +164,11 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> C
     system = tuple(_leading_system(messages, running))
     begin = sum(1 for message in _leading(messages))
     if running is None:
-        return Conversation(system, tuple(messages[begin:]))
+        return DividedMessages(system, tuple(messages[begin:]))
     start = max(begin, _live_start(messages, running))
     kept = _kept(messages, start, running.kept_message_ids)
     live = (message for message in messages[start:] if message.id != SUMMARY_ID)
-    return Conversation(system, (*kept, *live), len(kept))
+    return DividedMessages(system, (*kept, *live), len(kept))
 
 
 def summarized_ids(messages: Sequence[BaseMessage], running: object) -> set[str]:

@@ -15,10 +15,9 @@ from memory import prompts
 from memory.context.budget import Budget
 from memory.context.driving import FlushHook, arun, run
 from memory.context.running_summary import SUMMARY_ID, RunningSummary, state_of
-from memory.context.summarizer import Cut, Steps, SummarizationResult, Summarizer
+from memory.context.summarizer import UNFLUSHED, Cut, Steps, SummarizationResult, Summarizer
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.context.unflushed import UNFLUSHED
 
 __all__ = [
     "SUMMARY_ID",

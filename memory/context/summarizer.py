@@ -2,22 +2,93 @@
 
 import logging
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 
 from memory import text
-from memory.context.budget import Budget, choose_cut
-from memory.context.repetition import without_loops
-from memory.context.running_summary import SUMMARY_ID, Conversation, RunningSummary, divide, rehydrate, summary_text
-from memory.context.shortening import fit, shorten, shorten_text
+from memory.context.budget import Budget, choose_cut, fit, shorten, shorten_text
+from memory.context.running_summary import SUMMARY_ID, DividedMessages, RunningSummary, divide, rehydrate, summary_text
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, words_for
 from memory.context.tokens import TokenCounter, shared_counter
-from memory.context.unflushed import still_leaving, unflushed
-from memory.tolerance import tolerated
+from memory.effects import tolerated
+from memory.text import digest, normalize
+
+# So many words at most make the phrase that a loop repeats, and so often in a row makes a loop.
+_LONGEST_PHRASE: Final = 12
+_LOOP: Final = 4
+# Shorter sentences ("He agreed.") may be meant twice.
+_LEAST_WORDS: Final = 5
+_WORD = re.compile(r"\S+\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\n])(?=\s)")
+
+
+def without_loops(text: str) -> str:
+    """Return a text without sentences that stood in it before, and with a phrase that repeats itself in a row once."""
+    return _without_repeated_sentences(_without_repeated_phrases(text))
+
+
+def _without_repeated_phrases(text: str) -> str:
+    parts = _WORD.findall(text)
+    words = [part.strip().casefold() for part in parts]
+    dropped = [False] * len(words)
+    for length in range(1, _LONGEST_PHRASE + 1):
+        same = 0  # words in a row that equal those one phrase before
+        for at in range(length, len(words) + 1):
+            if at < len(words) and words[at] == words[at - length]:
+                same += 1
+                continue
+            if same >= length * (_LOOP - 1):
+                dropped[at - same : at] = [True] * same
+            same = 0
+    if not any(dropped):
+        return text
+    return "".join(part for part, is_repeated in zip(parts, dropped, strict=True) if not is_repeated).rstrip()
+
+
+def _without_repeated_sentences(text: str) -> str:
+    ends = [0, *(found.start() for found in _SENTENCE_END.finditer(text)), len(text)]
+    kept, seen = [], set[str]()
+    for start, end in pairwise(ends):
+        sentence = normalize(text[start:end])
+        if sentence not in seen or len(sentence.split()) < _LEAST_WORDS:
+            kept.append(text[start:end])
+        seen.add(sentence)
+    return "".join(kept)
+
+
+UNFLUSHED = "unflushed_summary"
+"""Where a state's `context` holds it, as plain data."""
+
+
+def unflushed(summary: str, existing: str, messages: Sequence[BaseMessage]) -> dict[str, Any]:
+    """Return what a state keeps of a summary: its text, the ids that went into it, and a digest of all it is made of.
+
+    Args:
+        summary: The new summary.
+        existing: The one before it, which went into it.
+        messages: What else went into it.
+    """
+    return {"summary": summary, "ids": [message.id for message in messages], "of": _made_of(existing, messages)}
+
+
+def still_leaving(kept: object, existing: str, live: Sequence[BaseMessage]) -> tuple[list[int], str] | None:
+    """Return where the messages of a kept summary stand, and the summary; `None` unless nothing of them changed."""
+    if not isinstance(kept, Mapping) or not isinstance(kept.get("ids"), list):
+        return None
+    ids, summary = {str(identity) for identity in kept["ids"]}, kept.get("summary")
+    places = [at for at, message in enumerate(live) if message.id in ids]
+    is_same = kept.get("of") == _made_of(existing, [live[at] for at in places])
+    return (places, summary) if places and is_same and isinstance(summary, str) and summary else None
+
+
+def _made_of(existing: str, messages: Sequence[BaseMessage]) -> str:
+    return digest(existing, *(part for message in messages for part in (str(message.id), message.text)))
+
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +132,7 @@ class SummarizationResult:
         running_summary: What to hand in next time; `None` as long as nothing was summarized.
         cut: What was summarized just now; `None` if nothing was.
         failed: Whether a summary was due and there is none, because the model or the hook failed.
-        unflushed: The summary that exists though the hook failed, as `memory.context.unflushed` keeps it.
+        unflushed: The summary that exists though the hook failed, as `memory.context.summarizer` keeps it.
     """
 
     messages: list[BaseMessage]
@@ -146,7 +217,7 @@ class Summarizer:
 
     def _summarized(
         self,
-        conversation: Conversation,
+        conversation: DividedMessages,
         running: RunningSummary | None,
         leaving: Sequence[int],
         summary: str,
@@ -160,7 +231,7 @@ class Summarizer:
         extended = conversation.summarized(running, summary, leaving)
         absent = set(leaving)
         stay = tuple(message for index, message in enumerate(conversation.live) if index not in absent)
-        view = self._fitting(Conversation(conversation.system, stay), extended, drop=drop)
+        view = self._fitting(DividedMessages(conversation.system, stay), extended, drop=drop)
         cut = Cut(len(fresh), before, self.counter(view), self._summary_tokens(extended))
         logger.info("summarized %d messages: %d tokens before, %d after", cut.messages, before, cut.tokens_after)
         return SummarizationResult(view, extended, cut)
@@ -209,7 +280,9 @@ class Summarizer:
         room = self.budget.max_summary_tokens - self._text_tokens("")
         return shorten_text(summary, max(1, room), self.counter)
 
-    def _fitting(self, conversation: Conversation, running: RunningSummary | None, *, drop: bool) -> list[BaseMessage]:
+    def _fitting(
+        self, conversation: DividedMessages, running: RunningSummary | None, *, drop: bool
+    ) -> list[BaseMessage]:
         if running and self._is_too_long(running.summary):  # it was made when its share was larger
             running = replace(running, summary=self._cut(running.summary))
         summary = self._summary_tokens(running)
@@ -220,7 +293,7 @@ class Summarizer:
             system = self._newest([shorten(message, half // len(system), self.counter) for message in system], half)
         room = self.budget.room(self.counter(system) + summary)
         live = fit(conversation.live, room, self.counter, drop=drop)
-        return self._composed(Conversation(tuple(system), ()), running, live)
+        return self._composed(DividedMessages(tuple(system), ()), running, live)
 
     def _newest(self, messages: list[BaseMessage], room: int) -> list[BaseMessage]:
         """Return the newest messages that fit, at least one."""
@@ -229,7 +302,7 @@ class Summarizer:
         return messages[start:]
 
     def _composed(
-        self, conversation: Conversation, running: RunningSummary | None, live: Sequence[BaseMessage]
+        self, conversation: DividedMessages, running: RunningSummary | None, live: Sequence[BaseMessage]
     ) -> list[BaseMessage]:
         if running is None:
             return [*conversation.system, *live]
@@ -245,10 +318,10 @@ class Summarizer:
         return self._text_tokens(running.summary) if running else 0
 
     def _text_tokens(self, summary: str) -> int:
-        return self.counter(self._composed(Conversation((), ()), RunningSummary(summary, set(), None), ()))
+        return self.counter(self._composed(DividedMessages((), ()), RunningSummary(summary, set(), None), ()))
 
 
-def _fresh(conversation: Conversation, running: RunningSummary | None, leaving: Sequence[int]) -> list[BaseMessage]:
+def _fresh(conversation: DividedMessages, running: RunningSummary | None, leaving: Sequence[int]) -> list[BaseMessage]:
     """Return what leaves and is in no summary yet: one that a client sent again is not new."""
     known = running.summarized_message_ids if running else set()
     return [conversation.live[index] for index in leaving if conversation.live[index].id not in known]

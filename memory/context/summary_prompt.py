@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.prompts import ChatPromptTemplate
 
 from memory import prompts, text
-from memory.context.shortening import shorten_text
+from memory.context.budget import shorten_text
 from memory.context.tokens import TokenCounter, media_kind
 
 Prompt = str | ChatPromptTemplate

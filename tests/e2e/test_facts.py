@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from graphs.persistence import open_store
-from memory.core.facts import Fact
-from memory.core.store import FactStore
+from memory.facts.fact import Fact
+from memory.facts.store import FactStore
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat, is_extraction

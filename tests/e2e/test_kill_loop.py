@@ -23,11 +23,11 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.context.running_summary import RunningSummary
 from memory.control import INITIAL_EPOCH
-from memory.core.store import FactStore
-from memory.daily.journal import read_journal
+from memory.effects import arun
+from memory.facts.store import FactStore
+from memory.journal.journal import read_journal
 from memory.namespaces import Owner
-from memory.storage import arun
-from memory.updates.outbox import due_owners
+from memory.outbox.outbox import due_owners
 from tests.e2e.dev_server import PROJECT
 from tests.e2e.support.talker import TURNS_A_THREAD, Orders
 

@@ -15,10 +15,10 @@ from langgraph_sdk.client import LangGraphClient
 from pydantic import SecretStr
 
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.streaming import StreamEvent, StreamMode, stream_run_events
+from graphs.turn.context import Context
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript

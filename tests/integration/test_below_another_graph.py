@@ -9,12 +9,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
-from graphs import below_another_graph
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.models import Purpose
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
+from graphs.turn.state import warn_summary_lost
 from memory.config import MemoryConfig
 from tests.fakes import RecordingModel
 
@@ -53,7 +53,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 
 @pytest.mark.parametrize("depth", [1, 2])
 async def test_twenty_turns_summarize_as_rarely_as_alone(depth: int, caplog: pytest.LogCaptureFixture) -> None:
-    below_another_graph.warn.cache_clear()
+    warn_summary_lost.cache_clear()
     summaries, receipts = await twenty_turns(checkpointer=True, depth=depth)
     assert 1 <= summaries <= 5
     assert not [receipt for receipt in receipts if "summary_lost" in receipt]
@@ -62,7 +62,7 @@ async def test_twenty_turns_summarize_as_rarely_as_alone(depth: int, caplog: pyt
 
 @pytest.mark.parametrize("depth", [1, 2])
 async def test_a_summary_that_is_lost_each_turn_is_no_secret(depth: int, caplog: pytest.LogCaptureFixture) -> None:
-    below_another_graph.warn.cache_clear()
+    warn_summary_lost.cache_clear()
     for _ in range(2):  # two graphs of one process
         summaries, receipts = await twenty_turns(checkpointer=None, depth=depth)
         assert summaries >= 15

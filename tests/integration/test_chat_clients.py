@@ -17,12 +17,12 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import StateSnapshot
 
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.persistence import open_checkpointer
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel, learns
 

@@ -12,16 +12,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.context import Context
-from graphs.model_errors import ModelUnavailable
-from graphs.models import Purpose, load_chat_model
+from graphs.models import ModelUnavailable, Purpose, load_chat_model
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
+from memory.effects import arun
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.storage import arun
-from memory.updates.outbox import read_entries
+from memory.outbox.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 from tests.stub_model import ChatRequest, Json, Reply, StubModel
 

@@ -16,16 +16,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from graphs.deleted_threads import DeletedThreads
 from graphs.persistence import open_checkpointer
-from graphs.web.deletion_door import DeletionDoor
-from memory.core.store import FactStore
+from graphs.server.deleted_threads import DeletedThreads, DeletionDoor
+from memory.effects import arun
+from memory.facts.store import FactStore
 from memory.namespaces import DELETIONS, Owner, thread_namespace
-from memory.storage import arun
-from memory.updates import deletions
-from memory.updates.deletions import IN_FLIGHT_SECONDS
+from memory.threads import IN_FLIGHT_SECONDS, ask_deletion, confirm_deletion, deletions_left
+from tests.fact_sets import apply, change, facts_of
 from tests.fakes import Clock
-from tests.shelf import apply, change, facts_of
 
 THREAD = "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 ADA = Owner.of("ada")
@@ -148,8 +146,8 @@ async def test_a_thread_that_only_vanished_takes_nothing_along() -> None:
 
 async def test_what_a_killed_process_had_granted_is_finished_at_once_though_the_row_came_back() -> None:
     server = Server()
-    asked = await arun(server.store, deletions.ask(THREAD, server.clock()))
-    await arun(server.store, deletions.confirm(asked))
+    asked = await arun(server.store, ask_deletion(THREAD, server.clock()))
+    await arun(server.store, confirm_deletion(asked))
     await server.finish()
     assert server.facts() == []
     assert server.records() == []
@@ -179,10 +177,10 @@ async def test_what_could_not_be_erased_is_erased_later() -> None:
 
 async def test_what_somebody_wrote_among_the_records_is_left_alone() -> None:
     server = Server()
-    asked = await arun(server.store, deletions.ask(THREAD, server.clock()))
+    asked = await arun(server.store, ask_deletion(THREAD, server.clock()))
     server.store.put(DELETIONS, "odd", {"thread_id": 3})
-    assert await arun(server.store, deletions.left_behind(server.clock() + 2 * IN_FLIGHT_SECONDS)) == [asked]
-    assert replace(asked, state="done") == await arun(server.store, deletions.confirm(asked))
+    assert await arun(server.store, deletions_left(server.clock() + 2 * IN_FLIGHT_SECONDS)) == [asked]
+    assert replace(asked, state="done") == await arun(server.store, confirm_deletion(asked))
 
 
 async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too(tmp_path: Path) -> None:
@@ -192,7 +190,7 @@ async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too
         deleted = DeletedThreads(server.store, saver, server.clock)
         asked = await deleted.ask(THREAD)
         assert asked
-        await arun(server.store, deletions.confirm(asked))
+        await arun(server.store, confirm_deletion(asked))
 
         async def is_there(thread_id: str) -> bool:
             return True

@@ -15,17 +15,17 @@ from langgraph.store.base import BaseStore
 from langgraph.types import StateSnapshot
 
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.persistence import open_checkpointer, open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.state import InputState
+from graphs.turn.context import Context
+from graphs.turn.state import InputState
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
+from memory.effects import arun
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.storage import arun
-from memory.updates.entry import Entry
-from memory.updates.outbox import read_entries
+from memory.outbox.entry import Entry
+from memory.outbox.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 
 LOCAL = Owner.of("local")

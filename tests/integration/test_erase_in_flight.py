@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 from langgraph.store.base import BaseStore, Op, Result
 
-from memory.core.store import FactStore
 from memory.erase import erase_fact, erase_thread, erase_user
-from memory.updates.updater import MemoryUpdater
+from memory.facts.store import FactStore
+from memory.worker.updater import MemoryUpdater
 from tests.memory_bench import ADA, MemoryBench
 from tests.stores import FaultyStore
 

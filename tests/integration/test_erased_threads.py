@@ -9,18 +9,18 @@ from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.context import Context
-from graphs.fence import epochs_of, fence
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.state import MemoryState, State
+from graphs.turn.context import Context
+from graphs.turn.modes import epochs_of, fence
+from graphs.turn.state import MemoryState, State
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
+from memory.effects import run
 from memory.erase import erase_thread, erase_user
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.storage import run
-from memory.turn import Epochs
-from memory.updates.thread_epoch import NEVER_ERASED, erased_between, read_thread_epoch, write_thread_epoch
+from memory.threads import NEVER_ERASED, erased_between, read_thread_epoch, write_thread_epoch
+from memory.turn import TurnEpochs
 from tests.fakes import RecordingModel, learns
 
 LOCAL = Owner.of("local")
@@ -123,11 +123,11 @@ def test_what_could_not_be_read_stays_what_it_was() -> None:
     before = MemoryState(epoch="e", thread_epoch="t", learn_from="h1")
     state = State(messages=[HumanMessage("hi", id="h2")], summarized_messages=[], context={}, memory=before)
     assert fence(state, None) == before
-    assert fence(state, Epochs("e", "t")) == before
-    assert fence(state, Epochs("e", "later")) == before | {"thread_epoch": "later", "learn_from": "h2"}
-    assert fence(state, Epochs("later", "t")) == before | {"epoch": "later", "learn_from": "h2"}
-    assert fence(state, Epochs("e", NEVER_ERASED)) == before | {"thread_epoch": NEVER_ERASED}
-    assert epochs_of(state) == Epochs("e", "t")
+    assert fence(state, TurnEpochs("e", "t")) == before
+    assert fence(state, TurnEpochs("e", "later")) == before | {"thread_epoch": "later", "learn_from": "h2"}
+    assert fence(state, TurnEpochs("later", "t")) == before | {"epoch": "later", "learn_from": "h2"}
+    assert fence(state, TurnEpochs("e", NEVER_ERASED)) == before | {"thread_epoch": NEVER_ERASED}
+    assert epochs_of(state) == TurnEpochs("e", "t")
 
 
 def test_an_erased_threads_mark_goes_after_a_day_and_that_is_no_erase() -> None:

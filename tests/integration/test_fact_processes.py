@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from graphs.persistence import open_store
-from memory.core.facts import Fact
-from memory.core.store import FactStore
+from memory.facts.fact import Fact
+from memory.facts.store import FactStore
 
 HERE = Path(__file__).parents[2]
 WRITER = """
@@ -15,7 +15,7 @@ import asyncio, sys
 from pathlib import Path
 from graphs.persistence import open_store
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
+from memory.facts.store import FactStore
 
 async def main(path: str, number: str) -> None:
     async with open_store(Path(path)) as store:

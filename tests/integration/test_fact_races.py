@@ -9,11 +9,11 @@ from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import write_epoch
-from memory.core.changes import Extraction, Section, reasons
-from memory.core.facts import Fact, FactNotFound
+from memory.effects import run
+from memory.facts.changes import Extraction, Section, reasons
+from memory.facts.fact import Fact, FactNotFound
 from memory.namespaces import Owner
-from memory.storage import run
-from tests.shelf import NOW, apply, change, facts_of
+from tests.fact_sets import NOW, apply, change, facts_of
 
 
 def test_nothing_is_written_under_another_epoch(store: BaseStore) -> None:

@@ -6,13 +6,13 @@ import pytest
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from memory.core.changes import Extraction
-from memory.core.facts import FactNotFound, MemoryFull
-from memory.core.shelf import KEPT_CONFIRMATIONS
-from memory.core.store import FactStore
+from memory.facts.changes import Extraction
+from memory.facts.fact import FactNotFound, MemoryFull
+from memory.facts.rows import KEPT_CONFIRMATIONS
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
+from tests.fact_sets import NOW, apply, change, facts_of, item_of
 from tests.fakes import Clock
-from tests.shelf import NOW, apply, change, facts_of, item_of
 
 
 def test_F4_create_stores_one_flat_item_with_readable_names(store: BaseStore) -> None:

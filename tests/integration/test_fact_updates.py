@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from memory.core.changes import Applied, Change, Extraction, Section, reasons
+from memory.facts.changes import Applied, Change, Extraction, Section, reasons
+from memory.facts.profile import texts_of
 from memory.namespaces import Owner
-from tests.shelf import NOW, apply, change, facts_of
+from tests.fact_sets import NOW, apply, change, facts_of
 
 
 def test_a_correction_supersedes_and_what_it_was_is_history(store: BaseStore) -> None:
@@ -24,7 +25,7 @@ def test_a_correction_supersedes_and_what_it_was_is_history(store: BaseStore) ->
     (was,) = facts.list("superseded")
     assert applied == Applied(created=(new.id,), superseded=(old.id,))
     assert (was.id, was.content, was.replaced_by) == (old.id, "Lives in Oslo", new.id)
-    assert facts.known().data().facts == (new,)
+    assert facts.known().facts == (new,)
 
 
 def test_superseded_content_learned_again_is_a_new_fact_and_leaves_history_alone(store: BaseStore) -> None:
@@ -88,7 +89,7 @@ def test_the_profile_is_stored_by_section_and_bounded(store: BaseStore) -> None:
     (item,) = store.search(Owner.of("ada").namespace("profile"))
     assert item.key == "user.work"
     assert len(item.value["text"]) <= 600
-    assert facts.known().data().user == {"work": item.value["text"]}
+    assert texts_of(facts.known().profile) == {"user.work": item.value["text"]}
 
 
 def test_a_deleted_fact_leaves_the_profile_too(store: BaseStore) -> None:

@@ -16,10 +16,10 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import interrupt
 
 from graphs.chat import build_graph, graph
-from graphs.context import Context
-from graphs.model_errors import ModelUnavailable
+from graphs.models import ModelUnavailable
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
 from memory import FactStore, RunningSummary
 from memory.config import MemoryConfig
 from memory.context.summarization import SUMMARY_ID

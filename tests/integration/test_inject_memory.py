@@ -12,13 +12,13 @@ from langgraph.store.base import Op
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.core.changes import Change, Extraction, Section
-from memory.core.facts import review_mark
-from memory.core.store import FactStore
+from memory.facts.changes import Change, Extraction, Section
+from memory.facts.fact import review_mark
+from memory.facts.store import FactStore
 from memory.message import iso_time
 from tests.fakes import Clock, RecordingModel
 

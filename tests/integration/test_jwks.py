@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from langgraph_sdk import Auth
 
-from graphs.authenticate import load_authenticator
+from graphs.server.authenticate import load_authenticator
 from graphs.settings import AuthSettings
 
 

@@ -17,18 +17,18 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
 from graphs.chat import build_graph
-from graphs.context import Context
-from graphs.model_errors import ModelUnavailable
+from graphs.models import ModelUnavailable
 from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, open_checkpointer, open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.state import InputState
+from graphs.turn.context import Context
+from graphs.turn.state import InputState
 from memory.config import MemoryConfig
 from memory.context.running_summary import RunningSummary
-from memory.core.store import FactStore
+from memory.effects import arun
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.storage import arun
-from memory.updates.outbox import read_entries
+from memory.outbox.outbox import read_entries
 from tests.fakes import RecordingModel, Reply, learns
 from tests.stores import FaultyStore, fail_at
 

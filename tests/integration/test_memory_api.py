@@ -9,7 +9,7 @@ import pytest
 
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.core.changes import Change
+from memory.facts.changes import Change
 from tests.memory_app import ADA, MemoryApp, add, contents, journal, learn, pending, said
 
 

@@ -7,12 +7,12 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from graphs.server.api import ENDPOINTS
 from graphs.settings import Settings
-from graphs.web import ENDPOINTS
-from memory.core.changes import Change
-from memory.core.store import FactStore
-from memory.daily.journal import JournalEntry, append
-from memory.storage import arun
+from memory.effects import arun
+from memory.facts.changes import Change
+from memory.facts.store import FactStore
+from memory.journal.journal import JournalEntry, append
 from tests.memory_app import ADA, MemoryApp, add, contents, everything_stored, journal, learn, pending, said
 
 

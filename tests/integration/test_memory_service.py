@@ -19,12 +19,11 @@ from graphs.persistence import open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
-from memory.daily.journal import append
+from memory.effects import arun
+from memory.facts.store import FactStore
+from memory.journal.journal import append
 from memory.namespaces import Owner
-from memory.storage import arun
-from memory.updates.dead_letters import retry_dead
-from memory.updates.outbox import due_owners, read_entries, write
+from memory.outbox.outbox import due_owners, read_entries, retry_dead, write
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async

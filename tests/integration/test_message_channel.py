@@ -16,8 +16,8 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
-from graphs.message_channel import messages_channel
 from graphs.persistence import open_checkpointer
+from graphs.turn.channels import messages_channel
 
 
 class Plain(TypedDict):

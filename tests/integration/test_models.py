@@ -5,8 +5,7 @@ import socket
 import pytest
 from blockbuster import blockbuster_ctx
 
-from graphs.model_errors import explain, is_context_overflow
-from graphs.models import aload_chat_model, load_chat_model
+from graphs.models import aload_chat_model, explain, is_context_overflow, load_chat_model
 from graphs.settings import Settings
 from tests.stub_model import Reply, StubModel, always
 

@@ -12,7 +12,7 @@ from langgraph.store.memory import InMemoryStore
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
+from memory.facts.store import FactStore
 from tests.fakes import RecordingModel, learns
 from tests.memory_bench import ADA
 

@@ -5,11 +5,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from memory.core.store import FactStore
+from memory.effects import Steps, put, run, scan
 from memory.erase import erase_user
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.storage import Steps, put, run, scan
-from memory.updates.outbox import due_owners, owners_with, read_entries
+from memory.outbox.outbox import due_owners, owners_with, read_entries
 from tests.memory_bench import ADA, MemoryBench
 from tests.postgres import INDEX, Postgres, open_sync
 from tests.stores import FaultyStore
@@ -19,7 +19,7 @@ FACTS = Owner.of("ada").namespace("facts")
 WRITER = """
 import sys
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
+from memory.facts.store import FactStore
 from tests.postgres import open_sync
 
 with open_sync(sys.argv[1]) as store:

@@ -12,9 +12,9 @@ from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, JsonPlusSeri
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.context.running_summary import RunningSummary
 from tests.fakes import RecordingModel

@@ -13,9 +13,9 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.chat import ChatGraph, build_graph
-from graphs.context import Context
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.context.tokenizer import Encoder, Tokenizer
 from memory.context.tokens import MESSAGE_TOKENS, TokenCounter

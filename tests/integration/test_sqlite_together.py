@@ -16,8 +16,8 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
 from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, open_checkpointer, open_store
-from memory.core.store import FactStore
 from memory.erase import aerase_fact
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.mixed_work import work
 

@@ -9,10 +9,10 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from memory.config import MemoryConfig
-from memory.core.extraction import aextract_facts, extract_facts
-from memory.core.store import FactStore
+from memory.extraction.extraction import aextract_facts, extract_facts
+from memory.facts.store import FactStore
 from memory.message import StoredMessage
-from memory.updates.updater import MemoryUpdater
+from memory.worker.updater import MemoryUpdater
 from tests.memory_bench import ADA, MemoryBench
 from tests.stub_model import ChatRequest, Reply, StubModel
 

@@ -8,10 +8,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.state import InputState
+from graphs.turn.context import Context
+from graphs.turn.state import InputState
 from memory.context.summarization import SUMMARY_ID
 from tests.fakes import RecordingModel
 from tests.threads import words

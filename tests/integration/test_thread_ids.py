@@ -13,7 +13,7 @@ from graphs.chat import build_graph
 from graphs.persistence import DurableSqliteSaver, open_checkpointer
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from memory.updates.conversation import ConversationContext
+from memory.queue.schedule import ConversationContext
 from tests.fakes import RecordingModel
 
 LONE = "thread \ud800"

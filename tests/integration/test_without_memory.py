@@ -10,9 +10,9 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from tests.fakes import RecordingModel
 

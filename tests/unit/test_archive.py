@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive import Imported, Importer, Rejected, import_steps
+from memory.archive.exporting import aexport
+from memory.archive.importing import Imported, Importer, Rejected, import_steps
+from memory.archive.json_parts import JsonPart, PartsReader
 from memory.config import CATEGORIES, MemoryConfig
-from memory.core.store import FactStore
-from memory.core.undo import undo_steps
-from memory.exporting import aexport
-from memory.json_parts import Part, PartsReader
+from memory.effects import arun, run
+from memory.facts.store import FactStore
+from memory.facts.undo import undo_steps
 from memory.namespaces import Owner
-from memory.storage import arun, run
 from tests.memory_bench import ADA, MemoryBench
 
 OWNER = Owner.of("ada")
@@ -179,7 +179,7 @@ def test_a_document_that_is_none_is_refused_by_its_field(field: str, parts: dict
 def test_what_a_document_is_stands_before_its_lists() -> None:
     importer = Importer(OWNER, CONFIG, NOW)
     with pytest.raises(ValueError, match="schema must"):
-        importer.take(Part("facts", 0, good("Lives in Oslo")))
+        importer.take(JsonPart("facts", 0, good("Lives in Oslo")))
     with pytest.raises(ValueError, match="version must"):
         take_in(InMemoryStore(), {"schema": "palimpsest.memory"})
 

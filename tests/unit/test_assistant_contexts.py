@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from graphs.background import graph as memory_graph
 from graphs.chat import graph as chat_graph
-from graphs.permissions import assistant_of_graph
-from graphs.web.assistant_contexts import AssistantContexts
+from graphs.server.assistants import AssistantContexts
+from graphs.server.permissions import assistant_of_graph
 
 HERS = "0b5f4c52-0000-4000-8000-000000000001"
 """An assistant of the chat graph; that one more does not exist for who asks."""

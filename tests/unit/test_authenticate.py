@@ -8,9 +8,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from langgraph_sdk import Auth
 
-from graphs.authenticate import Authenticator, User, checked, load_authenticator
 from graphs.cli.token import make_token
-from graphs.permissions import OPERATOR
+from graphs.server.authenticate import Authenticator, User, checked, load_authenticator
+from graphs.server.permissions import OPERATOR
 from graphs.settings import AuthSettings, Settings
 
 SECRET = "a secret of at least thirty-two bytes"
@@ -144,7 +144,10 @@ def test_another_method_takes_the_place_of_tokens() -> None:
         (AuthSettings(jwks_url="http://id.example/keys"), "PALIMPSEST_AUTH_JWKS_URL must start with https"),
         (AuthSettings(authenticator="nowhere:at_all"), "PALIMPSEST_AUTH_AUTHENTICATOR must be module:function"),
         (AuthSettings(authenticator=""), "exactly one of"),
-        (AuthSettings(authenticator="graphs.authenticate"), "PALIMPSEST_AUTH_AUTHENTICATOR must be module:function"),
+        (
+            AuthSettings(authenticator="graphs.server.authenticate"),
+            "PALIMPSEST_AUTH_AUTHENTICATOR must be module:function",
+        ),
     ],
 )
 def test_a_server_that_cannot_know_its_callers_does_not_start(settings: AuthSettings, message: str) -> None:

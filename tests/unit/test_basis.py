@@ -6,24 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES
-from memory.core.basis import (
+from memory.facts.fact import Fact, timestamp
+from memory.facts.profile import StoredSection
+from memory.facts.snapshot import MemorySnapshot
+from memory.injection.selection import (
     DELTA_SHARE,
     Delta,
     Injected,
-    Turn,
-    choose_basis,
+    TurnInfo,
+    choose_block,
     inject,
     needs_rebase,
     render_block,
     render_delta,
     render_deltas,
 )
-from memory.core.facts import Fact, timestamp
-from memory.core.known import Known
-from memory.core.profile import StoredSection
 
 NOW = 1_760_000_000.0
-TURN = Turn(
+TURN = TurnInfo(
     thread_id="t",
     message_id="m9",
     window=frozenset({"m8", "m9"}),
@@ -46,11 +46,11 @@ def fact(number: int, content: str = "", confidence: float = 0.8, *, written: fl
     return replace(made, **fields)
 
 
-def known(*facts: Fact, **sections: StoredSection) -> Known:
-    return Known("e", facts, {f"user.{name}": section for name, section in sections.items()})
+def known(*facts: Fact, **sections: StoredSection) -> MemorySnapshot:
+    return MemorySnapshot("e", facts, {f"user.{name}": section for name, section in sections.items()})
 
 
-def first(memory: Known, turn: Turn = TURN) -> Injected:
+def first(memory: MemorySnapshot, turn: TurnInfo = TURN) -> Injected:
     return inject(None, memory, replace(turn, now=NOW), len)
 
 
@@ -110,7 +110,7 @@ def test_what_was_said_in_this_thread_and_is_still_in_the_window_needs_no_delta(
         (known(fact(1), fact(9)), None),
     ],
 )
-def test_a_corrected_edited_or_deleted_fact_makes_the_basis_stale(memory: Known, reason: str | None) -> None:
+def test_a_corrected_edited_or_deleted_fact_makes_the_basis_stale(memory: MemorySnapshot, reason: str | None) -> None:
     before = first(known(fact(1)))
 
     after = inject(before, memory, TURN, len)
@@ -181,7 +181,7 @@ def test_the_basis_holds_protected_facts_first_then_standing_instructions_then_t
 
     def chosen(budget: int) -> set[str]:
         turn = replace(TURN, budget=budget)
-        return {name for name, _ in choose_basis(known(*facts), turn, len)}
+        return {name for name, _ in choose_block(known(*facts), turn, len)}
 
     sizes = {len(chosen(budget)): chosen(budget) for budget in range(0, 500, 5)}
     order = [sizes[n] - sizes[n - 1] for n in range(1, 6)]

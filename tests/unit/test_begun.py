@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graphs.begun import Beginnings, Begun, begins
-from graphs.context import Context
-from graphs.prompt import prompt_of
-from graphs.state import MemoryState, Receipt, State
+from graphs.turn.context import Context
+from graphs.turn.opening import Beginnings, Begun, begins
+from graphs.turn.prompt import prompt_of
+from graphs.turn.state import MemoryState, Receipt, State
 from memory.context.tokens import TokenCounter
-from memory.core.basis import Injected
-from memory.core.known import Known
+from memory.facts.snapshot import MemorySnapshot
+from memory.injection.selection import Injected
 
 ASKED = HumanMessage("What is the weather?", id="h1")
 RESULT = ToolMessage("rain", tool_call_id="1", id="t1")
@@ -24,7 +24,7 @@ def state(*messages: Any, asked: str = "") -> State:
 
 
 def begun(**changes: Any) -> Begun:
-    prompt = prompt_of(Context(), state(ASKED), [ASKED], Injected(), Known(), [], TokenCounter(len))  # type: ignore[arg-type]
+    prompt = prompt_of(Context(), state(ASKED), [ASKED], Injected(), MemorySnapshot(), [], TokenCounter(len))  # type: ignore[arg-type]
     given: dict[str, Any] = {"mode": "normal", "known": None, "updates": [], "injected": None, "prompt": prompt}
     return Begun(**{**given, "memory": {}, "marks": [], **changes})
 

@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
-from graphs.below_another_graph import summary_lost, warn
+from graphs.turn.state import summary_lost, warn_summary_lost
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def test_under_the_ids_of_tasks_a_summary_is_lost(checkpoint_ns: str, is_lost: b
 
 
 def test_the_warning_is_given_once_and_names_the_fix(caplog: pytest.LogCaptureFixture) -> None:
-    warn.cache_clear()
+    warn_summary_lost.cache_clear()
     for _ in range(3):
-        warn()
+        warn_summary_lost()
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "compile(checkpointer=True)" in record.getMessage()

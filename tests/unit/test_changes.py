@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES
-from memory.core.changes import ACTIONS, REASONS, Applied, Change, Extraction, Refusal, Section, reasons
+from memory.facts.changes import ACTIONS, REASONS, Applied, Change, Extraction, Refusal, Section, reasons
 
 CHANGE = {"action": "new", "content": "", "category": "goal", "confidence": 1, "sources": []}
 

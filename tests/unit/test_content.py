@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.messages.content import is_data_content_block
 
-from graphs.content import standard
+from graphs.turn.content import standard
 
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
 PDF = "JVBERi0xLjQK"

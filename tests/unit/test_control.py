@@ -11,8 +11,8 @@ from memory.control import (
     write_epoch,
     write_time_zone,
 )
+from memory.effects import run
 from memory.namespaces import Owner
-from memory.storage import run
 from tests.stores import FaultyStore
 
 ADA = Owner.of("ada")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.core.dates import leading_stamp, stamped_day, with_dates
+from memory.extraction.days import leading_stamp, stamped_day, with_dates
 
 FRIDAY = date(2026, 5, 8)
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.core.dialogue import (
+from memory.extraction.dialogue import (
     MAX_CONTEXT_CHARS,
     MAX_USER_CHARS,
     in_pieces,

@@ -20,7 +20,7 @@ def test_what_git_ignores_is_ignored(line: str) -> None:
     path = line.replace("*", "x") + ("file" if line.endswith("/") else "")
     assert IGNORED.match_file(path)
     if line in ("__pycache__/", "*.egg-info/", "node_modules/", ".env"):
-        assert IGNORED.match_file(f"graphs/web/{path}")
+        assert IGNORED.match_file(f"graphs/server/{path}")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_git_ignores_is_ignored(line: str) -> None:
         "tests/e2e/js/node_modules/a/index.js",
         "signing.pem",
         "certs/server.key",
-        "graphs/web/__pycache__/guard.cpython-311.pyc",
+        "graphs/server/__pycache__/guard.cpython-311.pyc",
         ".venv/bin/python",
         "server.log",
     ],

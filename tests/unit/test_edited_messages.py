@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from memory.effects import run
 from memory.message import StoredMessage
-from memory.storage import run
-from memory.updates.conversation import ConversationContext
-from memory.updates.dead_letters import retry_dead
-from memory.updates.entry import Entry
-from memory.updates.lease import Lease, Worker
-from memory.updates.outbox import write
-from memory.updates.thread_view import ThreadView, edited_away
+from memory.outbox.entry import Entry, Lease, Worker
+from memory.outbox.outbox import retry_dead, write
+from memory.outbox.transcript import ThreadView, edited_away
+from memory.queue.schedule import ConversationContext
 from tests.fakes import learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import Killed, fail_at

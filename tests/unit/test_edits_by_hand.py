@@ -10,13 +10,13 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from memory.control import INITIAL_EDIT, count_edit, was_said_after
-from memory.core.changes import Change, Extraction, Section, reasons
-from memory.core.facts import Fact, FactNotFound
-from memory.core.profile import edit_section, read_profile, texts_of, write_profile
-from memory.core.store import FactStore
-from memory.core.undo import retire_steps, undo_steps
+from memory.effects import run
+from memory.facts.changes import Change, Extraction, Section, reasons
+from memory.facts.fact import Fact, FactNotFound
+from memory.facts.profile import edit_section, read_profile, texts_of, write_profile
+from memory.facts.store import FactStore
+from memory.facts.undo import retire_steps, undo_steps
 from memory.message import StoredMessage, iso_time
-from memory.storage import run
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 
 HOUR = 3_600.0

@@ -1,12 +1,12 @@
 import pytest
 from langchain_core.messages import BaseMessage
 
-from memory.core.facts import FactNotFound
-from memory.core.store import FactStore
+from memory.effects import run
 from memory.erase import aerase_fact, aerase_thread, aerase_user, erase_fact, erase_thread, erase_user
+from memory.facts.fact import FactNotFound
+from memory.facts.store import FactStore
 from memory.namespaces import THREADS_ROOT, Owner
-from memory.storage import run
-from memory.updates.outbox import read_owners, record, write
+from memory.outbox.outbox import read_owners, record, write
 from tests.fakes import learns
 from tests.memory_bench import ADA, MemoryBench, going_on
 

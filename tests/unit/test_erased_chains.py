@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import MemoryConfig
-from memory.core.chain import linked
-from memory.core.changes import Change, Extraction
-from memory.core.facts import Fact, FactNotFound
-from memory.core.store import FactStore
-from memory.core.undo import Undone, retire_steps, undo_steps
+from memory.effects import run
 from memory.erase import erase_fact, erase_thread
+from memory.facts.chain import linked
+from memory.facts.changes import Change, Extraction
+from memory.facts.fact import Fact, FactNotFound
+from memory.facts.store import FactStore
+from memory.facts.undo import UndoneFacts, retire_steps, undo_steps
 from memory.namespaces import Owner
-from memory.storage import run
-from memory.updates.outbox import record
+from memory.outbox.outbox import record
 from tests.fakes import Clock
 from tests.memory_bench import MemoryBench
 from tests.stores import FaultyStore
@@ -41,7 +41,7 @@ class Corrected:
         applied = self.facts.apply(Extraction(changes=(change,)), thread_id=thread_id, epoch="initial", now=now)
         self.ids += applied.created
 
-    def undo(self) -> Undone | None:
+    def undo(self) -> UndoneFacts | None:
         self.clock.advance(1)
         return run(self.store, undo_steps(ADA, MemoryConfig(), self.clock()))
 

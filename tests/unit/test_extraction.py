@@ -8,10 +8,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from memory.config import MemoryConfig
-from memory.core.answer_schema import MAX_FACTS_PER_ANSWER
-from memory.core.changes import Change, Extraction, Refusal, Section
-from memory.core.extraction import aextract_facts, extract_facts
-from memory.core.parsing import ExtractionError
+from memory.extraction.answer import MAX_FACTS_PER_ANSWER, ExtractionError
+from memory.extraction.extraction import aextract_facts, extract_facts
+from memory.facts.changes import Change, Extraction, Refusal, Section
 from tests.extracting import FRIDAY, StructuredModel, extract, found, known, reasons, said
 from tests.fakes import RecordingModel
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from memory import prompts
-from memory.core.changes import Extraction
-from memory.core.extraction import MAX_SHOWN, extract_facts
+from memory.extraction.extraction import MAX_SHOWN, extract_facts
+from memory.facts.changes import Extraction
 from memory.message import StoredMessage
 from tests.extracting import extract, found, known, reasons, said
 from tests.fakes import RecordingModel

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memory.core.changes import Extraction
-from memory.core.extraction import extract_facts
-from memory.core.names import _NO_NAMES
-from memory.core.numbers import fold
+from memory.extraction.extraction import extract_facts
+from memory.extraction.names import _NO_NAMES
+from memory.extraction.numbers import fold
+from memory.facts.changes import Extraction
 from memory.message import StoredMessage
 from tests.extracting import extract, found, known, reasons, said
 from tests.fakes import RecordingModel

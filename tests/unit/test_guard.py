@@ -3,8 +3,7 @@ from starlette.authentication import SimpleUser, UnauthenticatedUser
 from starlette.requests import Request
 from starlette.types import Message
 
-from graphs.web.guard import RateLimit, check_origin, read_body, user_of
-from graphs.web.problems import Refused
+from graphs.server.api.guard import RateLimit, RefusedRequest, check_origin, read_body, user_of
 from tests.fakes import Clock
 from tests.memory_app import NamedUser
 
@@ -23,7 +22,7 @@ def request(*chunks: bytes, user: object = None, **headers: str) -> Request:
     return Request(scope if user is None else {**scope, "user": user}, receive)
 
 
-def status_of(refused: pytest.ExceptionInfo[Refused]) -> int:
+def status_of(refused: pytest.ExceptionInfo[RefusedRequest]) -> int:
     return refused.value.status
 
 
@@ -35,7 +34,7 @@ def test_the_user_is_who_the_server_says() -> None:
 
 @pytest.mark.parametrize("user", [None, UnauthenticatedUser(), NamedUser(""), NamedUser("langgraph-studio-user")])
 def test_nobody_has_no_memory_but_in_single_user_mode(user: SimpleUser | None) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         user_of(request(user=user), single_user=False)
     assert status_of(refused) == 401
     assert user_of(request(user=user), single_user=True) == "local"
@@ -45,7 +44,7 @@ def test_nobody_has_no_memory_but_in_single_user_mode(user: SimpleUser | None) -
     "origin", ["https://evil.example", "null", "http://host:2025", "https://host:2024.evil.example", ""]
 )
 def test_what_another_site_sends_is_refused(origin: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         check_origin(request(origin=origin, host="host:2024"), NOBODY)
     assert status_of(refused) == 403
 
@@ -58,7 +57,7 @@ def test_the_servers_own_pages_and_allowed_sites_may_ask() -> None:
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"])
 async def test_only_json_is_read(kind: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         await read_body(request(b"{}", content_type=kind), 10)
     assert status_of(refused) == 415
 
@@ -66,7 +65,7 @@ async def test_only_json_is_read(kind: str) -> None:
 async def test_a_body_is_read_up_to_its_limit() -> None:
     json = "Application/JSON; charset=utf-8"
     assert await read_body(request(b"12345", b"67890", content_type=json), 10) == b"1234567890"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         await read_body(request(b"12345", b"67890", b"1", content_type=json), 10)
     assert status_of(refused) == 413
 
@@ -76,7 +75,7 @@ def test_requests_above_the_rate_wait() -> None:
     limit = RateLimit(60, clock=clock)
     for _ in range(60):
         limit.take("ada")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         limit.take("ada")
     assert status_of(refused) == 429
     assert refused.value.headers == {"Retry-After": "2"}
@@ -84,7 +83,7 @@ def test_requests_above_the_rate_wait() -> None:
     clock.advance(2)
     limit.take("ada")
     limit.take("ada")
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedRequest):
         limit.take("ada")
 
 
@@ -93,7 +92,7 @@ def test_a_refused_request_costs_nothing() -> None:
     limit = RateLimit(1, clock=clock)
     limit.take("ada")
     for _ in range(100):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedRequest):
             limit.take("ada")
     clock.advance(60)
     limit.take("ada")
@@ -104,5 +103,5 @@ def test_the_rate_remembers_a_bounded_number_of_users() -> None:
     for name in ("ada", "bob", "eve"):
         limit.take(name)
     limit.take("ada")
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedRequest):
         limit.take("eve")

@@ -10,20 +10,21 @@ import pytest
 
 HOUSE = Path(__file__).parents[2]
 EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "message"}
-EVERYONE_MAY_KNOW |= {"steps", "storage", "control", "tolerance", "daemons", "provider_reason"}
+EVERYONE_MAY_KNOW |= {"effects", "control", "threads", "provider_reason"}
 COUNTING = {"memory.context.tokens", "memory.context.budget"}
-TIERS = {"context", "core", "daily"}
 MAY_KNOW = {
     "context": {"context"},
-    "core": {"core"},
-    "daily": {"daily"},
-    "updates": {"updates", "core", "daily"},
-    "erase": {"erase", "core", "daily", "updates", "context"},
-    "turn": {"turn", "core", "updates"},
-    "archive": {"archive", "intake", "json_parts", "core", "daily", "updates"},
-    "exporting": {"archive", "core", "daily", "updates"},
-    "intake": {"core"},
-    "json_parts": set(),
+    "screening": {"screening"},
+    "facts": {"facts", "screening"},
+    "extraction": {"extraction", "facts", "screening"},
+    "injection": {"injection", "facts", "screening"},
+    "journal": {"journal"},
+    "outbox": {"outbox"},
+    "queue": {"queue"},
+    "worker": {"worker", "queue", "outbox", "extraction", "facts", "injection", "screening", "journal", "erase"},
+    "erase": {"erase", "facts", "journal", "outbox", "worker", "context"},
+    "turn": {"turn", "facts", "outbox"},
+    "archive": {"archive", "facts", "screening", "journal", "outbox"},
 }
 
 
@@ -77,9 +78,10 @@ def test_rooms_of_memory_know_only_their_neighbours(name: str, path: Path) -> No
 
 
 def test_updater_and_update_queue_never_import_each_other() -> None:
-    updates = HOUSE / "memory" / "updates"
-    assert not any("updater" in name for name in imports(updates / "update_queue.py"))
-    assert not any("update_queue" in name for name in imports(updates / "updater.py"))
+    memory = HOUSE / "memory"
+    assert not any("updater" in name for name in imports(memory / "queue" / "update_queue.py"))
+    for path in (memory / "worker").glob("*.py"):
+        assert not any("update_queue" in name for name in imports(path))
 
 
 def test_graphs_never_imports_tests() -> None:

@@ -5,14 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES
-from memory.core.facts import Fact
-from memory.core.injection import (
-    CUT_MARK,
-    MemoryData,
-    fitting_facts,
-    format_memory_for_injection,
-    render_memory_block,
-)
+from memory.facts.fact import Fact
+from memory.injection.block import CUT_MARK, MemoryData, fitting_facts, format_memory_for_injection, render_memory_block
 
 FACTS: list[dict[str, Any]] = [
     {"content": "Likes tea", "category": "preference", "confidence": 0.5},

@@ -8,14 +8,14 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from memory.control import INITIAL_EPOCH
-from memory.core.profile import read_profile, texts_of
-from memory.core.store import FactStore
-from memory.daily.journal import JournalEntry, append
+from memory.effects import run
 from memory.erase import erase_fact, erase_thread
+from memory.facts.profile import read_profile, texts_of
+from memory.facts.store import FactStore
+from memory.journal.journal import JournalEntry, append
 from memory.message import StoredMessage, iso_time
-from memory.storage import run
-from memory.updates import outbox
-from memory.updates.thread_view import ThreadView
+from memory.outbox import outbox
+from memory.outbox.transcript import ThreadView
 from tests.fakes import learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 

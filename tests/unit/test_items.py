@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES
-from memory.core.facts import SOURCES, STATUSES, Fact, fact_key, is_fact_id
-from memory.core.items import from_item, is_proper, to_item
+from memory.facts.fact import SOURCES, STATUSES, Fact, fact_key, from_item, is_fact_id, is_proper, to_item
 
 WRITTEN = "2026-01-01T00:00:00+00:00"
 MOMENT = datetime.fromisoformat(WRITTEN)

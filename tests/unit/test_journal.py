@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.control import INITIAL_EPOCH, read_time_zone, write_time_zone
-from memory.daily.journal import JournalEntry, append, day_of, entries_of, prune, read_journal, redact
+from memory.effects import run
+from memory.journal.journal import JournalEntry, append, day_of, entries_of, prune, read_journal, redact
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.storage import run
 from tests.stores import FaultyStore
 
 ADA = Owner.of("ada")

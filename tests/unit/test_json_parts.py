@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.json_parts import Part, PartsReader
+from memory.archive.json_parts import JsonPart, PartsReader
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -16,13 +16,13 @@ values = st.recursive(
 )
 
 
-def read(body: bytes, size: int, **options: Any) -> list[Part]:
+def read(body: bytes, size: int, **options: Any) -> list[JsonPart]:
     reader = PartsReader(**options)
     found = [part for at in range(0, len(body), size) for part in reader.feed(body[at : at + size])]
     return [*found, *reader.close()]
 
 
-def joined(parts: list[Part]) -> dict[str, Any]:
+def joined(parts: list[JsonPart]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, place, value, _ in parts:
         if place is None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from memory.updates.lease import Lease, Worker, is_held, process_exists
+from memory.outbox.entry import Lease, Worker, is_held, process_exists
 
 ME = Worker("here", 10, "me", "1")
 NOW = 1000.0

@@ -17,16 +17,15 @@ from typing import Any
 import pytest
 
 from memory.config import MemoryConfig
-from memory.core import judges
-from memory.core.dates import leading_stamp
-from memory.core.dialogue import in_pieces, render_dialogue
-from memory.core.facts import checked_content
-from memory.core.injection import escape, format_memory_for_injection
-from memory.core.parsing import ExtractionError, parse_answer
-from memory.core.relatedness import words
-from memory.core.screening import holds_secret, is_instruction_like, without_suspects
-from memory.core.validation import validated
+from memory.extraction.answer import ExtractionError, parse_answer
+from memory.extraction.days import leading_stamp
+from memory.extraction.dialogue import in_pieces, render_dialogue
+from memory.extraction.validation import validated
+from memory.facts.fact import checked_content
+from memory.facts.words import words
+from memory.injection.block import escape, format_memory_for_injection
 from memory.message import StoredMessage
+from memory.screening.door import ORDER_JUDGE, SECRET_JUDGE, holds_secret, is_instruction_like, without_suspects
 from memory.text import fenced, normalize, one_line, sanitize
 
 HOUSE = Path(__file__).parents[2]
@@ -251,8 +250,8 @@ READERS: dict[str, Reader] = {
     "holds_secret": holds_secret,
     "is_instruction_like": is_instruction_like,
     "without_suspects": without_suspects,
-    "judge of orders": judges.ORDERS.holds,
-    "judge of secrets": lambda text: judges.SECRETS.holds(text, cased=True),
+    "judge of orders": ORDER_JUDGE.holds,
+    "judge of secrets": lambda text: SECRET_JUDGE.holds(text, cased=True),
     "validated": judge,
     "dialogue": say,
     "leading_stamp": leading_stamp,

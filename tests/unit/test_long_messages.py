@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.core.dialogue import MAX_READ_CHARS, MAX_USER_CHARS, in_pieces, render_dialogue
-from memory.core.extraction import extract_facts
-from memory.core.store import FactStore
+from memory.extraction.dialogue import MAX_READ_CHARS, MAX_USER_CHARS, in_pieces, render_dialogue
+from memory.extraction.extraction import extract_facts
+from memory.facts.store import FactStore
 from memory.message import StoredMessage
 from memory.text import one_line
-from memory.updates.reading import CHARS_PER_MESSAGE, portions
+from memory.worker.reading import CHARS_PER_MESSAGE, portions
 from tests.fakes import RecordingModel, learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 

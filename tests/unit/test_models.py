@@ -7,10 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
-from graphs.context import Context
-from graphs.model_errors import LOCAL, ModelUnavailable, explain, is_context_overflow
-from graphs.models import Purpose, fit_to_profile, load_chat_model, profile, resolve
+from graphs.models import (
+    LOCAL,
+    ModelUnavailable,
+    Purpose,
+    explain,
+    fit_to_profile,
+    is_context_overflow,
+    load_chat_model,
+    profile,
+    resolve,
+)
 from graphs.settings import Settings
+from graphs.turn.context import Context
 
 SERVED = Settings(local_base_url="http://127.0.0.1:9/v1")
 NOTHING = Settings()

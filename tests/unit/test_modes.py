@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs.context import Context
-from graphs.modes import MODES, MemoryMode, effective_mode, learnable, marked, may_learn, may_read, mode_of_run
+from graphs.turn.context import Context
+from graphs.turn.modes import MODES, MemoryMode, effective_mode, learnable, marked, may_learn, may_read, mode_of_run
 
 modes = st.sampled_from(MODES)
 declared = st.one_of(st.none(), modes)

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs.fence import newest_turn
-from graphs.modes import learnable, marked
-from graphs.state import MemoryState, State
-from memory.updates.transcript import to_turn
+from graphs.turn.modes import learnable, marked, newest_turn
+from graphs.turn.state import MemoryState, State
+from memory.outbox.transcript import to_turn
 
 TIME = "2026-01-01T00:00:00+00:00"
 KINDS = ["asked", "asked in private", "answered", "answered in private", "called", "found"]

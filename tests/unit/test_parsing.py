@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.core.parsing import Answer, ExtractionError, parse_answer
+from memory.extraction.answer import Answer, ExtractionError, parse_answer
 
 FACT = {"content": "Lives in Oslo", "category": "knowledge", "confidence": 0.9}
 WHOLE = json.dumps({"facts": [FACT], "profile": []})

@@ -4,8 +4,8 @@ from uuid import UUID, uuid5
 import pytest
 from langgraph_sdk import Auth
 
-from graphs.authenticate import User
-from graphs.permissions import OPERATOR, assistant, deny, make_auth, own_cron, own_store, own_thread
+from graphs.server.authenticate import User
+from graphs.server.permissions import OPERATOR, assistant, deny, make_auth, own_cron, own_store, own_thread
 from memory.namespaces import Owner, user_root
 
 GRAPH_NAMESPACE = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")

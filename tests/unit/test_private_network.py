@@ -6,9 +6,8 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
+from graphs.server.this_machine import PrivateNetworkPreflight, ThisMachineOnly
 from graphs.settings import Settings
-from graphs.web.private_network import PrivateNetworkPreflight
-from graphs.web.this_machine import ThisMachineOnly
 
 STUDIO = "https://smith.langchain.com"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graphs.cli.conversation import read_conversation
+from graphs.cli.demo import read_conversation
 from graphs.cli.progress import estimate, in_words, remaining
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
-from graphs.model_errors import explain
+from graphs.models import explain
 from memory.context.summarization import asummarize_messages, summarize_messages
-from memory.core.extraction import aextract_facts, extract_facts
+from memory.extraction.extraction import aextract_facts, extract_facts
 from memory.provider_reason import ProviderReason, origin, provider_reason
 from tests.fakes import RecordingModel
 

@@ -8,9 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from memory.config import MemoryConfig
-from memory.updates.conversation import ConversationContext
-from memory.updates.schedule import Pending, put_back
-from memory.updates.update_queue import MemoryUpdateQueue
+from memory.queue.schedule import ConversationContext, Pending, put_back
+from memory.queue.update_queue import MemoryUpdateQueue
 from tests.fakes import Clock
 from tests.memory_bench import MemoryBench
 from tests.stores import fail_at
@@ -90,7 +89,7 @@ def test_a_process_without_threads_loses_no_update_once_it_has_some_again() -> N
     program = """
 import resource, threading
 from memory.config import MemoryConfig
-from memory.updates.update_queue import ConversationContext, MemoryUpdateQueue
+from memory.queue.update_queue import ConversationContext, MemoryUpdateQueue
 
 GIB = 2**30
 seen, done = [], threading.Event()

@@ -7,13 +7,13 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from memory.config import MemoryConfig
-from memory.core.profile import read_profile, texts_of
-from memory.core.store import FactStore
-from memory.core.undo import retire_steps, undo_steps
-from memory.daily.journal import read_journal
+from memory.effects import run
 from memory.erase import erase_fact, erase_thread
+from memory.facts.profile import read_profile, texts_of
+from memory.facts.store import FactStore
+from memory.facts.undo import retire_steps, undo_steps
+from memory.journal.journal import read_journal
 from memory.message import StoredMessage, find_gone, iso_time, with_replies
-from memory.storage import run
 from tests.fakes import accounts
 from tests.memory_bench import ADA, MemoryBench
 

@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs.asking import Attempt
-from graphs.model_errors import ModelUnavailable, refuses_content
-from graphs.refused import (
+from graphs.models import ModelUnavailable, refuses_content
+from graphs.turn.content import (
     NOTHING,
     REFUSED_KEY,
-    Refused,
+    Unreadable,
     content_of,
     refused_before,
     refused_more,
     remembering,
     without,
 )
-from graphs.view import smaller
+from graphs.turn.prompt import Attempt
+from graphs.turn.view import smaller
 
 IMAGE = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
 FILE = {"type": "file", "base64": "JVBERi0=", "mime_type": "application/pdf"}
@@ -68,7 +68,7 @@ OLD: list[BaseMessage] = [asked("h1", IMAGE, FILE), AIMessage("A cat.", id="a1")
     ],
 )
 def test_what_is_new_is_left_out_first_and_what_the_words_name_before_all(
-    messages: list[BaseMessage], before: Refused, reason: str, expected: set[tuple[str, str]] | None
+    messages: list[BaseMessage], before: Unreadable, reason: str, expected: set[tuple[str, str]] | None
 ) -> None:
     assert refused_more(messages, frozenset(before), reason) == expected
 

@@ -1,7 +1,7 @@
 import pytest
 
-from memory.core.facts import Fact
-from memory.core.relatedness import related, words
+from memory.facts.fact import Fact
+from memory.facts.words import related, words
 
 
 def fact(content: str, confidence: float = 0.5) -> Fact:

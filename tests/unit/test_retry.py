@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import MemoryConfig
-from memory.updates.retry import is_retryable, retry_delay
+from memory.queue.schedule import is_retryable, retry_delay
 
 
 class Answered(Exception):

@@ -8,13 +8,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from memory.config import MemoryConfig
 from memory.control import INITIAL_EPOCH
-from memory.core.profile import read_profile, texts_of
-from memory.core.store import FactStore
-from memory.daily.journal import JournalEntry, append, read_journal
-from memory.daily.rollup import CHUNK_CHARS, Fold, Marks, chunks, fold, plan_rollup
+from memory.effects import run
 from memory.erase import erase_fact, erase_thread, erase_user
+from memory.facts.profile import read_profile, texts_of
+from memory.facts.store import FactStore
+from memory.journal.journal import JournalEntry, append, read_journal
+from memory.journal.rollup import CHUNK_CHARS, Fold, Marks, chunks, fold, plan_rollup
 from memory.message import StoredMessage, iso_time
-from memory.storage import run
 from tests.fakes import RecordingModel, accounts
 from tests.memory_bench import ADA, MemoryBench
 

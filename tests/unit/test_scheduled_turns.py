@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from memory.daily.journal import read_journal
+from memory.effects import run
+from memory.journal.journal import read_journal
 from memory.message import StoredMessage
-from memory.storage import run
-from memory.updates.entry import EntryKind
+from memory.outbox.entry import EntryKind
 from tests.memory_bench import ADA, MemoryBench
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.core.screening import holds_secret, is_instruction_like
+from memory.screening.door import holds_secret, is_instruction_like
 
 SECRETS = [
     "User's password is hunter2",

@@ -1,16 +1,15 @@
 """The learned judges: their file belongs to the texts; they hold what writers wrote whom they did not learn from."""
 
-from memory.core import judges
-from memory.core.judge import packed, unpacked
-from memory.core.screening import is_instruction_like, screened
+from memory.screening.door import JUDGES_DATA, JUDGES_FILE, ORDER_JUDGE, is_instruction_like, screened
+from memory.screening.judge import packed, unpacked
 from tests.screening_training import ORDERS, SECRETS, counted, digest, examples, held_out, trained
 
 WRITER = "writer_6"
 
 
 def test_the_file_of_the_judges_was_made_from_the_texts_in_the_repository() -> None:
-    assert digest() == judges.DATA, "run python -m tests.screening_training"
-    assert judges.FILE.stat().st_size < 130_000
+    assert digest() == JUDGES_DATA, "run python -m tests.screening_training"
+    assert JUDGES_FILE.stat().st_size < 130_000
 
 
 def test_a_writer_that_the_judges_did_not_learn_from_is_held_nine_times_of_ten_and_honest_texts_are_not() -> None:
@@ -34,10 +33,10 @@ def test_of_texts_that_nothing_was_learned_from_nine_of_ten_orders_are_held_and_
 
 
 def test_a_judge_is_the_same_after_it_was_written_and_read() -> None:
-    again = unpacked({name: value for name, value in packed(judges.ORDERS).items() if isinstance(value, str | int)})
+    again = unpacked({name: value for name, value in packed(ORDER_JUDGE).items() if isinstance(value, str | int)})
 
-    assert list(again.weights) == list(judges.ORDERS.weights)
-    assert again == judges.ORDERS
+    assert list(again.weights) == list(ORDER_JUDGE.weights)
+    assert again == ORDER_JUDGE
 
 
 def test_an_order_in_words_that_no_rule_knows_is_held_and_a_like_statement_is_not() -> None:

@@ -9,9 +9,7 @@ from langgraph.store.base import Item, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
-from memory.message import StoredMessage
-from memory.namespaces import Owner
-from memory.storage import (
+from memory.effects import (
     Steps,
     arun,
     arun_patiently,
@@ -24,6 +22,8 @@ from memory.storage import (
     scan,
     side_by_side,
 )
+from memory.message import StoredMessage
+from memory.namespaces import Owner
 from tests.stores import FaultyStore, fail_at
 
 OWNER = Owner.of("ada")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from graphs.server.this_machine import ThisMachineOnly, refusal
 from graphs.settings import Settings
-from graphs.web.this_machine import ThisMachineOnly, refusal
 
 NOBODY: frozenset[str] = frozenset()
 HERE = "127.0.0.1"

@@ -6,7 +6,7 @@ import logging
 import pytest
 from langgraph.errors import GraphInterrupt
 
-from memory.tolerance import tolerated
+from memory.effects import tolerated
 
 logger = logging.getLogger("memory.test")
 

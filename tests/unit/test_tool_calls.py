@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from graphs.tool_calls import paired
+from graphs.turn.view import paired
 
 
 def calls(*ids: str, text: str = "") -> AIMessage:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from memory.message import StoredMessage, to_stored
+from memory.outbox.transcript import exchanges, merge, strip_scheduled, to_turn, unseen
 from memory.text import flush_hash
-from memory.updates.transcript import exchanges, merge, strip_scheduled, to_turn, unseen
 
 NOW = "2026-11-22T10:00:00+00:00"
 

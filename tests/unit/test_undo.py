@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
-from memory.core.changes import Change, Extraction
-from memory.core.facts import FactNotFound
-from memory.core.store import FactStore
-from memory.core.undo import Undone, retire_steps, undo_steps
+from memory.effects import run
+from memory.facts.changes import Change, Extraction
+from memory.facts.fact import FactNotFound
+from memory.facts.store import FactStore
+from memory.facts.undo import UndoneFacts, retire_steps, undo_steps
 from memory.namespaces import Owner
-from memory.storage import run
 from tests.fakes import Clock
 
 OWNER = Owner.of("ada")
 CONFIG = MemoryConfig(max_facts=5)
 
 
-class Shelf:
+class FactSet:
     """One user's facts with a clock that moves on with every change."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Shelf:
         now = FactStore(InMemoryStore(), "x", clock=self.clock).create("now", "goal", 1.0).created_at
         self.facts.apply(Extraction(changes=changes), thread_id="t", epoch="initial", now=now)
 
-    def undo(self) -> Undone | None:
+    def undo(self) -> UndoneFacts | None:
         self.clock.advance(1)
         return run(self.store, undo_steps(OWNER, CONFIG, self.clock()))
 
@@ -52,132 +52,134 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    return Shelf()
+def fact_set() -> FactSet:
+    return FactSet()
 
 
 def change(content: str, action: str = "new", target: str | None = None) -> Change:
     return Change(action=action, content=content, confidence=0.9, target=target, sources=(content,))  # type: ignore[arg-type]
 
 
-def test_nothing_ever_happened(shelf: Shelf) -> None:
-    assert shelf.undo() is None
+def test_nothing_ever_happened(fact_set: FactSet) -> None:
+    assert fact_set.undo() is None
 
 
-def test_an_edit_is_taken_back_and_done_again(shelf: Shelf) -> None:
-    fact_id = shelf.add("Lives in Oslo")
-    shelf.edit(fact_id, "Lives in Bergen")
-    assert shelf.undo() is not None
-    assert shelf.says() == {fact_id: "Lives in Oslo"}
-    shelf.undo()
-    assert shelf.says() == {fact_id: "Lives in Bergen"}
+def test_an_edit_is_taken_back_and_done_again(fact_set: FactSet) -> None:
+    fact_id = fact_set.add("Lives in Oslo")
+    fact_set.edit(fact_id, "Lives in Bergen")
+    assert fact_set.undo() is not None
+    assert fact_set.says() == {fact_id: "Lives in Oslo"}
+    fact_set.undo()
+    assert fact_set.says() == {fact_id: "Lives in Bergen"}
 
 
-def test_a_deletion_is_taken_back_and_done_again(shelf: Shelf) -> None:
-    fact_id = shelf.add("Lives in Oslo")
-    shelf.retire(fact_id)
-    assert shelf.says() == {}
-    done = shelf.undo()
+def test_a_deletion_is_taken_back_and_done_again(fact_set: FactSet) -> None:
+    fact_id = fact_set.add("Lives in Oslo")
+    fact_set.retire(fact_id)
+    assert fact_set.says() == {}
+    done = fact_set.undo()
     assert done is not None
     assert ([fact.content for fact in done.restored], done.removed) == (["Lives in Oslo"], ())
-    assert shelf.says() == {fact_id: "Lives in Oslo"}
-    shelf.undo()
-    assert shelf.says() == {}
+    assert fact_set.says() == {fact_id: "Lives in Oslo"}
+    fact_set.undo()
+    assert fact_set.says() == {}
 
 
-def test_a_restored_fact_is_edited_like_any_other(shelf: Shelf) -> None:
-    fact_id = shelf.add("Lives in Oslo")
-    shelf.retire(fact_id)
-    shelf.undo()
-    shelf.facts.update(fact_id, pinned=True)
-    assert shelf.says() == {fact_id: "Lives in Oslo"}
+def test_a_restored_fact_is_edited_like_any_other(fact_set: FactSet) -> None:
+    fact_id = fact_set.add("Lives in Oslo")
+    fact_set.retire(fact_id)
+    fact_set.undo()
+    fact_set.facts.update(fact_id, pinned=True)
+    assert fact_set.says() == {fact_id: "Lives in Oslo"}
 
 
-def test_a_correction_is_taken_back_as_a_whole(shelf: Shelf) -> None:
-    oslo = shelf.add("Lives in Oslo")
-    shelf.learn(change("Lives in Bergen", "corrects", oslo), change("Keeps bees"))
-    assert sorted(shelf.says().values()) == ["Keeps bees", "Lives in Bergen"]
-    shelf.undo()
-    assert shelf.says() == {oslo: "Lives in Oslo"}
-    shelf.undo()
-    assert sorted(shelf.says().values()) == ["Keeps bees", "Lives in Bergen"]
+def test_a_correction_is_taken_back_as_a_whole(fact_set: FactSet) -> None:
+    oslo = fact_set.add("Lives in Oslo")
+    fact_set.learn(change("Lives in Bergen", "corrects", oslo), change("Keeps bees"))
+    assert sorted(fact_set.says().values()) == ["Keeps bees", "Lives in Bergen"]
+    fact_set.undo()
+    assert fact_set.says() == {oslo: "Lives in Oslo"}
+    fact_set.undo()
+    assert sorted(fact_set.says().values()) == ["Keeps bees", "Lives in Bergen"]
 
 
-def test_what_was_taken_back_does_not_return_from_the_messages_it_came_from(shelf: Shelf) -> None:
+def test_what_was_taken_back_does_not_return_from_the_messages_it_came_from(fact_set: FactSet) -> None:
     learned = Change(action="new", content="Keeps bees", sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
-    shelf.learn(learned)
-    shelf.undo()
-    shelf.learn(learned, replace(learned, sources=("m0",)))
-    assert shelf.says() == {}
+    fact_set.learn(learned)
+    fact_set.undo()
+    fact_set.learn(learned, replace(learned, sources=("m0",)))
+    assert fact_set.says() == {}
 
 
-def test_what_the_user_deleted_does_not_return_from_the_messages_it_came_from(shelf: Shelf) -> None:
+def test_what_the_user_deleted_does_not_return_from_the_messages_it_came_from(fact_set: FactSet) -> None:
     learned = Change(action="new", content="Keeps bees", sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
-    shelf.learn(learned)
-    (fact_id,) = shelf.says()
-    shelf.retire(fact_id)
-    shelf.learn(learned, replace(learned, sources=("m0",)))
-    assert shelf.says() == {}
+    fact_set.learn(learned)
+    (fact_id,) = fact_set.says()
+    fact_set.retire(fact_id)
+    fact_set.learn(learned, replace(learned, sources=("m0",)))
+    assert fact_set.says() == {}
 
 
-def test_a_restored_fact_gives_way_to_one_that_says_the_same(shelf: Shelf) -> None:
-    fact_id = shelf.add("Lives in Oslo")
-    shelf.retire(fact_id)
-    shelf.clock.advance(-0.5)
-    twin = shelf.facts.create("Lives in Oslo", "goal", 0.5).id
-    shelf.clock.advance(0.5)
-    shelf.undo()
-    assert list(shelf.says()) == [twin]
+def test_a_restored_fact_gives_way_to_one_that_says_the_same(fact_set: FactSet) -> None:
+    fact_id = fact_set.add("Lives in Oslo")
+    fact_set.retire(fact_id)
+    fact_set.clock.advance(-0.5)
+    twin = fact_set.facts.create("Lives in Oslo", "goal", 0.5).id
+    fact_set.clock.advance(0.5)
+    fact_set.undo()
+    assert list(fact_set.says()) == [twin]
 
 
-def test_restoring_keeps_the_limit(shelf: Shelf) -> None:
-    first = shelf.add("fact 0")
-    shelf.retire(first)
+def test_restoring_keeps_the_limit(fact_set: FactSet) -> None:
+    first = fact_set.add("fact 0")
+    fact_set.retire(first)
     for number in range(1, 6):
-        shelf.clock.advance(-0.1)
-        shelf.facts.create(f"fact {number}", "goal", 0.5)
-    shelf.undo()
-    assert len(shelf.says()) == CONFIG.max_facts
-    assert first in shelf.says()
+        fact_set.clock.advance(-0.1)
+        fact_set.facts.create(f"fact {number}", "goal", 0.5)
+    fact_set.undo()
+    assert len(fact_set.says()) == CONFIG.max_facts
+    assert first in fact_set.says()
 
 
-def test_only_facts_that_are_there_are_retired(shelf: Shelf) -> None:
+def test_only_facts_that_are_there_are_retired(fact_set: FactSet) -> None:
     with pytest.raises(FactNotFound):
-        shelf.retire("fact_00000000")
+        fact_set.retire("fact_00000000")
 
 
-def test_another_agent_is_left_alone(shelf: Shelf) -> None:
-    shelf.add("Lives in Oslo")
-    done = run(shelf.store, undo_steps(Owner.of("ada", "other"), CONFIG, shelf.clock()))
+def test_another_agent_is_left_alone(fact_set: FactSet) -> None:
+    fact_set.add("Lives in Oslo")
+    done = run(fact_set.store, undo_steps(Owner.of("ada", "other"), CONFIG, fact_set.clock()))
     assert done is None
-    assert list(shelf.says().values()) == ["Lives in Oslo"]
+    assert list(fact_set.says().values()) == ["Lives in Oslo"]
 
 
-def first(shelf: Shelf) -> str | None:
-    return next(iter(sorted(shelf.says())), None)
+def first(fact_set: FactSet) -> str | None:
+    return next(iter(sorted(fact_set.says())), None)
 
 
-STEPS: dict[str, Callable[[Shelf, int], object]] = {
-    "add": lambda shelf, n: shelf.add(f"fact {n}") if len(shelf.says()) < CONFIG.max_facts else None,
-    "edit": lambda shelf, n: shelf.edit(fact_id, f"edit {n}") if (fact_id := first(shelf)) else None,
-    "retire": lambda shelf, _: shelf.retire(fact_id) if (fact_id := first(shelf)) else None,
-    "correct": lambda shelf, n: shelf.learn(change(f"news {n}", "corrects", first(shelf))) if first(shelf) else None,
-    "end": lambda shelf, _: shelf.learn(change("", "ends", first(shelf))) if first(shelf) else None,
-    "undo": lambda shelf, _: shelf.undo(),
+STEPS: dict[str, Callable[[FactSet, int], object]] = {
+    "add": lambda fact_set, n: fact_set.add(f"fact {n}") if len(fact_set.says()) < CONFIG.max_facts else None,
+    "edit": lambda fact_set, n: fact_set.edit(fact_id, f"edit {n}") if (fact_id := first(fact_set)) else None,
+    "retire": lambda fact_set, _: fact_set.retire(fact_id) if (fact_id := first(fact_set)) else None,
+    "correct": lambda fact_set, n: (
+        fact_set.learn(change(f"news {n}", "corrects", first(fact_set))) if first(fact_set) else None
+    ),
+    "end": lambda fact_set, _: fact_set.learn(change("", "ends", first(fact_set))) if first(fact_set) else None,
+    "undo": lambda fact_set, _: fact_set.undo(),
 }
 
 
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=12))
 def test_the_last_change_is_taken_back_and_done_again_whatever_came_before(steps: list[str]) -> None:
-    shelf = Shelf()
+    fact_set = FactSet()
     before: dict[str, str] = {}
     for n, step in enumerate(steps):
-        said = shelf.says()
-        STEPS[step](shelf, n)
-        if shelf.says() != said:
+        said = fact_set.says()
+        STEPS[step](fact_set, n)
+        if fact_set.says() != said:
             before = said
-    after = shelf.says()
-    shelf.undo()
-    assert shelf.says() == before
-    shelf.undo()
-    assert shelf.says() == after
+    after = fact_set.says()
+    fact_set.undo()
+    assert fact_set.says() == before
+    fact_set.undo()
+    assert fact_set.says() == after

@@ -9,9 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memory.erase import erase_thread, erase_user
 from memory.message import StoredMessage
-from memory.updates.conversation import ConversationContext
-from memory.updates.thread_view import ThreadView
-from memory.updates.update_queue import MemoryUpdateQueue
+from memory.outbox.transcript import ThreadView
+from memory.queue.schedule import ConversationContext
+from memory.queue.update_queue import MemoryUpdateQueue
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import Killed, fail_at
 

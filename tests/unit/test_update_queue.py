@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
-from memory.updates.conversation import ConversationContext, Key
-from memory.updates.schedule import Pending, enqueue, plan
-from memory.updates.update_queue import MemoryUpdateQueue, start_daemon_thread
+from memory.queue.schedule import ConversationContext, Key, Pending, enqueue, plan
+from memory.queue.update_queue import MemoryUpdateQueue, start_daemon_thread
 from tests.fakes import Clock
 
 CONFIG = MemoryConfig(debounce_seconds=30, max_wait_seconds=120, update_spacing_seconds=0.5)

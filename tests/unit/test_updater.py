@@ -5,13 +5,13 @@ from dataclasses import replace
 from langchain_core.messages import AIMessage, HumanMessage
 
 from memory.config import MemoryConfig
-from memory.core.store import FactStore
+from memory.effects import PAGE, run
+from memory.facts.store import FactStore
 from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.storage import PAGE, run
-from memory.updates.conversation import ConversationContext
-from memory.updates.records import MAX_RECEIPTS, read_receipts, read_seen
-from memory.updates.update_queue import MemoryUpdateQueue
+from memory.outbox.receipts import MAX_RECEIPTS, read_receipts, read_seen
+from memory.queue.schedule import ConversationContext
+from memory.queue.update_queue import MemoryUpdateQueue
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 
 BOB = Owner.of("bob")

@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 
 from memory.erase import erase_user
 from memory.namespaces import Owner
-from memory.updates import outbox
+from memory.outbox import outbox
 from tests.fakes import Responder, learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore, Killed, fail_at

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from langchain_core.messages import BaseMessage
 
+from memory.effects import run
 from memory.namespaces import Owner
-from memory.storage import run
-from memory.updates.conversation import ConversationContext
-from memory.updates.dead_letters import dead_letters, discard_dead, retry_dead
+from memory.outbox.outbox import dead_letters, discard_dead, retry_dead
+from memory.queue.schedule import ConversationContext
 from tests.fakes import learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import fail_at

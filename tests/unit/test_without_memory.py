@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphs.without_memory import SENTENCES, Warnings, why_without
+from graphs.turn.state import SENTENCES, Warnings, why_without
 
 WORKS: dict[str, Any] = {"has_owner": True, "has_store": True, "enabled": True, "mode": "normal", "is_read": True}
 

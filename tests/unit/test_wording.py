@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.core.wording import Wording
+from memory.facts.words import Wording
 
 NAMES = st.from_regex(r"\A[A-Z][a-z]{5,9}\Z").filter(lambda name: name.lower()[:6] not in "rather before people always")
 PLAIN = st.sampled_from(

@@ -17,16 +17,16 @@ from langchain_core.runnables import RunnableConfig
 
 from graphs.background import build_memory_graph
 from graphs.chat import build_graph
-from graphs.context import Context
 from graphs.models import Purpose
 from graphs.persistence import open_checkpointer, open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.state import InputState
+from graphs.turn.context import Context
+from graphs.turn.state import InputState
 from memory.config import MemoryConfig
+from memory.effects import arun
 from memory.namespaces import Owner
-from memory.storage import arun
-from memory.updates.outbox import read_entries
+from memory.outbox.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 
 TURNS_A_THREAD = 8

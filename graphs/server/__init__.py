@@ -1,0 +1,1 @@
+"""What a LangGraph server does for Palimpsest: who calls, what they may, and the memory API."""

@@ -1,0 +1,249 @@
+"""Facts: list, search, add, edit, pin, delete, their history, and undoing the last change."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from graphs.server.api.endpoint import Call, Endpoint, Form, Query
+from graphs.server.api.guard import RefusedRequest, from_value_error
+from memory.config import Category
+from memory.control import read_epoch
+from memory.facts.fact import DuplicateFact, Fact, FactNotFound, MemoryFull, Source, Status
+from memory.facts.rows import read_history
+from memory.facts.store import FactStore
+from memory.facts.undo import retire_steps, undo_steps
+from memory.text import normalize
+
+_FIELDS = ("content", "category", "confidence", "pinned")
+
+
+class FactView(BaseModel):
+    """One fact."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    content: str
+    category: Category
+    confidence: float
+    created_at: str
+    updated_at: str
+    source: Source = Field(description="Who wrote it: a conversation, or a person by the page, the API or the shell.")
+    status: Status = Field(description="active ones are used; quarantined ones wait for review; others are history.")
+    pinned: bool
+    revision: int
+    thread_id: str = Field(description="The thread it was said in; empty if it was not taken from one.")
+    message_ids: list[str] = Field(description="The messages it was taken from.")
+
+
+class FactDetail(FactView):
+    """One fact, and how often it was said again."""
+
+    confirmations: int
+    confirmed_at: list[str]
+
+
+class FactPage(BaseModel):
+    """A page of facts."""
+
+    facts: list[FactView]
+    total: int = Field(description="How many there are on all pages.")
+
+
+class Revisions(BaseModel):
+    """What a fact said before, oldest first; the last one is what it says now, if it is still there."""
+
+    revisions: list[FactView]
+
+
+class _Choice(Form):
+    category: Category | None = None
+    status: Status = "active"
+    thread: str | None = Field(None, max_length=200, description="Only those that were said in this thread.")
+    limit: int = Field(50, ge=1, le=1000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+
+
+class FactFilter(Query, _Choice):
+    """Which facts to list."""
+
+
+class FactSearch(_Choice):
+    """Which facts to search; the text is no part of the URL, because servers log those."""
+
+    text: str = Field(min_length=1, max_length=1000, description="What they hold, whatever its case.")
+
+
+class NewFact(Form):
+    """A fact that a person adds."""
+
+    content: str = Field(min_length=1, max_length=10_000)
+    category: Category
+    confidence: float = Field(1.0, ge=0, le=1)
+    pinned: bool = False
+
+
+class FactEdit(Form):
+    """The fields to change; others stay."""
+
+    content: str | None = Field(None, min_length=1, max_length=10_000)
+    category: Category | None = None
+    confidence: float | None = Field(None, ge=0, le=1)
+    pinned: bool | None = None
+    status: Literal["active"] | None = Field(None, description="active: release a quarantined fact.")
+
+
+class Undone(BaseModel):
+    """What undoing changed."""
+
+    restored: list[FactView] = Field(description="Facts that say again what they said before.")
+    removed: list[str] = Field(description="Ids of facts that are no longer used.")
+
+
+def fact_set_of(call: Call) -> FactStore:
+    """Return the facts that a request is about."""
+    return FactStore.of_owner(call.store, call.owner, config=call.service.settings.memory, clock=call.service.clock)
+
+
+async def list_facts(call: Call, asked: FactFilter) -> FactPage:
+    """List facts, strongest first."""
+    return await _page(call, asked, "")
+
+
+async def search_facts(call: Call, asked: FactSearch) -> FactPage:
+    """Search facts for a text, strongest first."""
+    return await _page(call, asked, normalize(asked.text))
+
+
+async def _page(call: Call, asked: _Choice, text: str) -> FactPage:
+    found = [
+        fact
+        for fact in await fact_set_of(call).alist(asked.status)
+        if asked.category in (None, fact.category)
+        and asked.thread in (None, fact.thread_id)
+        and text in normalize(fact.content)
+    ]
+    return FactPage(facts=_views(found[asked.offset : asked.offset + asked.limit]), total=len(found))
+
+
+async def add_fact(call: Call, new: NewFact) -> FactView:
+    """Add a fact; one that is already known is answered as it is."""
+    try:
+        fact = await fact_set_of(call).acreate(
+            new.content, new.category, new.confidence, source="api", pinned=new.pinned
+        )
+    except MemoryFull as full:
+        raise RefusedRequest(409, str(full)) from None
+    except ValueError as error:
+        raise from_value_error(error, _FIELDS) from None
+    return FactView.model_validate(fact)
+
+
+async def get_fact(call: Call, _: Query) -> FactDetail:
+    """Read one fact."""
+    fact_set, fact_id = fact_set_of(call), call.path["fact_id"]
+    try:
+        fact = await fact_set.aget(fact_id)
+        said = await fact_set.aconfirmations(fact_id)
+    except FactNotFound as unknown:
+        raise RefusedRequest(404, str(unknown)) from None
+    view = FactView.model_validate(fact)
+    return FactDetail(**view.model_dump(), confirmations=said.count, confirmed_at=list(said.times))
+
+
+async def edit_fact(call: Call, edit: FactEdit) -> FactView:
+    """Change a fact; what it said before goes to its history, and does not come back from what was said before."""
+    fact_set, fact_id = fact_set_of(call), call.path["fact_id"]
+    try:
+        if edit.status == "active" and (await fact_set.aget(fact_id)).status == "quarantined":
+            fact_id = (await fact_set.arelease(fact_id)).id
+        fact = await fact_set.aupdate(
+            fact_id,
+            content=edit.content,
+            category=edit.category,
+            confidence=edit.confidence,
+            pinned=edit.pinned,
+            source="api",
+        )
+    except FactNotFound as unknown:
+        raise RefusedRequest(404, str(unknown)) from None
+    except DuplicateFact as twin:
+        raise RefusedRequest(409, str(twin)) from None
+    except ValueError as error:
+        raise from_value_error(error, _FIELDS) from None
+    return FactView.model_validate(fact)
+
+
+async def delete_fact(call: Call, _: Query) -> None:
+    """Delete a fact: it is used no more and does not come back; undo restores it, erasing it takes its text away."""
+    try:
+        await call.run(
+            retire_steps(call.owner, call.path["fact_id"], call.service.settings.memory, call.service.clock())
+        )
+    except FactNotFound as unknown:
+        raise RefusedRequest(404, str(unknown)) from None
+
+
+async def fact_history(call: Call, _: Query) -> Revisions:
+    """Read what a fact said before."""
+    fact_id = call.path["fact_id"]
+    epoch = await call.run(read_epoch(call.owner))
+    revisions = [fact for fact in await call.run(read_history(call.owner, epoch)) if fact.id == fact_id]
+    current = [fact for fact in await _rows(call) if fact.id == fact_id]
+    if not revisions and not current:
+        raise RefusedRequest(404, f"no fact has the id {fact_id!r}")
+    return Revisions(revisions=_views([*sorted(revisions, key=lambda fact: fact.revision), *current]))
+
+
+async def _rows(call: Call) -> list[Fact]:
+    fact_set = fact_set_of(call)
+    return [*await fact_set.alist("active"), *await fact_set.alist("quarantined")]
+
+
+async def undo(call: Call, _: Form) -> Undone:
+    """Undo the last change of the facts, whoever made it; undoing again does it again."""
+    done = await call.run(undo_steps(call.owner, call.service.settings.memory, call.service.clock()))
+    if done is None:
+        raise RefusedRequest(409, "there is nothing to undo")
+    return Undone(restored=_views(done.restored), removed=[fact.id for fact in done.removed])
+
+
+def _views(facts: Sequence[Fact]) -> list[FactView]:
+    return [FactView.model_validate(fact) for fact in facts]
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET", path="/facts", handler=list_facts, takes=FactFilter, answers=FactPage,
+        summary="List and filter facts, strongest first",
+    ),
+    Endpoint(
+        method="POST", path="/facts/search", handler=search_facts, takes=FactSearch, answers=FactPage,
+        summary="Search facts for a text",
+    ),
+    Endpoint(
+        method="POST", path="/facts", handler=add_fact, takes=NewFact, answers=FactView, status=201,
+        summary="Add a fact", refusals=(409,),
+    ),
+    Endpoint(
+        method="GET", path="/facts/{fact_id}", handler=get_fact, takes=Query, answers=FactDetail,
+        summary="Read a fact", refusals=(404,),
+    ),
+    Endpoint(
+        method="PATCH", path="/facts/{fact_id}", handler=edit_fact, takes=FactEdit, answers=FactView,
+        summary="Edit, pin or release a fact", refusals=(404, 409),
+    ),
+    Endpoint(
+        method="DELETE", path="/facts/{fact_id}", handler=delete_fact, takes=Query, status=204,
+        summary="Delete a fact; undo restores it", refusals=(404,),
+    ),
+    Endpoint(
+        method="GET", path="/facts/{fact_id}/history", handler=fact_history, takes=Query, answers=Revisions,
+        summary="Read what a fact said before", refusals=(404,),
+    ),
+    Endpoint(
+        method="POST", path="/undo", handler=undo, takes=Form, answers=Undone,
+        summary="Undo the last change of the facts", refusals=(409,),
+    ),
+)  # fmt: skip

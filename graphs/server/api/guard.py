@@ -1,0 +1,141 @@
+"""Before a request is looked at: whose it is, from where, how big; and what a refused one is answered with."""
+
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from pydantic import BaseModel, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from graphs.identity import LOCAL_USER, authenticated_user
+
+
+class FieldError(BaseModel):
+    """One wrong field."""
+
+    field: str = Field(description="Its name, with dots: facts.3.confidence.")
+    message: str
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    detail: str
+    errors: list[FieldError] = []
+
+
+class RefusedRequest(Exception):
+    """A request that is answered with an error status; everything in it may be shown to the caller."""
+
+    def __init__(
+        self, status: int, detail: str, errors: Sequence[FieldError] = (), *, retry_after: int | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.problem = Problem(detail=detail, errors=list(errors))
+        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+
+    def response(self) -> JSONResponse:
+        """Return the answer that says so."""
+        return JSONResponse(self.problem.model_dump(), status_code=self.status, headers=self.headers)
+
+
+def invalid(field: str, message: str) -> RefusedRequest:
+    """Return the refusal of one field's value (422)."""
+    return RefusedRequest(422, f"{field}: {message}", [FieldError(field=field, message=message)])
+
+
+def from_validation(error: ValidationError) -> RefusedRequest:
+    """Return the refusal that names every field pydantic found wrong, and repeats no value of them."""
+    errors = [
+        FieldError(field=".".join(map(str, each["loc"])) or "body", message=each["msg"])
+        for each in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    return RefusedRequest(422, "; ".join(f"{each.field}: {each.message}" for each in errors[:5]), errors[:100])
+
+
+def from_value_error(error: ValueError, fields: Sequence[str]) -> RefusedRequest:
+    """Return the refusal for a rule of memory itself, whose messages begin with the field's name."""
+    message = str(error)
+    field = next((name for name in fields if message.startswith(name)), "body")
+    return invalid(field, message.removeprefix(field).lstrip(": "))
+
+
+_NO_IDENTITY = (
+    "log in first: memory belongs to a person, and turns of nobody go on without it. On a machine of your own, where "
+    "nobody logs in, set PALIMPSEST_SINGLE_USER=true"
+)
+
+
+def user_of(request: Request, *, single_user: bool) -> str:
+    """Return the identity that the server vouches for; never one that the client names.
+
+    Raises:
+        RefusedRequest: 401 without an identity, unless the server is in single-user mode: then it is the local user.
+    """
+    user = request.scope.get("user")
+    identity = authenticated_user(user.identity) if user is not None and user.is_authenticated else None
+    if identity is not None:
+        return identity
+    if single_user:
+        return LOCAL_USER
+    raise RefusedRequest(401, _NO_IDENTITY)
+
+
+def check_origin(request: Request, allowed: frozenset[str]) -> None:
+    """Refuse what another web site makes a browser send (403): its `Origin` is neither this server's nor allowed."""
+    origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    if origin is not None and origin not in allowed and origin.partition("://")[2].lower() != host.lower():
+        raise RefusedRequest(
+            403, "requests from other web sites are refused; allow one with PALIMPSEST_ALLOWED_ORIGINS"
+        )
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body of a JSON request.
+
+    Raises:
+        RefusedRequest: 415 for another content type, 413 above the limit.
+    """
+    check_json(request)
+    return b"".join([piece async for piece in body_of(request, limit)])
+
+
+def check_json(request: Request) -> None:
+    """Refuse a body that is not called JSON (415): browsers send forms across sites without asking."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise RefusedRequest(415, "send the header `Content-Type: application/json`")
+
+
+async def body_of(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """Yield the body as it comes; `RefusedRequest` (413) above the limit."""
+    size = 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
+            raise RefusedRequest(413, f"the body must have at most {limit} bytes")
+        yield piece
+
+
+class RateLimit:
+    """At most so many requests of one user in any minute; the least recent users are forgotten first.
+
+    It holds for one process: behind several, put a limit where they meet.
+    """
+
+    def __init__(self, per_minute: int, *, users: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_minute, self._users, self._clock = per_minute, users, clock
+        self._allowance: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, user_id: str) -> None:
+        """Count one request; `RefusedRequest` (429) above the limit, with the seconds to wait."""
+        now = self._clock()
+        left, since = self._allowance.pop(user_id, (float(self._per_minute), now))
+        left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
+        self._allowance[user_id] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        if len(self._allowance) > self._users:
+            self._allowance.popitem(last=False)
+        if left < 1:
+            wait = int((1 - left) * 60 / self._per_minute) + 1
+            raise RefusedRequest(429, f"too many requests; try again in {wait} s", retry_after=wait)

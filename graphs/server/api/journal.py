@@ -1,0 +1,66 @@
+"""The daily journal: what left the context of threads by a summary."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from graphs.server.api.endpoint import Call, Endpoint, Query
+from memory.control import read_epoch
+from memory.journal.journal import read_journal
+from memory.message import Role
+
+
+class Said(BaseModel):
+    """One message."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    role: Role
+    text: str
+    time: str
+
+
+class Exchange(BaseModel):
+    """What was said together."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    day: str = Field(description="The user's calendar day.")
+    thread_id: str
+    messages: list[Said]
+
+
+class JournalPage(BaseModel):
+    """A page of the journal, oldest first."""
+
+    entries: list[Exchange]
+    total: int
+
+
+class JournalFilter(Query):
+    """Which entries to read."""
+
+    since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="From this day on (YYYY-MM-DD).")
+    until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="Up to this day, included.")
+    thread: str | None = Field(None, max_length=200)
+    limit: int = Field(100, ge=1, le=1000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+
+
+async def list_journal(call: Call, asked: JournalFilter) -> JournalPage:
+    """Read the journal."""
+    epoch = await call.run(read_epoch(call.owner))
+    found = [
+        entry
+        for entry in await call.run(read_journal(call.owner, epoch, asked.since))
+        if asked.thread in (None, entry.thread_id) and (not asked.until or entry.day <= asked.until)
+    ]
+    page = found[asked.offset : asked.offset + asked.limit]
+    return JournalPage(entries=[Exchange.model_validate(entry) for entry in page], total=len(found))
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET", path="/journal", handler=list_journal, takes=JournalFilter, answers=JournalPage,
+        summary="Read the daily journal",
+    ),
+)  # fmt: skip

@@ -1,0 +1,75 @@
+"""The whole at a glance, and the switch that pauses learning."""
+
+import logging
+from collections import Counter
+
+from pydantic import BaseModel, Field
+
+from graphs.server.api.endpoint import Call, Endpoint, Form, Query
+from graphs.server.api.facts import fact_set_of
+from graphs.turn.state import WithoutMemory
+from memory.control import read_learning, write_learning
+from memory.outbox.outbox import read_entries
+
+logger = logging.getLogger(__name__)
+
+
+class Overview(BaseModel):
+    """What there is."""
+
+    agent_name: str
+    agent: str = Field(description="The same, under its old name.")
+    learning: bool = Field(description="false: the user paused learning; memory is still used.")
+    without_memory: WithoutMemory | None = Field(
+        description="Why turns go on without memory, or learn nothing for good; null where memory is on."
+    )
+    facts: int
+    quarantined: int = Field(description="Facts that wait for review.")
+    pending: int = Field(description="Updates that are not done yet.")
+    dead: int = Field(description="Updates that failed for good.")
+
+
+class Learning(BaseModel):
+    """Whether memory learns."""
+
+    learning: bool
+
+
+class LearningChoice(Form):
+    """Pause learning or go on."""
+
+    learning: bool
+
+
+async def overview(call: Call, _: Query) -> Overview:
+    """Count what there is."""
+    fact_set = fact_set_of(call)
+    states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
+    return Overview(
+        agent_name=call.owner.agent_name,
+        agent=call.owner.agent_name,
+        learning=await call.run(read_learning(call.owner)),
+        without_memory=None if call.service.settings.memory.enabled else "switched_off",
+        facts=len(await fact_set.alist("active")),
+        quarantined=len(await fact_set.alist("quarantined")),
+        pending=states["pending"] + states["running"],
+        dead=states["dead"],
+    )
+
+
+async def put_learning(call: Call, choice: LearningChoice) -> Learning:
+    """Pause learning or go on, for all agents; what is pending already is still learned."""
+    await call.run(write_learning(call.owner, choice.learning))
+    logger.info("learning %s", "resumed" if choice.learning else "paused")
+    return Learning(learning=choice.learning)
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET", path="/overview", handler=overview, takes=Query, answers=Overview, summary="See what there is",
+    ),
+    Endpoint(
+        method="PUT", path="/learning", handler=put_learning, takes=LearningChoice, answers=Learning,
+        summary="Pause learning or go on",
+    ),
+)  # fmt: skip

@@ -1,0 +1,160 @@
+"""A thread that a person deletes takes along what memory learned from it, whatever saver and store a server has."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from urllib.parse import parse_qs
+from uuid import UUID
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
+from langgraph_sdk import get_client
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from graphs.identity import as_server
+from memory.effects import arun, tolerated
+from memory.erase import aerase_thread
+from memory.threads import Deletion, ask_deletion, confirm_deletion, deletions_left, settle_deletion
+
+logger = logging.getLogger(__name__)
+
+
+class DeletedThreads:
+    """Carries deletions out: recorded first, so that a later start finishes what this process cannot.
+
+    Args:
+        store: Where memory is kept.
+        saver: Our own saver, if the server has it: its deletions return before they are on disk.
+        clock: Returns seconds since the epoch.
+    """
+
+    def __init__(self, store: BaseStore, saver: BaseCheckpointSaver[str] | None, clock: Callable[[], float]) -> None:
+        self._store, self._saver, self._clock = store, saver, clock
+
+    async def ask(self, thread_id: str) -> Deletion | None:
+        """Record the request of somebody who may delete the thread; `None` if memory fails, which stops nobody."""
+        with tolerated(logger, "what came from thread %s will not be erased", thread_id, level=logging.ERROR):
+            return await arun(self._store, ask_deletion(thread_id, self._clock()))
+        return None
+
+    async def refuse(self, asked: Deletion) -> None:
+        """Forget a request: the thread lives."""
+        with tolerated(logger, "a refused deletion stays recorded"):  # the sweep sees that the thread is there
+            await arun(self._store, settle_deletion(asked))
+
+    async def carry_out(self, asked: Deletion) -> None:
+        """Erase what came from a thread that is deleted; what fails is tried again by the sweep."""
+        with tolerated(logger, "what came from thread %s is not erased yet", asked.thread_id, level=logging.ERROR):
+            await arun(self._store, confirm_deletion(asked))
+            if self._saver is not None:
+                await self._saver.adelete_thread(asked.thread_id)
+                await self._saver.aget_tuple({"configurable": {"thread_id": asked.thread_id}})  # once it is on disk
+            erased = await aerase_thread(self._store, asked.thread_id, clock=self._clock)
+            await arun(self._store, settle_deletion(asked))
+            logger.info("erased what came from thread %s: items %d", asked.thread_id, erased)
+
+    async def finish(self, is_there: Callable[[str], Awaitable[bool]]) -> None:
+        """Carry out what earlier processes were asked for and could not finish.
+
+        Args:
+            is_there: Says whether the server has a thread: if so, nobody knows that its deletion was granted.
+        """
+        for asked in await arun(self._store, deletions_left(self._clock())):
+            if asked.state == "asked" and await is_there(asked.thread_id):
+                await self.refuse(asked)
+            else:
+                await self.carry_out(asked)
+
+
+_PATH = re.compile(r"(?:^|/)(threads|assistants)/([^/]+)/?$")
+_PAGE = 100
+
+
+class DeletionDoor:
+    """Records who asks for a thread to be deleted, lets the server decide, and carries out what it grants.
+
+    The answer waits until what memory learned from the thread is erased. Only a thread that the caller may read is
+    recorded: nobody can make a record of another user's.
+
+    Args:
+        app: What answers.
+        deleted: Returns what carries deletions out.
+    """
+
+    def __init__(self, app: ASGIApp, *, deleted: Callable[[], DeletedThreads]) -> None:
+        self._app, self._deleted = app, deleted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        found = _PATH.search(scope["path"]) if scope["type"] == "http" and scope["method"] == "DELETE" else None
+        if found is None:
+            await self._app(scope, receive, send)
+            return
+        deleted = self._deleted()
+        readable = [one async for one in _doomed(scope, *found.groups()) if await self._may_read(scope, found[0], one)]
+        asked = [record for one in readable if (record := await deleted.ask(one))]
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await _settle(deleted, asked, message["status"], is_one=found[1] == "threads")
+            await send(message)
+
+        await self._app(scope, receive, answer)
+
+    async def _may_read(self, scope: Scope, path: str, thread_id: str) -> bool:
+        """Ask the server for the thread on behalf of the caller."""
+        statuses: list[int] = []
+
+        async def note(message: Message) -> None:
+            statuses.extend([message["status"]] if message["type"] == "http.response.start" else [])
+
+        empty: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def nothing() -> Message:
+            return empty.pop() if empty else await asyncio.Future()  # whoever waits for more is not answered
+
+        target = scope["path"].removesuffix(path) + f"{'/' if path.startswith('/') else ''}threads/{thread_id}"
+        asking = {**scope, "method": "GET", "path": target, "raw_path": target.encode(), "query_string": b""}
+        await self._app(asking, nothing, note)
+        return statuses == [200]
+
+
+async def _settle(deleted: DeletedThreads, asked: list[Deletion], status: int, *, is_one: bool) -> None:
+    """Do what the server's answer means for each record; after a failure of the server, the sweep finds out."""
+    if status >= 500:
+        return
+    for record in asked:
+        if status < 300 and (is_one or not await is_there(record.thread_id)):
+            await deleted.carry_out(record)
+        else:
+            await deleted.refuse(record)
+
+
+async def _doomed(scope: Scope, kind: str, identity: str) -> AsyncIterator[str]:
+    """Yield the threads that the request is about; an assistant may be deleted with its threads."""
+    try:
+        named = str(UUID(identity))
+    except ValueError:
+        return
+    if kind == "threads":
+        yield named
+    elif parse_qs(scope["query_string"].decode("latin-1")).get("delete_threads", [""])[0].lower() == "true":
+        for thread_id in await as_server(_threads_of(named)):
+            yield thread_id
+
+
+async def _threads_of(assistant_id: str) -> list[str]:
+    found: list[str] = []
+    while True:
+        page = await get_client().threads.search(
+            metadata={"assistant_id": assistant_id}, select=["thread_id"], limit=_PAGE, offset=len(found)
+        )
+        found += [str(thread["thread_id"]) for thread in page]
+        if len(page) < _PAGE:
+            return found
+
+
+async def is_there(thread_id: str) -> bool:
+    """Say whether the server has a thread, whoever's it is."""
+    return bool(await as_server(get_client().threads.search(ids=[thread_id], select=["thread_id"], limit=1)))

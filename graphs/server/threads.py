@@ -1,0 +1,237 @@
+"""The threads and crons of a user, through the server's own API."""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import httpx
+from langgraph_sdk import get_client
+from langgraph_sdk.errors import NotFoundError
+from langgraph_sdk.schema import Cron, Thread, ThreadSelectField
+
+from graphs.delayed_runs import OWNER_KEY, READER_KEY
+from graphs.identity import as_server
+from graphs.server.permissions import CLOSED_GRAPHS
+from graphs.turn.modes import MODE_KEY, MemoryMode
+from memory.context.running_summary import rehydrate, state_of
+
+Json = Mapping[str, object]
+
+logger = logging.getLogger(__name__)
+
+_PAGE = 100
+_CANCEL_SECONDS = 5.0
+_SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
+_PAGE_OF_STATES = 20
+"""A state may be large: so many are held in memory at once."""
+_STATES: list[ThreadSelectField] = [*_SELECTED, "values"]
+
+
+class Threads(Protocol):
+    """What the memory API needs of a server's threads; an unknown thread and one of another user look the same."""
+
+    async def metadata(self, user_id: str, thread_id: str) -> Json | None:
+        """Return the metadata of a user's thread, or `None`."""
+
+    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
+        """Write the mode into the metadata of a thread."""
+
+    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
+        """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
+
+    async def delete(self, thread_id: str) -> None:
+        """Stop what runs in a thread, then delete its checkpoints and its row."""
+
+    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
+        """Give those of the threads a row again that have none, so that they can be deleted; return which."""
+
+    def all_of(self, user_id: str) -> AsyncIterator[str]:
+        """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
+
+    async def summary(self, thread_id: str) -> str:
+        """Return the summary of a thread as it is now; empty if it has none."""
+
+    def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield id, and newest state with the metadata, of each of the user's threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerThreads:
+    """The threads of the server that this process is.
+
+    Attributes:
+        single_user: Whether nobody logs in: then threads have no owner, and all belong to the one user there is.
+    """
+
+    single_user: bool
+
+    async def metadata(self, user_id: str, thread_id: str) -> Json | None:
+        """Return the metadata of a user's thread, or `None`."""
+        found = await as_server(get_client().threads.search(ids=[thread_id], select=_SELECTED, limit=1))
+        return _metadata(found[0]) if found and self._belongs(found[0], user_id) else None
+
+    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
+        """Write the mode into the metadata of a thread."""
+        await as_server(get_client().threads.update(thread_id, metadata={MODE_KEY: mode}))
+
+    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
+        """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
+        try:
+            state = await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))
+        except NotFoundError:
+            return {}
+        values = state["values"]
+        memory = values.get("memory") if isinstance(values, dict) else None
+        return memory if isinstance(memory, dict) else {}
+
+    async def delete(self, thread_id: str) -> None:
+        """Stop what runs in a thread, then delete its checkpoints and its row."""
+        await as_server(_stop_and_delete(thread_id))
+
+    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
+        """Give those of the threads a row again that have none, so that they can be deleted; return which."""
+        revived: list[str] = []
+        for ids in batched(thread_ids, _PAGE):
+            found = await as_server(get_client().threads.search(ids=ids, select=_SELECTED, limit=len(ids)))
+            there = {str(thread["thread_id"]) for thread in found}
+            for thread_id in (each for each in ids if each not in there):
+                metadata = {} if self.single_user else {OWNER_KEY: user_id}
+                await as_server(
+                    get_client().threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing")
+                )
+                revived.append(thread_id)
+        return revived
+
+    async def all_of(self, user_id: str) -> AsyncIterator[str]:
+        """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
+        for theirs in [None] if self.single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
+            async for thread in _found(theirs):
+                if self._belongs(thread, user_id) or _metadata(thread).get(READER_KEY) == user_id:
+                    yield str(thread["thread_id"])
+
+    async def summary(self, thread_id: str) -> str:
+        """Return the summary of a thread as it is now; empty if it has none."""
+        try:
+            state = await as_server(get_client().threads.get_state(thread_id))
+        except NotFoundError:
+            return ""
+        values = state["values"]
+        running = (
+            rehydrate(state_of(values.get("context")).get("running_summary")) if isinstance(values, dict) else None
+        )
+        return running.summary if running else ""
+
+    async def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield id, and newest state with the metadata, of each of the user's threads."""
+        async for thread in _found(None if self.single_user else {OWNER_KEY: user_id}, _STATES, _PAGE_OF_STATES):
+            if self._belongs(thread, user_id):
+                yield str(thread["thread_id"]), {"values": thread.get("values"), "metadata": _metadata(thread)}
+
+    def _belongs(self, thread: Thread, user_id: str) -> bool:
+        metadata = _metadata(thread)
+        if not self.single_user or OWNER_KEY in metadata:
+            return bool(metadata.get(OWNER_KEY) == user_id)
+        return metadata.get("graph_id") not in CLOSED_GRAPHS
+
+
+def _metadata(thread: Thread) -> Json:
+    return thread.get("metadata") or {}
+
+
+async def _found(
+    metadata: dict[str, str] | None, select: list[ThreadSelectField] = _SELECTED, size: int = _PAGE
+) -> AsyncIterator[Thread]:
+    """Yield all threads with this metadata, page by page."""
+    for offset in itertools.count(0, size):
+        page = await as_server(_page(metadata, select, size, offset))
+        for thread in page:
+            yield thread
+        if len(page) < size:
+            return
+
+
+async def _page(
+    metadata: dict[str, str] | None, select: list[ThreadSelectField], size: int, offset: int
+) -> list[Thread]:
+    return await get_client().threads.search(
+        metadata=metadata, select=select, limit=size, offset=offset, sort_by="created_at", sort_order="asc"
+    )
+
+
+def batched(ids: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Yield the ids in lists of this size."""
+    rest = iter(ids)
+    while page := list(itertools.islice(rest, size)):
+        yield page
+
+
+async def _stop_and_delete(thread_id: str) -> None:
+    client = get_client()
+    with _gone_meanwhile():
+        for status in ("pending", "running"):
+            for run in await client.runs.list(thread_id, status=status, limit=_PAGE):
+                with _gone_meanwhile():
+                    async with asyncio.timeout(_CANCEL_SECONDS):
+                        await client.runs.cancel(thread_id, run["run_id"], wait=True)
+        await client.threads.delete(thread_id)
+
+
+@contextmanager
+def _gone_meanwhile() -> Iterator[None]:
+    """Be content where a run has ended or never does, or where somebody else has deleted the thread."""
+    try:
+        yield
+    except TimeoutError:
+        logger.warning("a run could not be stopped before its thread is deleted")
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code not in (404, 409):
+            raise
+
+
+class Crons(Protocol):
+    """What the memory API needs of a server's crons."""
+
+    def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield the id of each of the user's crons, and what its runs are given."""
+
+    async def delete(self, cron_id: str) -> None:
+        """Delete a cron: it runs no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCrons:
+    """The crons of the server that this process is.
+
+    Attributes:
+        single_user: Whether nobody logs in: then crons have no owner, and all belong to the one user there is.
+    """
+
+    single_user: bool
+
+    async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield the id of each of the user's crons, and what its runs are given."""
+        theirs = None if self.single_user else {OWNER_KEY: user_id}
+        crons: list[Cron] = []
+        for offset in itertools.count(0, _PAGE):
+            page = await as_server(_page_of(theirs, offset))
+            crons += page
+            if len(page) < _PAGE:
+                break
+        for cron in crons:  # after all pages are read: who deletes one must not shift the next page
+            owner = (cron.get("metadata") or {}).get(OWNER_KEY)
+            if owner == user_id or (self.single_user and owner is None):
+                yield str(cron["cron_id"]), {"payload": cron.get("payload"), "metadata": cron.get("metadata")}
+
+    async def delete(self, cron_id: str) -> None:
+        """Delete a cron: it runs no more."""
+        await as_server(get_client().crons.delete(cron_id))
+
+
+async def _page_of(metadata: dict[str, str] | None, offset: int) -> list[Cron]:
+    return await get_client().crons.search(
+        metadata=metadata, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
+    )

@@ -1,0 +1,1 @@
+"""One turn of the chat graph: what it reads, what the model is sent, what it writes."""

@@ -1,0 +1,228 @@
+"""What a message carries beside its text: in standard form, and left out where a model cannot read it. Pure."""
+
+import mimetypes
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from memory.context.tokens import media_kind
+
+Block = dict[str, Any]
+Message = TypeVar("Message", bound=BaseMessage)
+
+NOTHING_SENT = "[{kind} left out: nothing was sent with it]"
+
+_TEXT_TYPES = frozenset({"text", "input_text", "output_text", "text-plain"})
+_NESTED = ("image_url", "input_audio", "file", "source")
+_DATA = ("base64", "data", "file_data")
+_URL = ("url", "file_url", "file_uri", "fileUri")
+_FILE_ID = ("file_id", "fileId")
+_MIME = ("mime_type", "mimeType", "media_type", "mediaType")
+_NAME = ("filename", "name", "title")
+_DATA_URL = re.compile(
+    r"\Adata:(?P<mime>[^;,]{0,200})(?:;(?!base64,)[^;,]{0,200}){0,20};base64,(?P<data>.+)\Z", re.DOTALL
+)
+
+# How a file begins, in base64: what a client does not name is told by its first bytes.
+_BEGINNINGS = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGOD": "image/gif",
+    "UklGR": "image/webp",
+    "JVBERi0": "application/pdf",
+}
+_USUAL = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4", "file": "application/pdf"}
+# Providers know a sound by the word after the slash.
+_SOUNDS = {"audio/mpeg": "audio/mp3", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/vnd.wave": "audio/wav"}  # fmt: skip  # noqa: E501
+
+
+def standard(message: Message) -> Message:
+    """Return the message with its text as text, and with each image, sound, video and file as a standard block.
+
+    Clients name such blocks as LangChain for JavaScript does, as LangChain did before its version 1, or as a provider
+    does. The packages of providers translate the standard form (and OpenAI's `image_url`); what they do not know they
+    send as it is, and the provider refuses it. What the model itself said stays as it is.
+    """
+    if isinstance(message.content, str) or isinstance(message, AIMessage):
+        return message
+    blocks = [block for block in map(_standard, message.content) if block != _text("")]
+    if all(block.keys() == {"type", "text"} for block in blocks):
+        # Some servers take no list where there is only text.
+        return message.model_copy(update={"content": "\n".join(block["text"] for block in blocks)})
+    return message.model_copy(update={"content": blocks})
+
+
+def _standard(block: str | Block) -> Block:
+    if isinstance(block, str):
+        return _text(block)
+    kind = media_kind(block)
+    if kind is not None:
+        return block if _is_standard(block) else _media(block, kind)
+    if block.get("type", "text") not in _TEXT_TYPES:
+        return block
+    text = block.get("text")
+    if not isinstance(text, str):
+        return _media(block, "file") if block.get("type") == "text-plain" else _text("")
+    return block if block.get("type") == "text" else _text(text)
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def _is_standard(block: Block) -> bool:
+    if block["type"] not in _USUAL or "source_type" in block:
+        return False
+    if isinstance(block.get("base64"), str):
+        return isinstance(block.get("mime_type"), str)
+    url = block.get("url")
+    return isinstance(block.get("file_id"), str) or (isinstance(url, str) and not url.startswith("data:"))
+
+
+def _media(block: Block, kind: str) -> Block:
+    """Return a standard block for one in another form; a text in its place if it is a text, or if nothing is in it."""
+    said = _fields(block)
+    if said.get("source_type") == "text" or (said.get("type") == "text" and "source" in block):
+        return _text(_first(said, ("text", "url", *_DATA)))
+    data, url, name = _first(said, _DATA), _first(said, _URL), _first(said, _NAME)
+    mime = _first(said, _MIME) or (f"audio/{said['format']}" if isinstance(said.get("format"), str) else "")
+    if found := _DATA_URL.fullmatch(data or url):
+        data, url, mime = found["data"], "", found["mime"] or mime
+    mime = mime or mimetypes.guess_type(name)[0] or _beginning(data)
+    kind = _kind(mime) if mime else kind
+    if data:
+        return _of_data(kind, data, _SOUNDS.get(mime, mime) or _USUAL[kind], name)
+    if url and kind == "image":
+        detail = {"detail": said["detail"]} if "detail" in said else {}
+        return {"type": "image_url", "image_url": {"url": url, **detail}}
+    if url:
+        return {"type": kind, "url": url, **({"mime_type": mime} if mime else {})}
+    if file_id := _first(said, _FILE_ID) or (str(said.get("id", "")) if said.get("source_type") == "id" else ""):
+        return {"type": kind, "file_id": file_id}
+    return _text(NOTHING_SENT.format(kind=kind))
+
+
+def _fields(block: Block) -> dict[str, Any]:
+    """Return what a block says, on whatever level it says it; the innermost counts."""
+    fields: dict[str, Any] = {}
+    for extra in ("metadata", "extras"):
+        if isinstance(block.get(extra), Mapping):
+            fields |= block[extra]
+    fields |= block
+    for name in _NESTED:
+        inner = block.get(name)
+        fields |= inner if isinstance(inner, Mapping) else {"url": inner} if isinstance(inner, str) else {}
+    return fields
+
+
+def _of_data(kind: str, data: str, mime: str, name: str) -> Block:
+    # OpenAI wants a name for a file.
+    named = {"extras": {"filename": name or f"file{mimetypes.guess_extension(mime) or ''}"}} if kind == "file" else {}
+    return {"type": kind, "base64": data, "mime_type": mime, **named}
+
+
+def _kind(mime: str) -> str:
+    family = mime.partition("/")[0]
+    return family if family in _USUAL else "file"
+
+
+def _beginning(data: str) -> str:
+    return next((mime for beginning, mime in _BEGINNINGS.items() if data.startswith(beginning)), "")
+
+
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return next((value for name in names if isinstance(value := fields.get(name), str) and value), "")
+
+
+REFUSED_KEY = "refused_content"
+"""Where an answer says what its model could not read: `{"model": name, "content": [[message id, kind], …]}`."""
+
+NOTE = "[{kind} left out: the model cannot read it]"
+ATTACHMENT = "attachment"
+"""The kind of what is neither text nor anything that has a name here."""
+
+Unreadable = frozenset[tuple[str, str]]
+"""The id of a message, and a kind of content in it."""
+
+NOTHING: Unreadable = frozenset()
+
+_NAMES = {
+    "image": ("image", "vision", "picture", "photo"),
+    "audio": ("audio", "sound", "speech"),
+    "video": ("video",),
+    "file": ("file", "pdf", "document"),
+}
+# What a provider says after such words is what it would have read.
+_ACCEPTED = re.compile(r"supported (?:values|types|formats)|expected|must be|one of")
+
+
+def content_of(message: BaseMessage) -> Unreadable:
+    """Return what a message carries beside its text."""
+    blocks = [] if isinstance(message.content, str) else message.content
+    kinds = (_kind_in(block, message) for block in blocks)
+    return frozenset((message.id or "", kind) for kind in kinds if kind)
+
+
+def without(message: BaseMessage, refused: Unreadable) -> BaseMessage:
+    """Return the message with a note in the place of what was refused."""
+    if not content_of(message) & refused:
+        return message
+    blocks: list[str | dict[str, object]] = []
+    for block in message.content:
+        kind = _kind_in(block, message)
+        is_refused = (message.id or "", kind) in refused
+        blocks.append({"type": "text", "text": NOTE.format(kind=kind)} if is_refused else block)
+    return message.model_copy(update={"content": blocks})
+
+
+def refused_more(messages: Sequence[BaseMessage], refused: Unreadable, reason: str) -> Unreadable | None:
+    """Return what to leave out once a provider refused these messages; `None` if all that it may have meant is.
+
+    First what its words name among what is new since the last answer, then all that is new, then all.
+
+    Args:
+        messages: What the provider was sent, with what was left out already.
+        refused: What that was.
+        reason: The provider's words.
+    """
+    everything = [content_of(message) for message in messages]
+    answered = max((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
+    new = frozenset().union(*everything[answered + 1 :])
+    blamed = _ACCEPTED.split(reason.lower(), maxsplit=1)[0]
+    named = {kind for kind, names in _NAMES.items() if any(name in blamed for name in names)}
+    tries = (frozenset(one for one in new if one[1] in named), new, frozenset().union(*everything))
+    return next((refused | more for more in tries if more - refused), None)
+
+
+def refused_before(messages: Iterable[BaseMessage], model: str) -> Unreadable:
+    """Return what a model could not read in earlier turns; a client may have written anything there."""
+    said = [one.additional_kwargs.get(REFUSED_KEY) for one in messages if isinstance(one, AIMessage)]
+    of_model = [one for one in said if isinstance(one, Mapping) and one.get("model") == model]
+    contents = [one["content"] for one in of_model if isinstance(one.get("content"), list)]
+    return frozenset(
+        (str(pair[0]), str(pair[1]))
+        for content in contents
+        for pair in content
+        if isinstance(pair, list | tuple) and len(pair) == 2
+    )
+
+
+def remembering(answer: AIMessage, model: str, refused: Unreadable) -> AIMessage:
+    """Return the answer with what its model could not read."""
+    if not refused:
+        return answer
+    content = sorted([list(pair) for pair in refused])
+    kept = {**answer.additional_kwargs, REFUSED_KEY: {"model": model, "content": content}}
+    return answer.model_copy(update={"additional_kwargs": kept})
+
+
+def _kind_in(block: object, message: BaseMessage) -> str:
+    """Return the kind of a content block, or nothing for text, and for what the model says beside it."""
+    if not isinstance(block, Mapping):
+        return ""
+    kind = media_kind(block)
+    if kind is not None or isinstance(message, AIMessage):
+        return kind or ""
+    return "" if block.get("type") == "text" else ATTACHMENT

@@ -1,0 +1,228 @@
+"""The parts of one model call, how the tokens are divided among them, and how the model is asked."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+
+from graphs.events import TokenParts
+from graphs.models import explain, is_context_overflow, refuses_content
+from graphs.turn.content import NOTHING, Unreadable, refused_more, remembering, standard, without
+from graphs.turn.context import Context
+from graphs.turn.state import State
+from graphs.turn.view import RenderedDelta, Shares, shares, smaller, view
+from memory.context.budget import MARK
+from memory.context.running_summary import RunningSummary, divide, rehydrate, state_of, summary_text
+from memory.context.tokens import TokenCounter
+from memory.facts.snapshot import MemorySnapshot
+from memory.injection.selection import Injected, render_block, render_deltas
+from memory.provider_reason import origin, provider_reason, words_of
+
+_MEMORY_SHARE = 4
+_MARK_BEGIN, _MARK_END = MARK.split("{tokens}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """What one model call is made of.
+
+    Attributes:
+        context: The run's choices.
+        system_prompt: The assistant's instructions, and those that a client put into the thread.
+        block: The memory block, fenced.
+        deltas: What was recalled for single messages.
+        running: The thread's running summary.
+        messages: The messages that no summary stands for, their content in standard form.
+        tools: What the model may call.
+        counter: Counts tokens.
+    """
+
+    context: Context
+    system_prompt: str
+    block: str
+    deltas: tuple[RenderedDelta, ...]
+    running: RunningSummary | None
+    messages: tuple[BaseMessage, ...]
+    tools: tuple[BaseTool, ...]
+    counter: TokenCounter
+
+    @property
+    def summary(self) -> str:
+        """The running summary's text, or nothing."""
+        return self.running.summary if self.running else ""
+
+    @cached_property
+    def shares(self) -> Shares:
+        """How many tokens each part has."""
+        return shares(
+            max_tokens=self.context.max_tokens,
+            reply_tokens=self.context.reply_tokens,
+            system_prompt=self.system_prompt,
+            memory_block=self.block,
+            deltas=self.deltas,
+            tools=self.tools,
+            counter=self.counter,
+        )
+
+    def without(self, refused: Unreadable) -> Self:
+        """Return the prompt with a note in the place of what a model could not read."""
+        if not refused:
+            return self
+        return replace(self, messages=tuple(standard(without(message, refused)) for message in self.messages))
+
+    def view(self, max_tokens: int) -> list[BaseMessage]:
+        """Return what the model is sent, in at most so many tokens without tool schemas and reply."""
+        return view(
+            system_prompt=self.system_prompt,
+            memory_block=self.block,
+            summary=self.summary,
+            messages=self.messages,
+            deltas=self.deltas,
+            max_tokens=max_tokens,
+            counter=self.counter,
+        )
+
+    def room(self) -> int:
+        """Return the tokens of a whole view, without tool schemas and reply."""
+        return self.context.max_tokens - self.shares.reply - self.shares.tools
+
+    def exceeds(self) -> bool:
+        """Return whether messages and summary no longer fit their share, so that a summary is due."""
+        summary = self.counter.message(SystemMessage(summary_text(self.summary))) if self.running else 0
+        return self.counter(self.messages) + summary > self.shares.messages
+
+    def tokens(self) -> TokenParts:
+        """Return the tokens of each part, for receipts and events."""
+        return TokenParts(
+            system=self.shares.system + self.shares.tools,
+            memory=self.shares.memory,
+            recalled=self.shares.recalled,
+            summary=self.counter.text(self.summary),
+            messages=self.counter(self.messages),
+            budget=self.context.max_tokens,
+        )
+
+
+def memory_budget(context: Context) -> int:
+    """Return the tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
+    return min(context.memory_tokens, context.max_tokens // _MEMORY_SHARE)
+
+
+def spoken(state: State) -> tuple[BaseMessage, ...]:
+    """Return the messages of a thread that no summary stands for."""
+    return divide(state["messages"], running_of(state)).live
+
+
+def visible(state: State, context: Context) -> tuple[BaseMessage, ...]:
+    """Return what the model sees of the conversation, without the summary itself: as `summarize` left it.
+
+    Somebody may have edited the thread since, where the run was interrupted: then the thread counts.
+    """
+    if context.transcript == "compact":
+        return spoken(state)
+    left = {message.id: message for message in state.get("summarized_messages") or ()}
+    return tuple(_as_left(message, left.get(message.id)) for message in spoken(state))
+
+
+def _as_left(message: BaseMessage, left: BaseMessage | None) -> BaseMessage:
+    """Return the shortened copy that was left of a message, if it is one of this message."""
+    head, _, rest = left.text.partition(_MARK_BEGIN) if left else ("", "", "")
+    is_copy = rest and message.text.startswith(head) and message.text.endswith(rest.partition(_MARK_END)[2])
+    return left if left and is_copy else message
+
+
+def _instructions(state: State) -> tuple[BaseMessage, ...]:
+    return divide(state["messages"], running_of(state)).system
+
+
+def prompt_of(
+    context: Context,
+    state: State,
+    messages: Sequence[BaseMessage],
+    injected: Injected,
+    known: MemorySnapshot,
+    tools: Sequence[BaseTool],
+    counter: TokenCounter,
+) -> Prompt:
+    """Return the prompt that these messages of a thread come to, with the texts of what is known now.
+
+    Instructions that a client gives later in the thread join those at its beginning: some providers refuse them there.
+    """
+    given = [one.text for one in (*_instructions(state), *messages) if isinstance(one, SystemMessage)]
+    return Prompt(
+        context=context,
+        system_prompt="\n\n".join(filter(None, [context.system_prompt, *given])),
+        block=render_block(injected, known, memory_budget(context), counter.text),
+        deltas=tuple(RenderedDelta(*each) for each in render_deltas(injected, known).items()),
+        running=running_of(state),
+        messages=tuple(standard(message) for message in messages if not isinstance(message, SystemMessage)),
+        tools=tuple(tools),
+        counter=counter,
+    )
+
+
+def running_of(state: State) -> RunningSummary | None:
+    """Return the thread's running summary, in whatever form the state holds it."""
+    return rehydrate(state_of(state.get("context")).get("running_summary"))
+
+
+logger = logging.getLogger(__name__)
+
+_SIZES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one try sends: in how many tokens, and without which content."""
+
+    room: int
+    refused: Unreadable = NOTHING
+    sizes: int = 1
+
+    def after(self, error: Exception, messages: Sequence[BaseMessage]) -> Self | None:
+        """Return the next try after this one failed; `None` if less of the prompt would fail the same way.
+
+        Args:
+            error: What the call raised.
+            messages: What the prompt is made of.
+        """
+        if is_context_overflow(error):
+            smaller_one = replace(self, room=smaller(self.room), sizes=self.sizes + 1)
+            return smaller_one if self.sizes < _SIZES else None
+        more = refused_more(messages, self.refused, str(error)) if refuses_content(error) else None
+        return replace(self, refused=more) if more else None
+
+
+async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, name: str) -> AIMessage:
+    """Return the model's answer; it says what of the prompt the model could not read.
+
+    Args:
+        model: The model, with its tools.
+        prompt: What it is asked.
+        name: The model's name, for errors and for later turns.
+
+    Raises:
+        ModelUnavailable: If it refuses, or fails otherwise; the sentence says what to set.
+    """
+    attempt: Attempt | None = Attempt(prompt.room())
+    while attempt:
+        try:
+            answer = await model.ainvoke(prompt.without(attempt.refused).view(attempt.room))
+            return remembering(answer, name, attempt.refused)
+        except Exception as error:  # each provider's package has exceptions of its own
+            failure, attempt = error, attempt.after(error, prompt.messages)
+            if attempt:
+                left_out = ", ".join(sorted({kind for _, kind in attempt.refused})) or "nothing"
+                logger.warning(
+                    "%s refused a prompt (%s): it is asked again with %d tokens at most, left out: %s",
+                    name, type(error).__name__, attempt.room, left_out,
+                )  # fmt: skip
+    reason = provider_reason(failure, map(words_of, prompt.view(prompt.room())))
+    logger.warning("%s failed: %s (%s)", name, reason, origin(failure))
+    raise explain(failure, name, reason) from failure

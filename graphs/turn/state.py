@@ -1,0 +1,175 @@
+"""What callers may send, what the nodes share, and what a turn says when it goes without memory or summary."""
+
+import functools
+import logging
+from collections.abc import Mapping
+from typing import Annotated, Literal, cast
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
+from typing_extensions import TypedDict
+
+from graphs.turn.channels import SummaryChannel, messages_channel
+from memory.context.summarization import RunningSummary
+
+logger = logging.getLogger(__name__)
+
+WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "unreadable"]
+
+SENTENCES: dict[WithoutMemory, str] = {
+    "no_identity": "the server names no user: nobody logs in, and PALIMPSEST_SINGLE_USER is not true",
+    "no_store": "there is no store: compile the graph with one, or name one in the server's configuration",
+    "switched_off": "PALIMPSEST_MEMORY is false: nothing is learned",
+    "incognito": "the assistant, the thread or the run is incognito",
+    "unreadable": "the store does not answer; the log says how it failed",
+}
+
+
+def why_without(
+    *, has_owner: bool, has_store: bool, enabled: bool, mode: str | None, is_read: bool
+) -> WithoutMemory | None:
+    """Return why a turn has no memory or learns nothing for good; `None` where memory works as it was chosen to.
+
+    Args:
+        has_owner: Whether the run has a user.
+        has_store: Whether it has a store.
+        enabled: Whether the deployment learns.
+        mode: What memory may do in the turn; `None` if that could not be read.
+        is_read: Whether memory was read, or did not have to be.
+    """
+    if not has_store:
+        return "no_store"
+    if not has_owner:
+        return "no_identity"
+    if mode == "incognito":
+        return "incognito"
+    if mode is None or not is_read:
+        return "unreadable"
+    return None if enabled else "switched_off"
+
+
+class Warnings:
+    """Says each reason once, however many turns have it."""
+
+    def __init__(self) -> None:
+        self._said: set[WithoutMemory] = set()
+
+    def say(self, reason: WithoutMemory) -> None:
+        """Log the reason the first time."""
+        if reason not in self._said:
+            self._said.add(reason)
+            logger.warning("turns go on without memory (%s): %s", reason, SENTENCES[reason])
+
+
+SummaryLost = Literal["below_another_graph"]
+
+
+def summary_lost(config: RunnableConfig) -> SummaryLost | None:
+    """Return why the next turn of a thread will not have this turn's summary; `None` where it will, or has no thread.
+
+    LangGraph keeps the state of a graph below another one under the ids of the tasks above, which are new each turn;
+    compiled with `checkpointer=True`, under the names of the nodes alone.
+
+    Args:
+        config: A node's own, in which LangGraph names the checkpointer, and where below other graphs the node is.
+    """
+    configurable = config.get("configurable", {})
+    above, _, _ = str(configurable.get("checkpoint_ns", "")).rpartition("|")
+    return "below_another_graph" if configurable.get(CONFIG_KEY_CHECKPOINTER) and ":" in above else None
+
+
+@functools.cache
+def warn_summary_lost() -> None:
+    """Say what to change, once in a process."""
+    logger.warning(
+        "the chat graph runs below another graph and begins each turn anew: its summary is lost, so that nearly every "
+        "turn of a long thread summarizes again; compile it with build_graph().compile(checkpointer=True)"
+    )
+
+
+class InputState(TypedDict):
+    """All that a caller sends."""
+
+    messages: Annotated[list[AnyMessage], messages_channel()]
+    """The thread's new messages."""
+
+
+class StoredDelta(TypedDict):
+    """What was recalled for one user message, by reference: the texts are rendered from the store."""
+
+    message_id: str
+    facts: list[list[str | int]]
+    """`[fact id, revision]` each."""
+
+
+class Receipt(TypedDict, total=False):
+    """What memory did in a turn."""
+
+    asked: str
+    """Id of the user message that the turn answers."""
+    facts: list[str]
+    """Ids of the facts in the prompt."""
+    tokens: dict[str, int]
+    """Tokens of each part of the prompt, as in `graphs.events.TokenParts`."""
+    messages_budget: int
+    """Tokens that messages and their summary may have."""
+    updates: list[dict[str, object]]
+    """What updates did since the turn before: facts created, confirmed, superseded, refused; source messages."""
+    without_memory: WithoutMemory
+    """Why memory was not used or learned nothing for good; absent where it works as it was chosen to."""
+    summary_lost: SummaryLost
+    """Why the next turn will not have this turn's summary; absent where it will."""
+    queued: str | None
+    """Key of the pending update that this turn was written down as."""
+
+
+class MemoryState(TypedDict, total=False):
+    """What memory put before the model, as ids and counts; never a text, so that an erased fact is gone at once."""
+
+    basis: list[list[str | int]]
+    """`[fact id, revision]` of each fact in the memory block, in its order."""
+    deltas: list[StoredDelta]
+    """What was recalled since the basis was chosen."""
+    since: float
+    """When the basis was chosen, seconds since the epoch."""
+    at: float
+    """When the prompt was last built, seconds since the epoch."""
+    epoch: str
+    """The user's epoch when the turn began."""
+    thread_epoch: str
+    """The thread's epoch when the turn began."""
+    learn_from: str
+    """The first message of the thread that no erase came after; empty if there was none."""
+    edit: str
+    """The mark of the user's newest edit by hand when the turn began; what is said after it may change what it says."""
+    receipt: Receipt
+    """What memory did in the latest turn."""
+
+
+class State(InputState):
+    """What the nodes share; `graphs.chat` says who writes what."""
+
+    summarized_messages: Annotated[list[AnyMessage], messages_channel()]
+    """What the model sees of the conversation: the summary, then the messages after it."""
+    context: Annotated[dict[str, RunningSummary | str | dict[str, object]], SummaryChannel]
+    """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""
+    memory: MemoryState
+    """What memory put before the model."""
+
+
+def asked_in(state: State) -> str:
+    """Return the id of the newest user message; empty if there is none."""
+    return next((str(one.id) for one in reversed(state["messages"]) if isinstance(one, HumanMessage)), "")
+
+
+def memory_of(state: State) -> MemoryState:
+    """Return what memory put before the model; empty in a first turn, or where a client wrote something else."""
+    memory: object = state.get("memory")
+    return cast("MemoryState", memory) if isinstance(memory, Mapping) else MemoryState()
+
+
+def receipt_of(state: State) -> Receipt:
+    """Return what memory did in the latest turn; empty where `memory_of` is."""
+    receipt: object = memory_of(state).get("receipt")
+    return cast("Receipt", receipt) if isinstance(receipt, Mapping) else Receipt()

@@ -1,0 +1,210 @@
+"""What the model is sent: system prompt, memory block, summary, and messages with what was recalled for them. Pure."""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from memory import prompts, text
+from memory.context.budget import fit, shorten_text
+from memory.context.running_summary import SUMMARY_ID
+from memory.context.tokens import TokenCounter
+
+_NOT_CARRIED_OUT = "This call was not carried out."
+
+
+def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages with each tool call followed by its result, which providers refuse to go without.
+
+    A call that has none gets one that says so: a user may go on instead of resuming an interrupted tool. A result
+    whose call is gone is left out, and so is a call that the model garbled, which nobody could carry out.
+    """
+    groups: list[list[BaseMessage]] = []
+    waiting: dict[str | None, list[BaseMessage]] = {}
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            waiting.pop(message.tool_call_id, []).append(message)
+            continue
+        said = _without_garbled_calls(message) if isinstance(message, AIMessage) else message
+        groups.append([said] if said else [])
+        if isinstance(said, AIMessage):
+            waiting.update((call["id"], groups[-1]) for call in said.tool_calls)
+    return [message for group in groups for message in _complete(group)]
+
+
+def _complete(group: list[BaseMessage]) -> Iterable[BaseMessage]:
+    yield from group
+    if group and isinstance(asked := group[0], AIMessage):
+        answered = {message.tool_call_id for message in group if isinstance(message, ToolMessage)}
+        missing = [str(call["id"]) for call in asked.tool_calls if call["id"] not in answered]
+        yield from (ToolMessage(_NOT_CARRIED_OUT, tool_call_id=call_id) for call_id in missing)
+
+
+def _without_garbled_calls(message: AIMessage) -> AIMessage | None:
+    """Return the message without calls whose arguments are no JSON; `None` if nothing else is in it."""
+    if not message.invalid_tool_calls:
+        return message
+    raw = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
+    said = message.model_copy(update={"invalid_tool_calls": [], "additional_kwargs": raw})
+    return said if said.content or said.tool_calls else None
+
+
+logger = logging.getLogger(__name__)
+
+LEAST_MESSAGE_TOKENS = 64
+"""The messages' share where everything else takes the whole budget: a short question still fits."""
+
+_JOINT_TOKENS = 8
+"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
+
+_RECALL_JOINT_TOKENS = 2
+"""What joins a delta to its message: an empty line, and one token that may be cut otherwise."""
+
+_SMALLER = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedDelta:
+    """What was recalled for one user message: fenced text that the model reads directly before it."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """How many tokens each part of a model call has; `messages` is the budget for messages and their summary."""
+
+    system: int
+    memory: int
+    recalled: int
+    tools: int
+    reply: int
+    messages: int
+
+
+def shares(
+    *,
+    max_tokens: int,
+    reply_tokens: int,
+    system_prompt: str,
+    memory_block: str,
+    deltas: Sequence[RenderedDelta],
+    tools: Sequence[BaseTool | Mapping[str, object]],
+    counter: TokenCounter,
+) -> Shares:
+    """Divide the tokens of one model call among its parts.
+
+    The reply's share is a quarter of all at most. What is left when the fixed parts are counted belongs to the
+    messages, and is `LEAST_MESSAGE_TOKENS` at least: a budget that small cannot hold otherwise.
+    """
+    frame = counter.message(SystemMessage(system_text(system_prompt, "", " ")))
+    memory = counter.text(memory_block)
+    recalled = sum(counter.text(delta.text) for delta in deltas)
+    tool_tokens = count_tools(tools, counter)
+    reply = min(reply_tokens, max_tokens // 4)
+    left = max_tokens - reply - frame - memory - recalled - tool_tokens - _JOINT_TOKENS
+    return Shares(
+        system=frame,
+        memory=memory,
+        recalled=recalled,
+        tools=tool_tokens,
+        reply=reply,
+        messages=max(left, LEAST_MESSAGE_TOKENS),
+    )
+
+
+def view(
+    *,
+    system_prompt: str,
+    memory_block: str,
+    summary: str,
+    messages: Sequence[BaseMessage],
+    deltas: Sequence[RenderedDelta],
+    max_tokens: int,
+    counter: TokenCounter,
+) -> list[BaseMessage]:
+    """Return what the model is sent, in at most `max_tokens` tokens.
+
+    Everything that is no message stands in one system message at the beginning, because some providers refuse a
+    later one. The messages themselves are not changed: a recalled delta is put before a copy of its user message.
+
+    Args:
+        system_prompt: The assistant's instructions.
+        memory_block: What is known of the user, fenced; may be empty.
+        summary: The running summary's text; may be empty.
+        messages: The messages that no summary stands for; a summary message among them is left out.
+        deltas: What was recalled for user messages; of one that is no longer there nothing is sent, and the oldest
+            give way before the messages do.
+        max_tokens: Tokens of the whole, without tool schemas and reply. The oldest messages are left out to keep it.
+        counter: Counts messages.
+    """
+    system = SystemMessage(_fitting_system(system_prompt, memory_block, summary, max_tokens, counter))
+    spoken = paired([message for message in messages if message.id != SUMMARY_ID])
+    room = max_tokens - counter.message(system)
+    recalled = _fitting_recalled(deltas, spoken, room - LEAST_MESSAGE_TOKENS, counter)
+    room -= sum(_recalled_tokens(text, counter) for text in recalled.values())
+    fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
+    return [system, *(_with_recalled(message, recalled.get(message.id or "")) for message in fitting)]
+
+
+def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
+    """Return the text of the system message: what changes least comes first, for the provider's prompt cache."""
+    record = f"{prompts.SUMMARY_NOTE}\n{text.fenced('summary', summary)}" if summary else ""
+    return "\n\n".join(part for part in (system_prompt, memory_block, record) if part)
+
+
+def _fitting_system(system_prompt: str, memory_block: str, summary: str, max_tokens: int, counter: TokenCounter) -> str:
+    """Return the system message's text within the budget: the summary gives way first, then memory, then the prompt."""
+    limit = max_tokens - LEAST_MESSAGE_TOKENS
+    full = system_text(system_prompt, memory_block, summary)
+    if counter.message(SystemMessage(full)) <= limit:
+        return full
+    logger.warning("system prompt, memory and summary take more than %d tokens: they are shortened", limit)
+    frame = counter.message(SystemMessage(system_text(system_prompt, memory_block, " ")))
+    if summary and limit - frame >= LEAST_MESSAGE_TOKENS:
+        return system_text(system_prompt, memory_block, shorten_text(summary, limit - frame, counter))
+    bare = system_text(system_prompt, memory_block, "")
+    fits = counter.message(SystemMessage(bare)) <= limit
+    return bare if fits else shorten_text(system_prompt, limit, counter)
+
+
+def _fitting_recalled(
+    deltas: Sequence[RenderedDelta], messages: Sequence[BaseMessage], room: int, counter: TokenCounter
+) -> dict[str, str]:
+    """Return what was recalled for messages that are there, the newest first, as far as it fits."""
+    there = {message.id for message in messages}
+    recalled: dict[str, str] = {}
+    for delta in reversed(deltas):
+        tokens = _recalled_tokens(delta.text, counter)
+        if delta.message_id in there and tokens <= room:
+            recalled[delta.message_id] = delta.text
+            room -= tokens
+    return recalled
+
+
+def _recalled_tokens(text: str, counter: TokenCounter) -> int:
+    return counter.text(text) + _RECALL_JOINT_TOKENS
+
+
+def count_tools(tools: Sequence[BaseTool | Mapping[str, object]], counter: TokenCounter) -> int:
+    """Return the tokens of the tools' schemas, in OpenAI's form, as they are sent with every call."""
+    schemas = (convert_to_openai_tool(tool if isinstance(tool, BaseTool) else dict(tool)) for tool in tools)
+    return sum(counter.text(json.dumps(schema)) for schema in schemas)
+
+
+def smaller(max_tokens: int) -> int:
+    """Return the budget of the next try after a provider found a view too long: its tokenizer counts more than ours."""
+    return int(max_tokens * _SMALLER)
+
+
+def _with_recalled(message: BaseMessage, recalled: str | None) -> BaseMessage:
+    if not recalled:
+        return message
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": f"{recalled}\n\n{message.content}"})
+    return message.model_copy(update={"content": [{"type": "text", "text": recalled}, *message.content]})

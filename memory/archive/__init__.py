@@ -1,0 +1,1 @@
+"""Everything of a user as one document: written, and taken in again."""

@@ -1,0 +1,320 @@
+"""A document that exporting wrote (`memory.exporting`) taken in again, a piece at a time, however large it is."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from memory.archive.intake import Intake, short_text, short_texts
+from memory.archive.json_parts import JsonPart
+from memory.config import MemoryConfig
+from memory.control import INITIAL_EDIT, read_epoch
+from memory.effects import Steps, delete
+from memory.facts.chain import Chain
+from memory.facts.changes import Reason, Section
+from memory.facts.deletions import moment, unmarks
+from memory.facts.fact import timestamp
+from memory.facts.profile import SECTIONS, read_profile, write_profile
+from memory.facts.rows import read_fact_set, settle, stands, write_difference
+from memory.facts.rules import FactSet
+from memory.journal.journal import JournalEntry, append
+from memory.message import StoredMessage
+from memory.namespaces import Owner
+from memory.outbox.entry import Entry
+from memory.outbox.outbox import record
+from memory.screening.door import holds_secret, is_instruction_like
+from memory.text import sanitize
+
+logger = logging.getLogger(__name__)
+
+Json = Mapping[str, object]
+T = TypeVar("T")
+
+SCHEMA: Final = "palimpsest.memory"
+VERSION: Final = 2
+VERSIONS: Final = (1, VERSION)
+_MAX_MESSAGE_CHARS: Final = 100_000
+_SCALARS: Final = ("schema", "version", "exported_at", "agent")
+_LISTS: Final = ("facts", "history", "journal", "updates", "summaries")
+# So many entries, or characters of them, are taken in together; a document of fewer is taken in whole or not at all.
+_PIECE_ENTRIES: Final = 500
+_PIECE_CHARS: Final = 4 * 1024 * 1024
+# Of so many refused entries the places are told; the rest is counted.
+_TOLD: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """One entry that was not taken in: the list it stands in, its place there (from 0), and why."""
+
+    part: str
+    index: int
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What taking in a document did.
+
+    Attributes:
+        created: Ids of the facts that are new, in the document's order.
+        known: How many facts said what was known already.
+        rejected: The entries that were not taken in; the first 1,000 of them.
+        more_rejected: How many more there are.
+        quarantined: Ids of new facts that wait for review.
+        sections: Names of the profile sections that were empty and now are not.
+        journal: How many journal entries were taken in.
+        updates: How many updates wait again.
+    """
+
+    created: tuple[str, ...] = ()
+    known: int = 0
+    rejected: tuple[Rejected, ...] = ()
+    more_rejected: int = 0
+    quarantined: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
+    journal: int = 0
+    updates: int = 0
+
+    @property
+    def refused(self) -> tuple[tuple[int, Reason], ...]:
+        """Position and reason of each fact that was not taken."""
+        return tuple((each.index, each.reason) for each in self.rejected if each.part == "facts")
+
+
+def import_steps(owner: Owner, document: Json, config: MemoryConfig, seconds: float) -> Steps[Imported]:
+    """Take in a document that is in memory as a whole; see `Importer`.
+
+    Raises:
+        ValueError: If it is no such document; the message names the field.
+    """
+    importer = Importer(owner, config, seconds)
+    for part in _parts(document):
+        importer.take(part)
+        if importer.has_much:
+            yield from importer.write()
+    return (yield from importer.finish())
+
+
+def _parts(document: Json) -> Iterator[JsonPart]:
+    for name in sorted(document, key=lambda name: name not in _SCALARS):
+        value = document[name]
+        if isinstance(value, list) and value:
+            yield from (JsonPart(name, place, each) for place, each in enumerate(value))
+        else:
+            yield JsonPart(name, None, value)
+
+
+class Importer:
+    """Takes a document in, part by part; taking it in twice is the same as once, and nothing there is overwritten.
+
+    Facts pass the same checks as what a model extracted: secrets are refused, what reads as an order is quarantined;
+    only the confidence threshold does not count, and of more than `max_facts` the strongest stay. Pending updates wait
+    again. History and summaries are there for the person to have, and are not taken in. A bad entry is refused by its
+    place and costs no other one. Where an erase comes in between, nothing is taken in.
+
+    Args:
+        owner: Whose memory.
+        config: The limit, and which categories are protected.
+        seconds: Now, in seconds since 1970; all facts of a document come at one time, so that undo takes them back.
+    """
+
+    def __init__(self, owner: Owner, config: MemoryConfig, seconds: float) -> None:
+        self._owner, self._config, self._seconds = owner, config, seconds
+        self._now = timestamp(seconds)
+        self._schema: object = None
+        self._version: object = None
+        self._epoch = ""
+        self._is_erased = False
+        self._waiting: list[JsonPart] = []
+        self._size = 0
+        self.has_written = False
+        self.waiting_threads: set[str] = set()
+        self._fresh: dict[str, str] = {}  # ids of new facts by their keys, as long as they are there
+        self._places: dict[str, int] = {}
+        self._quarantined: set[str] = set()
+        self._done = Imported()
+
+    def take(self, part: JsonPart) -> None:
+        """Take the next part; `ValueError`, which names the field, if it cannot be one of such a document."""
+        name, at, value, size = part
+        if name in _SCALARS and at is None:
+            self._take_scalar(name, value)
+            return
+        if self._schema is None:
+            raise ValueError(f"schema must be {SCHEMA!r}, and stand before the rest")
+        if self._version is None:
+            raise ValueError("version must stand before the rest")
+        if name == "profile":
+            value = _sections(value if at is None else [])
+        elif name not in _LISTS:
+            raise ValueError(f"{name[:64]} is no part of such a document")
+        elif at is None and value != []:
+            raise ValueError(f"{name} must be a list of objects")
+        if name not in ("history", "summaries") and value != []:
+            self._waiting.append(JsonPart(name, at, value))
+            self._size += size
+
+    def _take_scalar(self, name: str, value: object) -> None:
+        if name == "schema":
+            if value != SCHEMA:
+                raise ValueError(f"schema must be {SCHEMA!r}")
+            self._schema = value
+        if name == "version":
+            if isinstance(value, bool) or value not in VERSIONS:
+                raise ValueError(f"version must be {' or '.join(map(str, VERSIONS))}; others are not known")
+            self._version = value
+
+    @property
+    def has_much(self) -> bool:
+        """Whether so much was taken that it is time to `write` it."""
+        return len(self._waiting) >= _PIECE_ENTRIES or self._size >= _PIECE_CHARS
+
+    def finish(self) -> Steps[Imported]:
+        """Write what is left, and tell what was done.
+
+        Raises:
+            ValueError: If the document does not say what it is.
+        """
+        if self._schema is None or self._version is None:
+            raise ValueError(f"{'schema' if self._schema is None else 'version'} must be in the document")
+        yield from self.write()
+        if self._is_erased:
+            return Imported()
+        created = sorted(self._fresh.values(), key=self._places.__getitem__)
+        waits = tuple(each for each in created if each in self._quarantined)
+        done = replace(self._done, created=tuple(created), quarantined=waits)
+        counts = (len(done.created), done.known, len(done.rejected) + done.more_rejected)
+        logger.info("took in a document: created %d, known %d, refused %d", *counts)
+        return done
+
+    def write(self) -> Steps[None]:
+        """Write what was taken."""
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        epoch = yield from read_epoch(self._owner)
+        self._epoch = self._epoch or epoch
+        self._is_erased = self._is_erased or epoch != self._epoch
+        if self._is_erased:
+            return
+        self.has_written = True
+        yield from self._write_facts([part for part in waiting if part.name == "facts"])
+        for part in waiting:
+            if part.name == "profile":
+                sections = yield from _fill_profile(self._owner, part.value, epoch=epoch, now=self._now)
+                self._done = replace(self._done, sections=sections)
+        entries = [entry for part in waiting if part.name == "journal" and (entry := self._read(part, self._entry))]
+        yield from append(self._owner, entries)
+        drafts = [draft for part in waiting if part.name == "updates" and (draft := self._read(part, self._draft))]
+        for draft in drafts:
+            yield from record(draft)
+            self.waiting_threads.add(draft.thread_id)
+        done = self._done
+        self._done = replace(done, journal=done.journal + len(entries), updates=done.updates + len(drafts))
+        if not (yield from stands(self._owner, epoch)):
+            yield [delete(self._owner.namespace("journal"), entry.key) for entry in entries]
+            self._is_erased = True
+
+    def _write_facts(self, parts: Sequence[JsonPart]) -> Steps[None]:
+        if not parts:
+            return
+        contents = [str(part.value.get("content", "")) for part in parts if isinstance(part.value, Mapping)]
+        found = yield from read_fact_set(self._owner, self._epoch, contents)
+        intake = Intake(found, epoch=self._epoch, now=self._now, config=self._config, fresh=self._fresh)
+        for part in parts:
+            intake.take(part.place or 0, part.value)
+        finished = intake.finished()
+        yield from write_difference(self._owner, self._epoch, found, finished)
+        before = replace(found, rows={key: row for key, row in found.rows.items() if key not in self._fresh})
+        settled = yield from settle(self._owner, self._epoch, before, self._config)
+        self._note_facts(intake, settled)
+        there = [fact for fact in intake.created if fact.id in self._fresh.values()]
+        for fact in there:  # a person wants it: that it was deleted once no longer counts
+            yield unmarks(self._owner, Chain.of([fact], ()))
+
+    def _note_facts(self, intake: Intake, settled: FactSet) -> None:
+        self._places |= {fact.id: at for fact, at in zip(intake.created, intake.places, strict=True)}
+        self._quarantined |= {fact.id for fact in intake.created if fact.status == "quarantined"}
+        there = {fact.id: key for key, fact in settled.rows.items()}
+        new = [*self._fresh.values(), *(fact.id for fact in intake.created)]
+        self._fresh = {there[each]: each for each in new if each in there}
+        for at, reason in intake.refused:
+            self._reject("facts", at, reason)
+        for lost in (each for each in new if each not in there):  # stronger ones have their place
+            self._reject("facts", self._places[lost], "full")
+        self._places = {each: self._places[each] for each in self._fresh.values()}
+        self._done = replace(self._done, known=self._done.known + intake.known)
+
+    def _reject(self, part: str, at: int, reason: Reason) -> None:
+        done = self._done
+        if len(done.rejected) < _TOLD:
+            self._done = replace(done, rejected=(*done.rejected, Rejected(part, at, reason)))
+        else:
+            self._done = replace(done, more_rejected=done.more_rejected + 1)
+
+    def _read(self, part: JsonPart, read: Callable[[Json], T]) -> T | None:
+        """Return what an entry is; `None`, and a note of its place, if it is none."""
+        try:
+            if not isinstance(part.value, Mapping):
+                raise ValueError("an entry must be an object")
+            return read(part.value)
+        except (ValueError, OverflowError):
+            self._reject(part.name, part.place or 0, "malformed")
+            return None
+
+    def _entry(self, value: Json) -> JournalEntry:
+        entry = JournalEntry.from_json({**value, "epoch": ""})
+        if moment(entry.day) is None:
+            raise ValueError("day must be ISO 8601")
+        messages = _messages(entry.messages)
+        return replace(entry, thread_id=short_text(entry.thread_id), messages=messages, epoch=self._epoch)
+
+    def _draft(self, value: Json) -> Entry:
+        """Return the pending update of an entry, as if it had been written down now; its messages keep their times."""
+        kind, thread_id = value.get("kind"), short_text(value.get("thread_id"))
+        said = value.get("messages")
+        if kind not in ("turn", "cut") or not thread_id or not isinstance(said, list):
+            raise ValueError("an update must have kind, thread_id and messages")
+        messages = _messages(map(StoredMessage.from_json, said))
+        if not messages:
+            raise ValueError("an update must have messages")
+        created = moment(str(value.get("created")))
+        return Entry(
+            kind="turn" if kind == "turn" else "cut",
+            owner=self._owner,
+            thread_id=thread_id,
+            epoch=self._epoch,
+            created=min(self._seconds, created.timestamp()) if created else self._seconds,
+            due=self._seconds,
+            # Of another store's edits these marks know nothing: all that were made here count as later.
+            messages=tuple(replace(message, edit=INITIAL_EDIT) for message in messages),
+            edited_away=short_texts(value.get("edited_away")),
+            model=short_text(value.get("model")),
+        )
+
+
+def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """Return the messages as a store takes them; `ValueError` if a time is none."""
+    read = tuple(messages)
+    if any(moment(message.time) is None for message in read):
+        raise ValueError("times must be ISO 8601")
+    return tuple(
+        replace(message, id=short_text(message.id), text=sanitize(message.text, _MAX_MESSAGE_CHARS)) for message in read
+    )
+
+
+def _fill_profile(owner: Owner, given: object, *, epoch: str, now: str) -> Steps[tuple[str, ...]]:
+    profile = _sections(given)
+    there = yield from read_profile(owner, epoch)
+    missing = {name: text for name, text in profile.items() if name not in there and text.strip()}
+    fit = {name: text for name, text in missing.items() if not holds_secret(text) and not is_instruction_like(text)}
+    yield from write_profile(owner, [Section(name=name, text=text) for name, text in fit.items()], epoch=epoch, now=now)
+    return tuple(fit)
+
+
+def _sections(profile: object) -> dict[str, str]:
+    if not isinstance(profile, Mapping):
+        raise ValueError("profile must be an object of texts")
+    for name, text in profile.items():
+        if name not in SECTIONS or not isinstance(text, str):
+            raise ValueError(f"profile must hold texts under {', '.join(SECTIONS)}")
+    return dict(profile)

@@ -1,0 +1,273 @@
+"""How a decision is carried out: steps that yield what they want, and drivers that do it in sync and async."""
+
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar, overload
+
+from langgraph.errors import GraphBubbleUp
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
+
+Wish = TypeVar("Wish")
+Done = TypeVar("Done")
+T = TypeVar("T")
+
+
+def drive(steps: Generator[Wish, Done, T], do: Callable[[Wish], Done]) -> T:
+    """Carry the steps out in this thread and return their value.
+
+    Args:
+        steps: Yields wishes; is sent what comes of each, or thrown its failure, and decides what that means.
+        do: Does what is wished for.
+
+    Raises:
+        Exception: What the steps raise, or let pass.
+    """
+    try:
+        wish = next(steps)
+        while True:
+            try:
+                done = do(wish)
+            except Exception as error:  # whatever it is, the steps decide what it means
+                wish = steps.throw(error)
+            else:
+                wish = steps.send(done)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+
+
+async def adrive(steps: Generator[Wish, Done, T], do: Callable[[Wish], Awaitable[Done]]) -> T:
+    """Carry the steps out on the event loop and return their value; all else is as in `drive`."""
+    try:
+        wish = next(steps)
+        while True:
+            try:
+                done = await do(wish)
+            except Exception as error:  # whatever it is, the steps decide what it means
+                wish = steps.throw(error)
+            else:
+                wish = steps.send(done)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+
+
+def in_daemon_thread(call: Callable[[], T], name: str = "palimpsest-model") -> Future[T]:
+    """Start the call on a daemon thread of its own, with no context variables of the caller, and return its future."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            value = call()
+        except BaseException as error:  # whatever it is belongs to the one who waits, not to this thread
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return future
+
+
+@contextmanager
+def tolerated(
+    logger: logging.Logger, consequence: str, *values: object, level: int = logging.WARNING
+) -> Iterator[None]:
+    """Let the work inside fail without its caller: log what that means and the sort of failure, and go on behind.
+
+    Cancellation and a graph's interrupt are no failures and pass. The failure's own text is left out: it may quote
+    what somebody said.
+
+    Args:
+        logger: The caller's.
+        consequence: What a failure means, with a placeholder for each of `values`.
+        values: Ids and counts; never text of a conversation.
+        level: The level at which it is logged.
+    """
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # stores, providers and servers have exceptions of their own
+        logger.log(level, "%s: %s", consequence % values, type(error).__name__)
+
+
+logger = logging.getLogger(__name__)
+
+U = TypeVar("U")
+V = TypeVar("V")
+W = TypeVar("W")
+X = TypeVar("X")
+Y = TypeVar("Y")
+Steps = Generator[Sequence[Op], list[Any], T]
+
+PAGE = 1000
+_TRIES = 20
+_TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
+
+
+def run(store: BaseStore, steps: Steps[T]) -> T:
+    """Carry the steps out on a store's synchronous interface and return their value."""
+    return drive(persistently(steps), store.batch)
+
+
+async def arun(store: BaseStore, steps: Steps[T]) -> T:
+    """Carry the steps out on a store's asynchronous interface and return their value."""
+    return await adrive(persistently(steps), store.abatch)
+
+
+def persistently(steps: Generator[Wish, Any, T]) -> Generator[Wish, Any, T]:
+    """Return the same steps, which ask again for a batch that a store took back whole in favour of another writer.
+
+    Two writers of the same rows in another order deadlock, and Postgres ends one of them (SQLSTATE 40P01). LangGraph's
+    InMemoryStore fails a search while another thread writes. Neither has written anything of the batch by then.
+    """
+    try:
+        wish, tries = next(steps), _TRIES
+        while True:
+            try:
+                done = yield wish
+            except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
+                if tries and _was_taken_back(error):
+                    tries -= 1
+                    logger.info("a batch is asked for again: %s", type(error).__name__)
+                else:
+                    wish, tries = steps.throw(error), _TRIES
+            else:
+                wish, tries = steps.send(done), _TRIES
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+
+
+def _was_taken_back(error: Exception) -> bool:
+    is_disturbed = isinstance(error, RuntimeError) and str(error).endswith("during iteration")  # of a dict's keys
+    return is_disturbed or getattr(error, "sqlstate", None) in _TAKEN_BACK
+
+
+async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries: int = 3) -> T:
+    """Carry out steps that may be repeated like `arun`, again if the store fails: a hiccup must not cost a turn.
+
+    Args:
+        store: Where they are carried out.
+        steps: Makes the steps anew for each try.
+        tries: After so many failures the last one is raised.
+    """
+    for _ in range(tries - 1):
+        with tolerated(logger, "a store call is tried again", level=logging.INFO):
+            return await arun(store, steps())
+    return await arun(store, steps())
+
+
+def put(namespace: Sequence[str], key: str, value: Mapping[str, object]) -> PutOp:
+    """Return the operation that writes one item. It is never indexed: recall keeps its own index."""
+    return PutOp(tuple(namespace), key, dict(value), index=False)
+
+
+def delete(namespace: Sequence[str], key: str) -> PutOp:
+    """Return the operation that deletes one item; deleting what is not there is no error."""
+    return PutOp(tuple(namespace), key, None)
+
+
+def read(namespace: Sequence[str], key: str) -> Steps[Item | None]:
+    """Read one item, or `None`."""
+    (item,) = yield [GetOp(tuple(namespace), key, refresh_ttl=False)]
+    return item  # type: ignore[no-any-return]
+
+
+def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Steps[list[Item | None]]:
+    """Read several items of one namespace in one batch, in the order of their keys."""
+    if not keys:
+        return []
+    return (yield [GetOp(tuple(namespace), key, refresh_ttl=False) for key in keys])
+
+
+def scan(namespace: Sequence[str], page: int = PAGE) -> Steps[list[Item]]:
+    """Read every item of exactly this namespace, sorted by key.
+
+    A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes: by the
+    time of the last write, so that with pages an item could hide between two of them, when it is written again
+    meanwhile or was written in one batch with others. One search that is large enough sees all at one moment.
+
+    Args:
+        namespace: What is read.
+        page: How many items the first search asks for; while there are more, the next asks for four times as many.
+    """
+    wanted = tuple(namespace)
+    limit = page
+    while len(items := (yield [SearchOp(wanted, None, limit, refresh_ttl=False)])[0]) >= limit:
+        limit *= 4
+    return sorted((item for item in items if tuple(item.namespace) == wanted), key=lambda item: item.key)
+
+
+@overload
+def side_by_side(one: Steps[T], two: Steps[U], /) -> Steps[tuple[T, U]]: ...
+@overload
+def side_by_side(one: Steps[T], two: Steps[U], three: Steps[V], /) -> Steps[tuple[T, U, V]]: ...
+@overload
+def side_by_side(one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], /) -> Steps[tuple[T, U, V, W]]: ...
+@overload
+def side_by_side(
+    one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], five: Steps[X], /
+) -> Steps[tuple[T, U, V, W, X]]: ...
+@overload
+def side_by_side(
+    one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], five: Steps[X], six: Steps[Y], /
+) -> Steps[tuple[T, U, V, W, X, Y]]: ...
+
+
+def side_by_side(*parts: Steps[Any]) -> Steps[tuple[Any, ...]]:
+    """Carry out steps that do not wait for each other, and return their values: what each asks for goes in one batch.
+
+    Reads of one batch see the store before its writes, so no part may need what another one writes.
+    """
+    values: list[Any] = [None] * len(parts)
+    asked: dict[int, Sequence[Op]] = {}
+
+    def resume(at: int, results: list[Any] | None) -> None:
+        try:
+            asked[at] = parts[at].send(results)  # type: ignore[arg-type]  # a generator begins with None
+        except StopIteration as stop:
+            asked.pop(at, None)
+            values[at] = stop.value
+
+    for at in range(len(parts)):
+        resume(at, None)
+    while asked:
+        batch = list(asked.items())
+        results = iter((yield [operation for _, operations in batch for operation in operations]))
+        for at, operations in batch:
+            resume(at, list(islice(results, len(operations))))
+    return tuple(values)
+
+
+class Pages:
+    """Every item of exactly one namespace, a page at a time, for what may be too much for one answer.
+
+    An item that is written or deleted meanwhile moves others to another place. So all is looked at again, until there
+    is nothing new; what is remembered meanwhile is the keys.
+    """
+
+    def __init__(self, namespace: Sequence[str], size: int = 200) -> None:
+        self._namespace, self._size = tuple(namespace), size
+        self._seen: set[str] = set()
+        self._offset = self._found = 0
+
+    def next(self) -> Steps[list[Item]]:
+        """Read the next page; an empty one is the last."""
+        while True:
+            operation = SearchOp(self._namespace, None, self._size, self._offset, refresh_ttl=False)
+            (items,) = yield [operation]
+            self._offset += len(items)
+            fresh = [each for each in items if tuple(each.namespace) == self._namespace and each.key not in self._seen]
+            self._seen.update(each.key for each in fresh)
+            self._found += len(fresh)
+            is_through = len(items) < self._size
+            if is_through and not self._found:
+                return []
+            if is_through:
+                self._offset = self._found = 0
+            if fresh:
+                return fresh

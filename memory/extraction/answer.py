@@ -1,0 +1,282 @@
+"""The memory model's answer: asked for as JSON where the model can, with a deadline, and read with tolerance."""
+
+import asyncio
+import contextvars
+import json
+import logging
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeGuard
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.constants import TAG_NOSTREAM
+
+from memory.config import CATEGORIES, MemoryConfig
+from memory.effects import adrive, drive, in_daemon_thread
+from memory.facts.changes import ACTIONS
+from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
+from memory.message import StoredMessage
+from memory.provider_reason import reason_logged
+
+MAX_FACTS_PER_ANSWER: Final = 50
+# A short message may hold a handful of facts ("I like figs, plums, tea"), a long one about one in so many characters.
+_A_HANDFUL: Final = 5
+_CHARS_PER_FACT: Final = 20
+
+
+def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[str, object]:
+    """Return the schema of the answer to these new messages of the user.
+
+    A small model may repeat itself without end; the bounds end it. Text one character longer than may be stored is
+    allowed, so that one that was ended by its bound is known as too long.
+    """
+    most = min(MAX_FACTS_PER_ANSWER, _A_HANDFUL + sum(len(message.text) for message in new) // _CHARS_PER_FACT)
+    fact = _object(
+        message={"type": "integer"},
+        action={"type": "string", "enum": list(ACTIONS)},
+        known={"type": "integer"},
+        content={"type": "string", "maxLength": config.max_fact_chars + 1},
+        category={"type": "string", "enum": list(CATEGORIES)},
+        confidence={"type": "number"},
+    )
+    section = _object(
+        section={"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},
+        text={"type": "string", "maxLength": MAX_SECTION_CHARS + 1},
+    )
+    return {
+        "title": "memory_update",
+        "description": "What of the messages is worth remembering.",
+        **_object(
+            facts={"type": "array", "maxItems": most, "items": fact},
+            profile={"type": "array", "maxItems": len(SECTIONS), "items": section},
+        ),
+    }
+
+
+def _object(**properties: dict[str, object]) -> dict[str, object]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+MAX_ANSWER_CHARS: Final = 200_000
+MAX_OBJECTS: Final = 200
+_LISTS: Final = ("facts", "newFacts", "memories")
+_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_OPENING = re.compile(r"[{\[]")
+_FACT_LIST = re.compile(r'"(?:facts|newFacts|memories)"\s*:\s*\[')
+
+
+class ExtractionError(ValueError):
+    """The model's answer holds no JSON that could be facts; `raw` is the answer."""
+
+    def __init__(self, raw: str) -> None:
+        super().__init__(f"no facts could be read from an answer of {len(raw)} characters")
+        self.raw = raw
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The parts of an answer as they were found; nothing in them is validated yet."""
+
+    facts: tuple[object, ...] = ()
+    profile: tuple[tuple[str, str], ...] = ()
+
+
+def parse_answer(raw: str) -> Answer:
+    """Return the facts and the profile sections of an answer.
+
+    Raises:
+        ExtractionError: If there is no JSON in it that could hold facts.
+    """
+    text = _THINKING.sub("", raw[:MAX_ANSWER_CHARS])
+    for value in _values(text):
+        answer = _answer(value, text)
+        if answer is not None:
+            return answer
+    salvaged = tuple(_salvage(text))
+    if not salvaged:
+        raise ExtractionError(raw)
+    return Answer(salvaged)
+
+
+def _values(text: str) -> Iterator[object]:
+    """Yield the JSON values that start anywhere in the text, the outermost first; bounded work."""
+    at = 0
+    for _ in range(MAX_OBJECTS):
+        opening = _OPENING.search(text, at)
+        if opening is None:
+            return
+        value, end = _decode(text, opening.start())
+        if value is not None:
+            yield value
+        at = end
+
+
+def _decode(text: str, start: int) -> tuple[object, int]:
+    """Return the value at a position and where it ends; `None` and the next position if there is none."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None, start + 1
+
+
+def _number(digits: str) -> float:
+    """Read a whole number of any length: Python refuses to convert more than 4,300 digits."""
+    return float(digits[:400])
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_number)
+
+
+def _answer(value: object, text: str) -> Answer | None:
+    """Return the answer that a JSON value is; `None` if it is only a part of one."""
+    if not value:
+        return None if '"content"' in text else Answer()
+    if isinstance(value, list):
+        return Answer(tuple(value)) if all(_is_fact(each) for each in value) else None
+    if not isinstance(value, Mapping) or not any(name in value for name in (*_LISTS, "profile")):
+        return None
+    facts: list[object] = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [])
+    return Answer(tuple(facts), tuple(_sections(value.get("profile"))))
+
+
+def _is_fact(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping) and "content" in value
+
+
+def _sections(profile: object) -> Iterator[tuple[str, str]]:
+    pairs: list[tuple[object, object]] = []
+    if isinstance(profile, Mapping):
+        pairs = list(profile.items())
+    elif isinstance(profile, list):
+        pairs = [(each.get("section"), each.get("text")) for each in profile if isinstance(each, Mapping)]
+    for name, text in pairs[:MAX_OBJECTS]:
+        if isinstance(name, str) and isinstance(text, str):
+            yield name, text
+
+
+def _salvage(text: str) -> Iterator[Mapping[str, object]]:
+    """Yield the whole objects of a list of facts that broke off, or has a broken object in it."""
+    opening = _FACT_LIST.search(text)
+    at = opening.end() if opening else 0
+    for _ in range(MAX_OBJECTS):
+        start = text.find("{", at)
+        if start < 0:
+            return
+        value, at = _decode(text, start)
+        if _is_fact(value):
+            yield value
+
+
+logger = logging.getLogger(__name__)
+
+# What a server answers that does not know JSON schemas: bad request, or not to be processed.
+_REFUSES_SCHEMA: Final = frozenset({400, 422})
+# They keep a small model from never ending its answer, but not every server that takes a schema takes them.
+_BOUNDS: Final = frozenset({"maxItems", "maxLength"})
+_EXTRACTION: Final = "an extraction call"
+
+Prompt = Sequence[BaseMessage]
+
+
+def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
+    """Return the text of the model's answer; of one that reached the length limit, what there is.
+
+    Args:
+        model: Any chat model.
+        prompt: What it is sent.
+        schema: The JSON schema of the answer, for models that take one, without its bounds for those that refuse them.
+        timeout: Seconds after which the call is given up.
+
+    Raises:
+        TimeoutError: If there is no answer in time.
+        Exception: What the model raises.
+    """
+    with reason_logged(logger, _EXTRACTION, _material(prompt)):
+        return drive(_asking(model, schema), lambda asked: _within(timeout, asked, prompt))
+
+
+async def aask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
+    """Do what `ask` does, asynchronously."""
+    with reason_logged(logger, _EXTRACTION, _material(prompt)):
+        async with asyncio.timeout(timeout):
+            return await adrive(_asking(model, schema), lambda asked: asked.ainvoke(list(prompt), _config()))
+
+
+def _material(prompt: Prompt) -> Prompt:
+    """Return what of the prompt is the user's: its rules are ours, and a provider may say their words."""
+    return [message for message in prompt if not isinstance(message, SystemMessage)]
+
+
+def _asking(model: BaseChatModel, schema: dict[str, Any]) -> Generator[Runnable[Any, Any], Any, str]:
+    """Yield whom to ask, in turn, until one answers, and return the answer's text."""
+    for structured in _structured(model, schema):
+        try:
+            return _text((yield structured))
+        except Exception as error:  # whatever a provider's client raises for "I know no schemas"
+            if broken_off := _broken_off(error):
+                return broken_off
+            if not _is_refused(error):
+                raise
+    return _text((yield model))
+
+
+def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnable[Any, Any]]:
+    """Yield the model bound to the schema, then to the schema without bounds; nothing if it has no way of its own.
+
+    The inherited way is a forced tool call, which small local servers answer with prose.
+    """
+    if type(model).with_structured_output is BaseChatModel.with_structured_output:
+        return
+    for each in (schema, _unbounded(schema)):
+        try:
+            yield model.with_structured_output(each, method="json_schema", include_raw=True)
+        except (NotImplementedError, TypeError, ValueError):
+            return
+
+
+def _unbounded(schema: Any) -> Any:
+    """Return a JSON schema without its bounds."""
+    if isinstance(schema, Mapping):
+        return {name: _unbounded(value) for name, value in schema.items() if name not in _BOUNDS}
+    return [_unbounded(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _broken_off(error: Exception) -> str:
+    """Return the text of an answer that reached the length limit; empty if it is another error.
+
+    OpenAI's client raises for it where a schema was asked for, and hands over the completion.
+    """
+    choices = getattr(getattr(error, "completion", None), "choices", None)
+    if not choices or choices[0].finish_reason != "length":
+        return ""
+    text = choices[0].message.content or ""
+    logger.warning("an answer broke off at the length limit after %d characters: what is whole of it counts", len(text))
+    return str(text)
+
+
+def _is_refused(error: Exception) -> bool:
+    return getattr(error, "status_code", None) in _REFUSES_SCHEMA
+
+
+def _config() -> RunnableConfig:
+    return {"tags": [TAG_NOSTREAM], "run_name": "extract_facts"}
+
+
+def _text(answer: Any) -> str:
+    message = answer.get("raw") if isinstance(answer, Mapping) else answer
+    return message.text if isinstance(message, BaseMessage) else str(message)
+
+
+def _within(timeout: float, model: Runnable[Any, Any], prompt: Prompt) -> Any:
+    """Call in a thread that nothing waits for at exit: a hung call must not keep the process alive."""
+    call = partial(contextvars.copy_context().run, model.invoke, list(prompt), _config())
+    return in_daemon_thread(call, "palimpsest-extract").result(timeout)

@@ -1,0 +1,184 @@
+"""What was said, as the memory model reads it, and which words of the assistant a user makes their own. Pure."""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from itertools import pairwise
+from typing import Final
+
+from memory.extraction.days import leading_stamp, stamped_day, with_dates
+from memory.extraction.grounding import is_thanks_or_greeting
+from memory.message import StoredMessage
+from memory.text import one_line
+
+logger = logging.getLogger(__name__)
+
+MAX_USER_CHARS: Final = 4000
+# Of a longer message, a book pasted into the chat, beginning and end are read.
+MAX_READ_CHARS: Final = 100_000
+# What the assistant said is there to understand the user's next words; its beginning and end do that.
+MAX_CONTEXT_CHARS: Final = 600
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_SENTENCE_END = re.compile(r"[.!?…][\"')\]]*\s|[。！？\n]")  # noqa: RUF001 - full-width punctuation is meant
+_SPACE = re.compile(r"\s")
+
+
+def in_pieces(messages: Iterable[StoredMessage], limit: int = MAX_USER_CHARS) -> list[StoredMessage]:
+    """Return the messages with the user's new ones cut into pieces of at most `limit` characters, each with its id.
+
+    A piece ends with a sentence or a word where it can, and states the date that its message begins with. Of a message
+    of more than `MAX_READ_CHARS` the middle is left out, and the log says so.
+    """
+    return [piece for message in messages for piece in _pieces(message, limit)]
+
+
+def _pieces(message: StoredMessage, limit: int) -> list[StoredMessage]:
+    if message.role != "user" or message.seen or len(message.text) <= limit:
+        return [message]
+    parts = [message.text]
+    surplus = len(message.text) - MAX_READ_CHARS
+    if surplus > 0:
+        logger.warning("of message %s %d of %d characters are not read", message.id, surplus, len(message.text))
+        parts = [message.text[: MAX_READ_CHARS // 2], message.text[-MAX_READ_CHARS // 2 :]]
+    stamp = f"{leading_stamp(message.text)} ".lstrip()
+    texts = [text for part in parts for text in _cut(part, limit - len(stamp))]
+    return [replace(message, text=f"{stamp}{text}" if at else text) for at, text in enumerate(texts)]
+
+
+def _cut(text: str, limit: int) -> Iterator[str]:
+    """Yield a text in parts of at most `limit` characters, without the white space between them."""
+    start = 0
+    while start < len(text):
+        end = start + limit if len(text) - start <= limit else _end(text, start, limit)
+        if part := text[start:end].strip():
+            yield part
+        start = end
+
+
+def _end(text: str, start: int, limit: int) -> int:
+    """Return where the last sentence of a part ends, or else its last word; in its second half, or else anywhere."""
+    half, full = start + limit // 2, start + limit
+    sentences = [found.end() for found in _SENTENCE_END.finditer(text, half, full)]
+    spaces = [found.end() for found in _SPACE.finditer(text, half, full)]
+    return (sentences or spaces or [full])[-1]
+
+
+def read_chars(message: StoredMessage) -> int:
+    """Return how many characters of a message, in however many pieces, the model is shown."""
+    if message.role == "user":
+        return min(len(message.text), MAX_USER_CHARS if message.seen else MAX_READ_CHARS)
+    return min(len(message.text), MAX_CONTEXT_CHARS)
+
+
+def new_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """Return the messages that facts may come from, in the order of their numbers (from 1)."""
+    return [message for message in messages if message.role == "user" and not message.seen and message.text.strip()]
+
+
+def render_dialogue(messages: Sequence[StoredMessage]) -> str:
+    """Return the messages, one line each: a number in brackets for those of `new_messages`, a dash for context."""
+    numbers = {id(message): n for n, message in enumerate(new_messages(messages), 1)}
+    return "\n".join(
+        _line(message, f"[{numbers[id(message)]}]" if id(message) in numbers else "-") for message in messages
+    )
+
+
+def _line(message: StoredMessage, mark: str) -> str:
+    limit = MAX_USER_CHARS if message.role == "user" else MAX_CONTEXT_CHARS
+    text = shortened(message.text, limit)
+    day = day_of(message)
+    if day is None:
+        return f"{mark} {message.role}, date unknown: {text}"
+    return f"{mark} {message.role}, {_DAYS[day.weekday()]} {day.isoformat()}: {with_dates(text, day)}"
+
+
+def day_of(message: StoredMessage) -> date | None:
+    """Return the day that "yesterday" in a message is relative to; `None` if its time cannot be read.
+
+    It is the day it was written, as its own offset has it, or the earlier one that it states at its beginning.
+    """
+    stated = stamped_day(leading_stamp(message.text))
+    try:
+        written = datetime.fromisoformat(message.time).date()
+    except ValueError:
+        return stated
+    return stated if stated and stated < written else written
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return text on one line; from the middle of a long one so much is left out that it has `limit` characters."""
+    line = one_line(text)
+    half = (limit - 3) // 2
+    return line if len(line) <= limit else f"{line[:half]}...{line[-half:]}"
+
+
+_SHORT: Final = 4
+_AGREEING: Final = """
+    yes yeah yep yup sure right exactly correct indeed absolutely definitely agreed true ok okay deal perfect precisely
+    ja jawohl genau stimmt richtig klar gerne einverstanden sí si claro exacto vale correcto oui exactement d'accord
+    bien sûr certo esatto sim claro exato klopt inderdaad да верно точно конечно はい うん ええ そう そうです
+    是 是的 对 對 好 好的 嗯 네 예
+"""
+_AGREES: Final = frozenset(_AGREEING.split())
+# "The second one", "I'll take that", "let's go there": what is meant stands in what was said before.
+_POINTS = re.compile(
+    r"\b(?:the\s(?:first|second|third|last|former|latter|other)(?:\sone|\soption)?|(?:that|this)\sone|both\sof\s(?:them|those)"
+    r"|(?:i['\u2019]ll|i\swill|let['\u2019]s|i['\u2019]d|i\swould|we['\u2019]ll|i['\u2019]m\sgoing\sto)\s(?:\w+\s){1,3}?"
+    r"(?:that|there|it|this|them|those|one)"
+    r"|da[sn]?\s(?:erste|zweite|dritte|letzte)|die\s(?:erste|zweite|dritte|letzte)|el\ssegundo|la\ssegunda|el\sprimero)\b",
+    re.IGNORECASE,
+)
+_PRAISES = re.compile(r"\bsounds\s(?:good|great|perfect|fine)\b", re.IGNORECASE)
+# What the assistant offers to do itself: who agrees to that says nothing about themselves.
+_OFFERS = re.compile(
+    r"(?:(?:well|so|sure|great|also|then|if\s(?:you\s(?:like|want|wish)|that\shelps)),?\s){0,2}"
+    r"(?:(?:shall|should|can|could|may)\si\b|i\s(?:can|could|will|would|may)\b|i['\u2019](?:ll|d)\b|let\sme\b|"
+    r"(?:would\syou\slike|do\syou\swant|want)\s(?:me\sto|a|an|some|another)\b|"
+    r"(?:soll|kann|darf)\sich\b|ich\s(?:kann|könnte)\b)",
+    re.IGNORECASE,
+)
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|\n")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+
+
+def affirmed(messages: Sequence[StoredMessage], *, just_now: bool = False) -> Iterator[StoredMessage]:
+    """Yield the assistant's messages that the user's next one answers, agrees to or points at.
+
+    Args:
+        messages: The conversation.
+        just_now: Leave out those whose answer was seen before.
+    """
+    for before, reply in pairwise(messages):
+        if before.role != "assistant" or reply.role != "user" or (just_now and reply.seen):
+            continue
+        if takes_up(reply.text, before.text):
+            yield before
+
+
+def takes_up(reply: str, before: str) -> bool:
+    """Say whether a reply means what was said before it: yes, a few words to a question, or "the second one".
+
+    Thanks do not, nor does a question, nor a few words about something that was no question. To agree to what the
+    assistant offers to do is no word about oneself either.
+    """
+    words = _WORD.findall(reply.casefold())
+    if not words or is_thanks_or_greeting(reply):
+        return False
+    if _POINTS.search(reply):
+        return True
+    if _ends_with_offer(before):
+        return False
+    if words[0] in _AGREES or _PRAISES.search(reply):
+        return True
+    return len(reply.split()) <= _SHORT and not _asks(reply) and _asks(before)
+
+
+def _ends_with_offer(text: str) -> bool:
+    sentences = [part for part in _SENTENCE_ENDS.split(text) if part.strip()]
+    return bool(sentences) and _OFFERS.match(sentences[-1].strip()) is not None
+
+
+def _asks(text: str) -> bool:
+    return "?" in text or "\uff1f" in text or "か。" in text

@@ -1,0 +1,140 @@
+"""From what was said to facts: one model call, read with tolerance, validated one by one."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from memory import prompts
+from memory.config import MemoryConfig
+from memory.extraction.answer import aask, answer_schema, ask, parse_answer
+from memory.extraction.dialogue import in_pieces, new_messages, render_dialogue
+from memory.extraction.validation import validated
+from memory.facts.changes import Extraction, reasons
+from memory.facts.fact import Fact, strongest_first
+from memory.facts.profile import Profile
+from memory.facts.words import related
+from memory.message import StoredMessage, messages_of
+from memory.text import one_line
+
+logger = logging.getLogger(__name__)
+
+MAX_SHOWN: Final = 20
+
+
+def extract_facts(
+    model: BaseChatModel,
+    messages: Sequence[BaseMessage | StoredMessage],
+    *,
+    time: str = "",
+    existing: Sequence[Fact] = (),
+    profile: Profile | None = None,
+    config: MemoryConfig | None = None,
+) -> Extraction:
+    """Ask the model once what is worth remembering, and keep what holds.
+
+    Only new messages of the user make facts; what the assistant said, and messages marked as seen, are context. With
+    no new message of the user the model is not asked.
+
+    Args:
+        model: The memory model.
+        messages: What was said, oldest first, as LangChain's messages or as memory keeps them; a long message of the
+            user is read in pieces.
+        time: When LangChain's messages were said, ISO 8601: it is what "yesterday" counts from; unknown by default.
+        existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
+        profile: The profile's sections by name (`user.work`).
+        config: Threshold, longest fact, deadline.
+
+    Returns:
+        The changes to make, the sections that changed, and what was refused, each with its reason.
+
+    Raises:
+        ExtractionError: If the answer holds no facts that can be read; it carries the answer.
+        TimeoutError: If the model does not answer within `config.model_timeout_seconds`.
+    """
+    task = _Task.of(messages_of(messages, time), existing, profile, config)
+    if not task.is_due():
+        return Extraction()
+    return task.read(ask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
+
+
+async def aextract_facts(
+    model: BaseChatModel,
+    messages: Sequence[BaseMessage | StoredMessage],
+    *,
+    time: str = "",
+    existing: Sequence[Fact] = (),
+    profile: Profile | None = None,
+    config: MemoryConfig | None = None,
+) -> Extraction:
+    """Do what `extract_facts` does, asynchronously."""
+    task = _Task.of(messages_of(messages, time), existing, profile, config)
+    if not task.is_due():
+        return Extraction()
+    return task.read(await aask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What the model is to read, and what its answer is judged by."""
+
+    messages: Sequence[StoredMessage]
+    existing: Sequence[Fact]
+    shown: Sequence[Fact]
+    profile: Profile
+    config: MemoryConfig
+
+    @classmethod
+    def of(
+        cls,
+        messages: Sequence[StoredMessage],
+        existing: Sequence[Fact],
+        profile: Profile | None,
+        config: MemoryConfig | None,
+    ) -> Self:
+        active = [fact for fact in existing if fact.status == "active"]
+        return cls(in_pieces(messages), active, _shown(active, messages), profile or {}, config or MemoryConfig())
+
+    def is_due(self) -> bool:
+        """Say whether there is anything that facts may come from."""
+        return bool(new_messages(self.messages))
+
+    def prompt(self) -> list[BaseMessage]:
+        """Return what the model is sent: the rules, then known facts, profile and messages as material."""
+        known = "\n".join(f"{n}. {one_line(fact.content)}" for n, fact in enumerate(self.shown, 1))
+        sections = "\n".join(f"{name.partition('.')[2]}: {one_line(text)}" for name, text in self.profile.items())
+        material = prompts.EXTRACTION_INPUT.format(
+            known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(self.messages)
+        )
+        return [SystemMessage(prompts.EXTRACTION), HumanMessage(material)]
+
+    def schema(self) -> dict[str, object]:
+        """Return the JSON schema of the answer."""
+        return answer_schema(new_messages(self.messages), self.config)
+
+    def read(self, raw: str) -> Extraction:
+        """Return what of the model's answer holds; `ExtractionError` if it cannot be read at all."""
+        answer = parse_answer(raw)
+        extraction = validated(
+            answer,
+            self.messages,
+            existing=self.existing,
+            shown=self.shown,
+            profile=self.profile,
+            config=self.config,
+        )
+        logger.info(
+            "extracted %d changes and %d sections from %d messages, refused %s",
+            *(len(extraction.changes), len(extraction.profile), len(self.messages), reasons(extraction.refused)),
+        )
+        return extraction
+
+
+def _shown(active: Sequence[Fact], messages: Sequence[StoredMessage]) -> list[Fact]:
+    """Return the facts that the model is told of: all while they are few, else those that have to do with the talk."""
+    if len(active) <= MAX_SHOWN:
+        return strongest_first(active)
+    return related(active, " ".join(message.text for message in messages), MAX_SHOWN)

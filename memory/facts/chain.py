@@ -1,0 +1,111 @@
+"""A fact's chain: every fact that it corrected or that corrected it, with all their revisions. Pure but for reading.
+
+Whoever erases one of them wants none of the others back: they say what the fact said before, or in its place.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from memory.effects import Steps
+from memory.facts.fact import Fact, FactNotFound
+from memory.facts.rows import read_fact_set, read_history, read_provenance
+from memory.facts.words import Wording
+from memory.message import StoredMessage
+from memory.namespaces import Owner
+from memory.text import normalize
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What goes together.
+
+    Attributes:
+        revisions: All that each fact says and said, newest last.
+        sources: The messages that they came from, or that said them again, by thread. The threads still hold them.
+        wording: Finds what they say and said in other texts.
+        keys: The store keys of those that are on the shelf.
+    """
+
+    revisions: tuple[Fact, ...]
+    sources: Mapping[str, frozenset[str]]
+    wording: Wording
+    keys: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, revisions: Iterable[Fact], confirming: Iterable[tuple[str, tuple[str, ...]]], keys: Iterable[str] = ()
+    ) -> Self:
+        """Return the chain of these revisions and of what confirmed them: a thread and its messages each."""
+        facts = tuple(sorted(revisions, key=lambda fact: (fact.updated_at, fact.id, fact.revision)))
+        sources: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+        for thread_id, ids in (*((fact.thread_id, fact.message_ids) for fact in facts), *confirming):
+            if thread_id:
+                sources[thread_id] |= frozenset(ids)
+        return cls(facts, dict(sources), Wording.of(fact.content for fact in facts), tuple(keys))
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of its facts."""
+        return tuple(dict.fromkeys(fact.id for fact in self.revisions))
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """What its facts say and said."""
+        return tuple(dict.fromkeys(fact.content for fact in self.revisions))
+
+    def is_in(self, thread_id: str, message: StoredMessage) -> bool:
+        """Say whether a message goes with the facts: by where they came from, or by what it says."""
+        return message.id in self.sources.get(thread_id, ()) or self.is_told_in(thread_id, message.text)
+
+    def is_told_in(self, thread_id: str, text: str) -> bool:
+        """Say whether a text of a thread holds what the facts say or said (the rule is that of `Wording`)."""
+        is_source = thread_id in self.sources
+        return self.wording.is_mentioned_in(text) if is_source else self.wording.is_told_in(text)
+
+
+def read_chain(owner: Owner, epoch: str, fact_id: str) -> Steps[Chain]:
+    """Read the chain of a fact, also of one that is only history; `FactNotFound` if no fact has or had the id."""
+    fact_set = yield from read_fact_set(owner, epoch)
+    history = yield from read_history(owner, epoch)
+    every = (*history, *fact_set.rows.values())
+    ids = linked(every, fact_id)
+    if not ids:
+        raise FactNotFound(fact_id)
+    confirming = yield from read_provenance(owner, sorted(ids))
+    return Chain.of(
+        [fact for fact in every if fact.id in ids],
+        confirming,
+        [key for key, fact in fact_set.rows.items() if fact.id in ids],
+    )
+
+
+def linked(facts: Iterable[Fact], fact_id: str) -> frozenset[str]:
+    """Return the ids of the facts that hang together with one; none if no fact has the id.
+
+    Two hang together if one took the other's place, or if both say the same at some time.
+    """
+    neighbours: defaultdict[str, set[str]] = defaultdict(set)
+    known = set()
+    for fact in facts:
+        known.add(fact.id)
+        for other in (f"says {normalize(fact.content)}", fact.replaced_by):
+            if other:
+                neighbours[fact.id].add(other)
+                neighbours[other].add(fact.id)
+    if fact_id not in known:
+        return frozenset()
+    found, waiting = {fact_id}, [fact_id]
+    while waiting:
+        fresh = neighbours[waiting.pop()] - found
+        found |= fresh
+        waiting.extend(fresh)
+    return frozenset(found & known)
+
+
+def dormant(facts: Collection[Fact], fact_ids: Iterable[str]) -> frozenset[str]:
+    """Return the ids of facts and of what hangs together with them, but for those with one that is active."""
+    active = {fact.id for fact in facts if fact.status == "active"}
+    chains = (linked(facts, fact_id) for fact_id in fact_ids)
+    return frozenset[str]().union(*(chain for chain in chains if not chain & active))

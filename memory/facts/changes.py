@@ -1,0 +1,183 @@
+"""What one extraction found and what applying it did: frozen values that survive the way through JSON."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, Self, TypeVar, get_args
+
+from memory.config import Category
+from memory.facts.fact import checked_category, checked_confidence
+
+Action = Literal["new", "confirms", "corrects", "ends"]
+Reason = Literal[
+    "low_confidence",
+    "unknown_category",
+    "bad_confidence",
+    "empty",
+    "too_long",
+    "duplicate",
+    "instruction_like",
+    "secret",
+    "malformed",  # no object with a fact in it
+    "not_said",  # taken from no new message of the user, or with names, numbers or dates that nobody said
+    "placeholder",  # a blank where a name should be
+    "small_talk",  # thanks or a greeting
+    "too_many",  # beyond what one answer may bring
+    "full",  # all that is there is protected
+    "forgotten",  # said before the user deleted it, or changed what it says
+    "edited",  # said before the user changed by hand what it is about
+    "protected",  # only a person may end it
+    "stale",  # the user erased their memory meanwhile
+]
+
+Name = TypeVar("Name", bound=str)
+
+ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One thing to do to the facts.
+
+    Attributes:
+        action: Add a `new` fact; note that one was said again (`confirms`); replace one (`corrects`); end one.
+        content: What the fact says; empty where only the target matters.
+        category: Its category.
+        confidence: From 0.0 to 1.0.
+        target: Id of the existing fact; `None` for a new one.
+        sources: Ids of the user's messages it was taken from.
+        said_at: When the newest of them was said, ISO 8601.
+        said_after: The mark of the user's newest edit by hand then (`memory.control`); empty if unknown.
+        target_revision: The revision of the existing fact that the model was shown; 0 if unknown.
+    """
+
+    action: Action
+    content: str = ""
+    category: Category = "context"
+    confidence: float = 1.0
+    target: str | None = None
+    sources: tuple[str, ...] = ()
+    said_at: str = ""
+    said_after: str = ""
+    target_revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """One thing that was not stored, and why. The content is for review, never for a log."""
+
+    reason: Reason
+    content: str = ""
+    category: Category = "context"
+    confidence: float = 0.0
+    sources: tuple[str, ...] = ()
+    said_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One section of the profile that changed.
+
+    Attributes:
+        name: As `user.work`.
+        text: Its new text.
+        base: A digest of the text that the new one was made from; empty if unknown.
+        said_at: When the newest message that it was made from was said, ISO 8601.
+        said_after: The mark of the user's newest edit by hand then (`memory.control`); empty if unknown.
+    """
+
+    name: str
+    text: str
+    base: str = field(default="", compare=False)
+    said_at: str = field(default="", compare=False)
+    said_after: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What one model call found: changes to make, sections that changed, and what was refused, each with a reason."""
+
+    changes: tuple[Change, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    profile: tuple[Section, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON, to be journaled before it is applied."""
+        return {
+            "changes": [_plain(change) for change in self.changes],
+            "refused": [_plain(refusal) for refusal in self.refused],
+            "profile": [asdict(section) for section in self.profile],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the extraction of its JSON form; `ValueError` if it is none."""
+        try:
+            return cls(
+                changes=tuple(map(_change, value["changes"])),
+                refused=tuple(map(_refusal, value["refused"])),
+                profile=tuple(
+                    Section(
+                        **{name: str(each.get(name, "")) for name in ("base", "said_at", "said_after")},
+                        name=str(each["name"]),
+                        text=str(each["text"]),
+                    )
+                    for each in value.get("profile", ())
+                ),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError("not an extraction: changes and refused must be lists of objects") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What applying an extraction did, as fact ids; applying it again gives the same."""
+
+    created: tuple[str, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+def reasons(refused: tuple[Refusal, ...]) -> dict[str, int]:
+    """Return how many were refused for each reason: all that a log or a receipt may show of them."""
+    return dict(sorted(Counter(refusal.reason for refusal in refused).items()))
+
+
+def one_of(known: Sequence[Name], value: object) -> Name:
+    """Return the known name that equals the value; `ValueError` if none does."""
+    for name in known:
+        if name == value:
+            return name
+    raise ValueError(f"must be one of {', '.join(known)}, not {value!r}")
+
+
+def _plain(one: Change | Refusal) -> dict[str, object]:
+    return {**asdict(one), "sources": list(one.sources)}
+
+
+def _change(value: Mapping[str, Any]) -> Change:
+    target = value.get("target")
+    return Change(
+        action=one_of(ACTIONS, value["action"]),
+        content=str(value["content"]),
+        category=checked_category(value["category"]),
+        confidence=checked_confidence(value["confidence"]),
+        target=target if isinstance(target, str) else None,
+        sources=tuple(map(str, value["sources"])),
+        said_at=str(value.get("said_at", "")),
+        said_after=str(value.get("said_after", "")),
+        target_revision=int(value.get("target_revision", 0)),
+    )
+
+
+def _refusal(value: Mapping[str, Any]) -> Refusal:
+    return Refusal(
+        reason=one_of(REASONS, value["reason"]),
+        content=str(value["content"]),
+        category=checked_category(value.get("category", "context")),
+        confidence=checked_confidence(value.get("confidence", 0.0)),
+        sources=tuple(map(str, value.get("sources", ()))),
+        said_at=str(value.get("said_at", "")),
+    )

@@ -1,0 +1,265 @@
+"""What a fact is: the value, what may be in it, how its key and id are made, and its form as a store item. Pure."""
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, Literal, get_args
+
+from memory.config import CATEGORIES, Category
+from memory.text import digest, normalize, sanitize
+
+Status = Literal["active", "quarantined", "superseded", "ended"]
+Source = Literal["conversation", "library", "page", "api", "cli"]
+
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+# What a person wrote with their own hands is spared by an eviction while anything else can go.
+BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
+MAX_CONTENT_CHARS: Final = 10_000
+
+_FACT_ID = re.compile(r"fact_[0-9a-f]{8}")
+_IDS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/fact")
+
+
+class FactNotFound(KeyError):
+    """No active or quarantined fact has this id; `fact_id` tells which."""
+
+    def __init__(self, fact_id: str) -> None:
+        super().__init__(fact_id)
+        self.fact_id = fact_id
+
+    def __str__(self) -> str:
+        return f"no fact has the id {self.fact_id!r}"
+
+
+class DuplicateFact(ValueError):
+    """Another fact already says what this one was to say; `fact_id` tells which."""
+
+    def __init__(self, fact_id: str) -> None:
+        super().__init__(f"content: {fact_id} already says this; delete one of them instead")
+        self.fact_id = fact_id
+
+
+class MemoryFull(ValueError):
+    """Every fact that is there is protected, so the new one was refused; `max_facts` tells the limit."""
+
+    def __init__(self, max_facts: int) -> None:
+        super().__init__(
+            f"memory is full: all {max_facts} facts are protected; delete or unpin one, or raise max_facts"
+        )
+        self.max_facts = max_facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that is known about a user.
+
+    Attributes:
+        id: `fact_` and 8 hex digits; the same for life, also when the content is edited.
+        content: One statement, sanitized.
+        category: One of `memory.config.CATEGORIES`.
+        confidence: From 0.0 to 1.0.
+        created_at: ISO 8601 in UTC; never changes.
+        updated_at: ISO 8601 in UTC of the newest revision.
+        source: Who wrote it: a conversation (extracted), the library, the page, the API or the command line.
+        status: `active` ones are injected; `quarantined` ones wait for review; the others are history.
+        pinned: `True` if a person asked that it be kept.
+        revision: Counts the edits, from 1.
+        epoch: The epoch of the user under which it was written.
+        thread_id: The thread it was said in; empty if it was not extracted.
+        message_ids: The user's messages it was taken from.
+        replaced_by: Id of the fact that superseded it.
+        edited_at: ISO 8601 in UTC of the newest change by hand; empty if there was none.
+        edit: The mark of that change (`memory.control`).
+        reviewed: The mark of the content that a person released from quarantine; empty if none did.
+    """
+
+    id: str
+    content: str
+    category: Category
+    confidence: float
+    created_at: str
+    updated_at: str
+    source: Source = "library"
+    status: Status = "active"
+    pinned: bool = False
+    revision: int = 1
+    epoch: str = ""
+    thread_id: str = ""
+    message_ids: tuple[str, ...] = ()
+    replaced_by: str = ""
+    edited_at: str = field(default="", compare=False)
+    edit: str = field(default="", compare=False)
+    reviewed: str = ""
+
+
+def review_mark(content: str) -> str:
+    """Return what a release notes of a content, so that another one that a hand writes in its place is not released."""
+    return digest("reviewed", content)[:32]
+
+
+def timestamp(seconds: float) -> str:
+    """Return seconds since 1970 as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def strength(fact: Fact) -> tuple[float, str, str]:
+    """Return what facts are sorted by, strongest first: confidence, then the newer one, then the id."""
+    return (fact.confidence, fact.updated_at, fact.id)
+
+
+def strongest_first(facts: Sequence[Fact]) -> list[Fact]:
+    """Return the facts sorted by confidence, highest first; of equal ones the newer first."""
+    return sorted(facts, key=strength, reverse=True)
+
+
+def is_protected(fact: Fact, categories: frozenset[Category] = frozenset()) -> bool:
+    """Say whether an eviction spares the fact: pinned, written by hand, or of a protected category."""
+    return fact.pinned or fact.source in BY_HAND or fact.category in categories
+
+
+def checked_content(value: object, max_chars: int = MAX_CONTENT_CHARS) -> str:
+    """Return sanitized content; `ValueError` naming the field if nothing is left or it is too long."""
+    if not isinstance(value, str):
+        raise ValueError(f"content must be a string, not {type(value).__name__}")
+    content = sanitize(value).strip()
+    if len(content) > max_chars:
+        raise ValueError(f"content must have at most {max_chars} characters, not {len(content)}")
+    if not normalize(content):
+        raise ValueError("content must say something, not only white space or punctuation")
+    return content
+
+
+def checked_category(value: object) -> Category:
+    """Return the category; `ValueError` naming the field if it is none of the six."""
+    for category in CATEGORIES:
+        if value == category:
+            return category
+    raise ValueError(f"category must be one of {', '.join(CATEGORIES)}, not {value!r}")
+
+
+def checked_confidence(value: object) -> float:
+    """Return the confidence; `ValueError` naming the field unless it is a finite number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        # Python refuses to write whole numbers of more than 4,300 digits.
+        said = "a number that large" if isinstance(value, int) and abs(value) > 10**9 else repr(value)
+        raise ValueError(f"confidence must be a number from 0.0 to 1.0, not {said}")
+    return float(value)
+
+
+def checked_source(value: object) -> Source:
+    """Return the source; `ValueError` naming the field if it is unknown."""
+    for source in SOURCES:
+        if value == source:
+            return source
+    raise ValueError(f"source must be one of {', '.join(SOURCES)}, not {value!r}")
+
+
+def is_fact_id(value: object) -> bool:
+    """Say whether a value has the form of a fact's id."""
+    return isinstance(value, str) and _FACT_ID.fullmatch(value) is not None
+
+
+def fact_key(content: str, n: int = 0) -> str:
+    """Return the store key of the n-th fact that was created with this content, whatever its wording's surface."""
+    return digest("fact", normalize(content), str(n))
+
+
+def fact_id(salt: str, content: str, n: int = 0) -> str:
+    """Return the id that belongs to `fact_key(content, n)`, for the owner whose name is the salt.
+
+    Two writers that learn one fact at once derive the same key and id, and so write one item.
+    """
+    return f"fact_{uuid.uuid5(_IDS, digest(salt, normalize(content), str(n))).hex[:8]}"
+
+
+SCHEMA: Final = 1
+_KEY_CHARS: Final = frozenset("0123456789abcdef")
+
+
+def to_item(fact: Fact) -> dict[str, object]:
+    """Return the JSON form of a fact that the store keeps."""
+    item: dict[str, object] = {
+        "id": fact.id,
+        "content": fact.content,
+        "category": fact.category,
+        "confidence": fact.confidence,
+        "createdAt": fact.created_at,
+        "updatedAt": fact.updated_at,
+        "source": fact.source,
+        "status": fact.status,
+        "pinned": fact.pinned,
+        "revision": fact.revision,
+        "epoch": fact.epoch,
+        "schema": SCHEMA,
+        "thread_id": fact.thread_id,
+        "message_ids": list(fact.message_ids),
+    }
+    rare = {"replaced_by": fact.replaced_by, "editedAt": fact.edited_at, "edit": fact.edit, "reviewed": fact.reviewed}
+    return {**item, **{name: value for name, value in rare.items() if value}}
+
+
+def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) -> Fact:
+    """Return the fact of a store item, also of one that a person edited or added by hand.
+
+    Content, category and confidence must be there and valid; what else is missing is filled in. An item without a
+    source was written by hand.
+
+    Args:
+        value: The item's value.
+        epoch: The epoch an item without one belongs to.
+        written_at: The creation time of an item that has none.
+
+    Raises:
+        ValueError: If it cannot be read as a fact; the message names the field.
+    """
+    created_at = _text(value.get("createdAt")) or written_at.isoformat()
+    return Fact(
+        id=found if is_fact_id(found := _text(value.get("id"))) else "",
+        content=checked_content(value.get("content")),
+        category=checked_category(value.get("category")),
+        confidence=checked_confidence(value.get("confidence")),
+        created_at=created_at,
+        updated_at=_text(value.get("updatedAt")) or created_at,
+        source=_source(value),
+        status=_status(value.get("status", "active")),
+        pinned=value.get("pinned") is True,
+        revision=_revision(value.get("revision")),
+        epoch=_text(value.get("epoch")) or epoch,
+        thread_id=_text(value.get("thread_id")),
+        message_ids=_texts(value.get("message_ids")),
+        replaced_by=_text(value.get("replaced_by")),
+        edited_at=_text(value.get("editedAt")),
+        edit=_text(value.get("edit")),
+        reviewed=_text(value.get("reviewed")),
+    )
+
+
+def is_proper(key: str, value: Mapping[str, object]) -> bool:
+    """Say whether an item has the key, id and epoch that our own writes give it."""
+    return len(key) == 64 and set(key) <= _KEY_CHARS and is_fact_id(value.get("id")) and bool(value.get("epoch"))
+
+
+def _source(value: Mapping[str, object]) -> Source:
+    return checked_source(value["source"]) if "source" in value else min(BY_HAND)
+
+
+def _status(value: object) -> Status:
+    for status in STATUSES:
+        if value == status:
+            return status
+    raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {value!r}")
+
+
+def _revision(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()

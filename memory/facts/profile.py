@@ -1,0 +1,216 @@
+"""The profile: six short texts about the user, one store item a section."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from langgraph.store.base import Item, Op
+
+from memory.control import belongs, count_edit
+from memory.effects import Steps, delete, put, scan
+from memory.facts.changes import Section
+from memory.facts.deletions import was_said_before
+from memory.facts.words import words
+from memory.namespaces import Owner
+from memory.text import digest, one_line
+
+logger = logging.getLogger(__name__)
+
+USER_SECTIONS: Final = ("work", "personal", "topOfMind")
+HISTORY_SECTIONS: Final = ("recent", "earlier", "background")
+SECTIONS: Final = (
+    *(f"user.{name}" for name in USER_SECTIONS),
+    *(f"history.{name}" for name in HISTORY_SECTIONS),
+)
+MAX_SECTION_CHARS: Final = 600
+# A section repeats a fact when it holds this share of the fact's words.
+_REPEATS: Final = 0.5
+
+# A thread's prompt shows the revision it began with until its prefix is cold; so many older ones are kept.
+KEPT_REVISIONS: Final = 6
+
+Profile = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSection:
+    """One section: its text, a revision that counts its changes, and the older texts by their revision.
+
+    `edited_at` (ISO 8601) and `edit` (its mark, see `memory.control`) tell of the newest change by hand, if any. Of a
+    section that a person emptied only they are left.
+    """
+
+    text: str
+    revision: int = 1
+    past: Mapping[int, str] = field(default_factory=dict)
+    edited_at: str = ""
+    edit: str = ""
+
+    def at(self, revision: int) -> str | None:
+        """Return the text of a revision; `None` if it is no longer kept."""
+        return self.text if revision == self.revision else self.past.get(revision)
+
+    def changed(self, text: str) -> "StoredSection":
+        """Return the section with a new text and the old one among the past."""
+        kept = sorted({**self.past, self.revision: self.text}.items())[-KEPT_REVISIONS:]
+        return replace(self, text=text, revision=self.revision + 1, past=dict(kept))
+
+
+def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
+    """Read the sections that hold something, by name (`user.work`), in their order."""
+    return told((yield from read_sections(owner, epoch)))
+
+
+def read_sections(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
+    """Read the sections by name, also those that a person emptied."""
+    return sections_of((yield from scan(owner.namespace("profile"))), epoch)
+
+
+def told(sections: Mapping[str, StoredSection]) -> dict[str, StoredSection]:
+    """Return the sections that hold something, in their order."""
+    return {name: section for name in SECTIONS if (section := sections.get(name)) and section.text}
+
+
+def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
+    """Return the sections of this epoch by name, of the items of the profile."""
+    found = {item.key: _section(item.value) for item in items if belongs(item.value, epoch)}
+    return {name: section for name, section in found.items() if section is not None}
+
+
+def write_profile(
+    owner: Owner,
+    sections: Sequence[Section],
+    *,
+    epoch: str,
+    now: str,
+    stored: Mapping[str, "StoredSection"] | None = None,
+) -> Steps[None]:
+    """Write the sections that changed; an empty text deletes its section, an unknown name is ignored.
+
+    What was said before a person wrote a section does not change it.
+
+    Args:
+        owner: Whose profile.
+        sections: What the sections are to say.
+        epoch: The user's current epoch.
+        now: ISO 8601.
+        stored: The profile as `read_sections` read it just now; it is read here by default.
+    """
+    if stored is None:
+        stored = yield from read_sections(owner, epoch)
+    namespace = owner.namespace("profile")
+    changes = {each.name: each for each in sections if each.name in SECTIONS}
+    writes: list[Op] = []
+    for name, section in changes.items():
+        old, text = stored.get(name), bounded(section.text)
+        if old is not None and is_overtaken(old, section):
+            logger.info("left %s as a person wrote it", name)
+        elif not text:
+            writes.append(delete(namespace, name))
+        elif old is None or old.text != text:
+            new = old.changed(text) if old else StoredSection(text)
+            writes.append(put(namespace, name, _item(name, new, epoch=epoch, now=now)))
+    if writes:
+        yield writes
+
+
+def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) -> Steps[None]:
+    """Write a section as a person wants it; an empty text empties it, with its past."""
+    edit = yield from count_edit(owner)
+    old = (yield from read_sections(owner, epoch)).get(name)
+    new = old.changed(bounded(text)) if old else StoredSection(bounded(text))
+    new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit)
+    yield [put(owner.namespace("profile"), name, _item(name, new, epoch=epoch, now=now))]
+
+
+def is_overtaken(stored: StoredSection, section: Section) -> bool:
+    """Say whether a person changed the section after what its new text was made from was said, or read."""
+    if not stored.edited_at or not section.said_at:
+        return False
+    is_unread = section.base not in ("", base_of(stored.text))
+    return is_unread or was_said_before(section, stored.edited_at, stored.edit)
+
+
+def base_of(text: str) -> str:
+    """Return what tells whether a section still says what a model was shown."""
+    return digest("section", text)[:16]
+
+
+def _item(name: str, section: StoredSection, *, epoch: str, now: str) -> dict[str, object]:
+    return {
+        "section": name,
+        "text": section.text,
+        "updatedAt": now,
+        "revision": section.revision,
+        "past": [[revision, text] for revision, text in section.past.items()],
+        **({"editedAt": section.edited_at, "edit": section.edit} if section.edited_at else {}),
+        "epoch": epoch,
+    }
+
+
+def _section(value: Mapping[str, object]) -> StoredSection | None:
+    """Return the section of an item, also of one a person edited; `None` if there is none."""
+    text, revision, past = value.get("text"), value.get("revision"), value.get("past")
+    if not isinstance(text, str):
+        return None
+    pairs = [each for each in past if isinstance(each, list) and len(each) == 2] if isinstance(past, list) else []
+    return StoredSection(
+        text if text.strip() else "",
+        revision if isinstance(revision, int) else 1,
+        {number: old for number, old in pairs if isinstance(number, int) and isinstance(old, str)},
+        str(value.get("editedAt") or ""),
+        str(value.get("edit") or ""),
+    )
+
+
+def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
+    """Return the newest text of each section."""
+    return {name: section.text for name, section in profile.items()}
+
+
+def drop_sections_about(
+    owner: Owner, epoch: str, contents: Iterable[str], kept: Collection[str] = ()
+) -> Steps[list[str]]:
+    """Delete the sections that say, or said, what facts say that are gone; the next update writes them anew.
+
+    Args:
+        owner: Whose profile.
+        epoch: The user's current epoch.
+        contents: What the facts said.
+        kept: Names of sections to leave alone.
+
+    Returns:
+        The names of the deleted ones.
+    """
+    gone = list(contents)
+
+    def is_about(name: str, text: str) -> bool:
+        return name not in kept and any(repeats(text, content) for content in gone)
+
+    return (yield from drop_sections(owner, epoch, is_about))
+
+
+def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> Steps[list[str]]:
+    """Delete the sections of which one text, the newest or an older one, goes, as name and text tell."""
+    sections = yield from read_profile(owner, epoch)
+    names = [
+        name
+        for name, section in sections.items()
+        if any(is_gone(name, text) for text in (section.text, *section.past.values()))
+    ]
+    if names:
+        yield [delete(owner.namespace("profile"), name) for name in names]
+    return names
+
+
+def repeats(text: str, content: str) -> bool:
+    """Say whether a text holds so many of a fact's words that it may say the same."""
+    wanted = words(content)
+    return bool(wanted) and len(wanted & words(text)) >= _REPEATS * len(wanted)
+
+
+def bounded(text: str) -> str:
+    """Return a section's text on one line, cut at a word when it is too long."""
+    line = one_line(text)
+    return line if len(line) <= MAX_SECTION_CHARS else line[:MAX_SECTION_CHARS].rsplit(" ", 1)[0]

@@ -1,0 +1,284 @@
+"""The rules of the fact shelf as functions on values: create, update, delete, supersede, confirm, limit. Pure.
+
+A `FactSet` is what one owner's facts are at a moment. Every rule takes one and returns another; what has to be
+written is the difference of the two (`memory.core.fact_set`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Final
+
+from memory.config import Category, MemoryConfig
+from memory.facts.fact import (
+    DuplicateFact,
+    Fact,
+    FactNotFound,
+    MemoryFull,
+    Source,
+    Status,
+    checked_category,
+    checked_confidence,
+    checked_content,
+    fact_id,
+    fact_key,
+    is_protected,
+    review_mark,
+)
+from memory.screening.door import admitted
+from memory.text import normalize
+
+MAX_QUARANTINED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A fact was said again: which one, by what (a message id or any unique token), when, and by which messages."""
+
+    fact_id: str
+    evidence: str
+    time: str
+    thread_id: str = ""
+    message_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FactSet:
+    """One owner's facts.
+
+    Attributes:
+        salt: The owner's name, which ids are derived from.
+        rows: Active and quarantined facts by store key.
+        retired: Ids in history, which no other fact may get.
+        archived: Revisions that left the rows since the shelf was read; they go to history.
+        confirmations: What was said again since the shelf was read.
+        broken: How many stored rows could not be read as facts.
+        unowned: Keys of rows that a hand wrote without a proper key, id or epoch.
+    """
+
+    salt: str
+    rows: Mapping[str, Fact] = field(default_factory=dict)
+    retired: frozenset[str] = frozenset()
+    archived: tuple[Fact, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()
+    broken: int = 0
+    unowned: frozenset[str] = frozenset()
+
+    def active(self) -> dict[str, Fact]:
+        """Return the rows that count: those that may be injected."""
+        return {key: fact for key, fact in self.rows.items() if fact.status == "active"}
+
+
+def find(fact_set: FactSet, fact_id: str) -> tuple[str, Fact]:
+    """Return key and fact of an id; `FactNotFound` if no row has it."""
+    for key, fact in fact_set.rows.items():
+        if fact.id == fact_id:
+            return key, fact
+    raise FactNotFound(fact_id)
+
+
+def same_content(fact_set: FactSet, content: str, status: Status = "active") -> Fact | None:
+    """Return the fact of this status that says the same, whatever case, spacing, form or trailing punctuation."""
+    wanted = normalize(content)
+    for fact in fact_set.rows.values():
+        if fact.status == status and normalize(fact.content) == wanted:
+            return fact
+    return None
+
+
+def place(fact_set: FactSet, draft: Fact) -> tuple[FactSet, Fact]:
+    """Put a new fact into a row of its own, with an id that no fact has or had."""
+    taken = fact_set.retired | {fact.id for fact in fact_set.rows.values()}
+    key, new_id = next(
+        (key, new_id)
+        for key, new_id in candidates(fact_set.salt, draft.content)
+        if key not in fact_set.rows and new_id not in taken
+    )
+    fact = replace(draft, id=new_id)
+    return replace(fact_set, rows={**fact_set.rows, key: fact}), fact
+
+
+def candidates(salt: str, content: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys and ids a fact of this content may get, in the order they are tried."""
+    return ((fact_key(content, n), fact_id(salt, content, n)) for n in count())
+
+
+def create(fact_set: FactSet, draft: Fact, config: MemoryConfig, evidence: str) -> tuple[FactSet, Fact]:
+    """Add a fact, or confirm the one that already says this.
+
+    Args:
+        fact_set: What is there.
+        draft: The new fact; its id is given here.
+        config: The limit, and which categories are protected.
+        evidence: By what a repeat is recognized as a confirmation of its own.
+
+    Returns:
+        The shelf, within its limit, and the new fact (or the unchanged one that was there).
+
+    Raises:
+        MemoryFull: If the limit is reached and all that is there is protected.
+    """
+    known = same_content(fact_set, draft.content, draft.status)
+    if known is not None:
+        return confirm(fact_set, Confirmation(known.id, evidence, draft.created_at)), known
+    if is_full(fact_set, config):
+        raise MemoryFull(config.max_facts)
+    before = frozenset(fact_set.rows)
+    grown, fact = place(fact_set, draft)
+    return limit(grown, config, frozenset(grown.rows) - before), fact
+
+
+def is_full(fact_set: FactSet, config: MemoryConfig) -> bool:
+    """Say whether the limit is reached and nothing that is there may go."""
+    active = fact_set.active().values()
+    return len(active) >= config.max_facts and all(is_protected(fact, config.protected_categories) for fact in active)
+
+
+def update(
+    fact_set: FactSet,
+    wanted: str,
+    *,
+    now: str,
+    content: str | None = None,
+    category: str | None = None,
+    confidence: float | None = None,
+    pinned: bool | None = None,
+    source: Source | None = None,
+    edit: str = "",
+) -> tuple[FactSet, Fact]:
+    """Change the given fields of a fact; key, id and creation time stay, the revision before goes to the archive.
+
+    A fact whose new content reads as an order waits for review.
+
+    Args:
+        fact_set: What is there.
+        wanted: Which fact.
+        now: ISO 8601.
+        content: What it is to say.
+        category: Its category.
+        confidence: From 0.0 to 1.0.
+        pinned: Whether to spare it.
+        source: Who writes it, if what it says changes; `None` leaves it as it was.
+        edit: The mark of this change by hand.
+
+    Raises:
+        FactNotFound: If no row has the id.
+        ValueError: If a value is invalid, or the new content holds a secret.
+        DuplicateFact: If another fact already says the new content.
+    """
+    key, old = find(fact_set, wanted)
+    new = replace(
+        old,
+        content=old.content if content is None else checked_content(content),
+        category=old.category if category is None else checked_category(category),
+        confidence=old.confidence if confidence is None else checked_confidence(confidence),
+        pinned=old.pinned if pinned is None else bool(pinned),
+    )
+    if new == old:
+        return fact_set, old
+    if new.content != old.content and admitted(new.content, "content") is not None:
+        new = replace(new, status="quarantined")
+    twin = same_content(fact_set, new.content, new.status)
+    if twin is not None and twin.id != old.id:
+        raise DuplicateFact(twin.id)
+    is_rewritten = replace(new, pinned=old.pinned) != old
+    source = source if source and is_rewritten else old.source
+    new = replace(new, source=source, updated_at=now, edited_at=now, edit=edit, revision=old.revision + 1)
+    archived = replace(old, status="superseded", replaced_by=old.id)
+    return replace(fact_set, rows={**fact_set.rows, key: new}, archived=(*fact_set.archived, archived)), new
+
+
+def release(fact_set: FactSet, wanted: str, *, now: str, edit: str = "") -> tuple[FactSet, Fact]:
+    """Make a quarantined fact an active one, after a person looked at it; `FactNotFound` for any other id."""
+    key, fact = find(fact_set, wanted)
+    if fact.status != "quarantined":
+        raise FactNotFound(wanted)
+    known = same_content(fact_set, fact.content)
+    if known is not None:
+        return remove(fact_set, key), known
+    mark = review_mark(fact.content)
+    free = replace(fact, status="active", updated_at=now, edited_at=now, edit=edit, reviewed=mark)
+    free = replace(free, revision=fact.revision + 1)
+    return replace(fact_set, rows={**fact_set.rows, key: free}), free
+
+
+def delete(fact_set: FactSet, wanted: str) -> FactSet:
+    """Remove a fact without a trace on the shelf; `FactNotFound` if no row has the id."""
+    key, _ = find(fact_set, wanted)
+    return remove(fact_set, key)
+
+
+def remove(fact_set: FactSet, *keys: str) -> FactSet:
+    """Return the shelf without these rows."""
+    return replace(fact_set, rows={key: fact for key, fact in fact_set.rows.items() if key not in keys})
+
+
+def retire(fact_set: FactSet, wanted: str, status: Status, *, now: str, replaced_by: str = "") -> FactSet:
+    """Move a fact into the archive: `superseded` by another one, or `ended` because it is no longer true."""
+    key, fact = find(fact_set, wanted)
+    archived = replace(fact, status=status, updated_at=now, replaced_by=replaced_by)
+    return replace(remove(fact_set, key), archived=(*fact_set.archived, archived), retired=fact_set.retired | {fact.id})
+
+
+def confirm(fact_set: FactSet, confirmation: Confirmation) -> FactSet:
+    """Note that a fact was said again; the fact itself stays as it is."""
+    return replace(fact_set, confirmations=(*fact_set.confirmations, confirmation))
+
+
+def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str]) -> FactSet:
+    """Return the shelf with at most `max_facts` active facts.
+
+    The order in which they stay is total, so that writers who see the same rows agree: protected, then new in
+    this update, then confidence, then the younger, then the key.
+    """
+    active = fact_set.active()
+    order = sorted(active, key=lambda key: _standing(key, active[key], new, config.protected_categories), reverse=True)
+    waiting = sorted(
+        (key for key, fact in fact_set.rows.items() if fact.status == "quarantined"),
+        key=lambda key: (fact_set.rows[key].created_at, key),
+        reverse=True,
+    )
+    surplus = order[config.max_facts :] + waiting[MAX_QUARANTINED:]
+    return remove(fact_set, *surplus) if surplus else fact_set
+
+
+def _standing(
+    key: str, fact: Fact, new: frozenset[str], protected: frozenset[Category]
+) -> tuple[bool, bool, float, str, str]:
+    return (is_protected(fact, protected), key in new, fact.confidence, fact.created_at, key)
+
+
+def unite(fact_set: FactSet) -> FactSet:
+    """Return the shelf with one row for each content: concurrent edits may have made two say the same."""
+    kept: dict[tuple[str, str], str] = {}
+    surplus = []
+    for key in sorted(
+        fact_set.rows, key=lambda key: (not is_protected(fact_set.rows[key]), fact_set.rows[key].created_at, key)
+    ):
+        fact = fact_set.rows[key]
+        if kept.setdefault((fact.status, normalize(fact.content)), key) != key:
+            surplus.append(key)
+    return remove(fact_set, *surplus) if surplus else fact_set
+
+
+def identify(fact_set: FactSet) -> FactSet:
+    """Return the shelf with an id for every row that has none, or that shows the id of another (a hand copied it)."""
+    rows: dict[str, Fact] = {}
+    taken: set[str] = set()
+    for key in sorted(fact_set.rows, key=lambda key: (key in fact_set.unowned, key)):
+        fact = fact_set.rows[key]
+        if not fact.id or fact.id in taken:
+            fact = replace(fact, id=next(new for _, new in candidates(fact_set.salt, fact.content) if new not in taken))
+        rows[key] = fact
+        taken.add(fact.id)
+    return replace(fact_set, rows=rows)
+
+
+def adopt(fact_set: FactSet, epoch: str) -> FactSet:
+    """Return the shelf with every row that a hand wrote under a proper key and epoch."""
+    rows = dict(fact_set.rows)
+    for key in sorted(fact_set.unowned & set(rows)):
+        fact = replace(rows.pop(key), epoch=epoch)
+        proper = next(new for new, _ in candidates(fact_set.salt, fact.content) if new not in rows)
+        rows[proper] = fact
+    return replace(fact_set, rows=rows, unowned=frozenset())

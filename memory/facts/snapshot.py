@@ -1,0 +1,59 @@
+"""What is remembered about a user at one moment, as it was read from the store; stored texts are screened again."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Final
+
+from memory.effects import Steps, scan, side_by_side
+from memory.facts.fact import Fact, review_mark, strongest_first
+from memory.facts.profile import StoredSection, sections_of, told
+from memory.facts.rows import read_current_fact_set
+from memory.namespaces import Owner
+from memory.screening.door import may_be_shown
+
+logger = logging.getLogger(__name__)
+
+_JUDGED_CHARS: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySnapshot:
+    """Active facts, strongest first, and the profile, under the epoch they were read with.
+
+    `broken` counts the stored rows that could not be read as facts: somebody edited them by hand.
+    """
+
+    epoch: str = ""
+    facts: tuple[Fact, ...] = ()
+    profile: Mapping[str, StoredSection] = field(default_factory=dict)
+    broken: int = 0
+
+
+def read_snapshot(owner: Owner) -> Steps[MemorySnapshot]:
+    """Read everything that may be injected or shown to the extractor, as it is at one moment."""
+    (epoch, fact_set), items = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("profile")))
+    facts = tuple(strongest_first(list(fact_set.active().values())))
+    return cleared(MemorySnapshot(epoch, facts, told(sections_of(items, epoch)), fact_set.broken))
+
+
+def cleared(known: MemorySnapshot) -> MemorySnapshot:
+    """Return what is known without stored texts that must not stand in a prompt: somebody edited the store by hand."""
+    # Far more than any prompt shows is judged, and no more: the longest facts would hold the event loop for seconds.
+    read = accumulate(len(fact.content) for fact in known.facts)
+    within = (fact for fact, chars in zip(known.facts, read, strict=True) if chars <= _JUDGED_CHARS)
+    facts = tuple(fact for fact in within if _is_cleared(fact))
+    profile = {
+        name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
+        for name, section in known.profile.items()
+        if may_be_shown(section.text)
+    }
+    kept_out = len(known.facts) - len(facts) + len(known.profile) - len(profile)
+    if kept_out:
+        logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
+    return replace(known, facts=facts, profile=profile)
+
+
+def _is_cleared(fact: Fact) -> bool:
+    return may_be_shown(fact.content) or fact.reviewed == review_mark(fact.content)

@@ -1,0 +1,167 @@
+"""Texts compared by their words: which facts have to do with a text, and where erased words stand. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Final, Self
+
+from memory.facts.fact import Fact, strongest_first
+from memory.text import normalize
+
+_WORD = re.compile(r"\w+")
+# Scripts without spaces between words are compared by pairs of characters.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_COMMON_WORDS: Final = """
+    a about also am an and any are as at be been but by can did do does for from had has have he her him his i if in
+    is it its just me my not of on or our out she so that the their them they this to too up user us very was we were
+    what when which who will with would you your
+"""
+_COMMON: Final = frozenset(_COMMON_WORDS.split())
+_ENDINGS: Final = ("ing", "ed", "es", "s", "e")
+_LEAST: Final = 3
+_STEM: Final = 6
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text that tell it from others, shortened so that `lives` meets `lived`."""
+    found: set[str] = set()
+    for word in _WORD.findall(normalize(text)):
+        if _UNSPACED.search(word):
+            found.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
+        elif word not in _COMMON:
+            found.add(_stem(word))
+    return frozenset(found)
+
+
+def _stem(word: str) -> str:
+    """Return what an English word begins with in all its forms; other words as they are."""
+    if not (word.isascii() and word.isalpha()):
+        return word
+    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= _LEAST), "")
+    return word.removesuffix(ending)[:_STEM]
+
+
+def related(facts: Sequence[Fact], text: str, limit: int, *, fill: bool = False) -> list[Fact]:
+    """Return the facts that share words with the text, the most related first.
+
+    A shared word counts the more, the fewer facts have it; long facts do not win by length alone.
+
+    Args:
+        facts: What to choose from.
+        text: What they should have to do with.
+        limit: So many at most.
+        fill: Fill up to the limit with the strongest of the others.
+    """
+    own = [(fact, words(fact.content)) for fact in facts]
+    frequency = Counter(word for _, each in own for word in each)
+    wanted = words(text)
+    scores = {
+        fact.id: sum(log(1 + len(own) / frequency[word]) for word in shared) / (len(each) + 2) ** 0.5
+        for fact, each in own
+        if (shared := each & wanted)
+    }
+    hits = sorted(
+        (fact for fact in facts if fact.id in scores), key=lambda fact: (-scores[fact.id], -fact.confidence, fact.id)
+    )
+    others = [fact for fact in strongest_first(facts) if fact.id not in scores] if fill else []
+    return [*hits, *others][: max(0, limit)]
+
+
+_RUNS = re.compile(r"[\u30a1-\u30ff]{2,}|[\u3400-\u9fff\uf900-\ufaff]+")
+_INSIDE: Final = 5
+_EVERYDAY: Final = words(
+    """
+    able afraid again ago ai all almost already always answer anything app area around ask assistant away back bad be
+    become before began begin being believe best better between big both bring brother build business busy buy call
+    came car change chat child children city class close come company computer conversation cook could country course
+    currently daily daughter day days different done down during each early easy eat else end english enjoy enough
+    even evening ever every everything family far fast father favorite favourite feel felt few find first five food
+    former found four free friend full game gave get girl give go goal going gone good got great group grow had half
+    hand happy hard hate hear held hello help here high him hold home hope hour house how husband idea important
+    information interested into job keep kept kid kind knew know knowledge known language large last late later learn
+    leave left less let life like list little live long look lot love made main make man many may maybe mean meet
+    member message might mind money month months more morning most mother move much must name near need never new next
+    nice night nothing now number off office often ok okay old once one online only open order other our over own
+    owner parents part partner past people person phone place plan play please prefer preference previous problem
+    project put question quite ready real really recently remember reply right room run said same saw say school
+    second see seen set several shall share should show since sister six sleep small some someone something
+    sometimes son soon speak spend start state stay still stop study such sure system take talk team tell than thank
+    thanks then there thing things think those though thought three through time today together told tomorrow tonight
+    too took town tree try turn twice two under understand until use used usually very visit wait walk want watch way
+    week weekend weeks well went where whether while whole whose why wife without woman word work world worry would
+    write year years yes yesterday yet young zero aren cannot couldn didn doesn don hadn hasn haven isn ll re shouldn ve
+    wasn weren won wouldn
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    phrase: str
+    every: frozenset[str]
+    telling: tuple[str, ...]
+
+    @classmethod
+    def of(cls, content: str) -> Self:
+        phrase = normalize(content)
+        return cls(phrase, words(phrase), tuple(dict.fromkeys(_telling(phrase))))
+
+
+def _telling(phrase: str) -> Iterable[str]:
+    for word in _WORD.findall(phrase):
+        if _UNSPACED.search(word):
+            yield from _RUNS.findall(word)
+        elif len(word) > 1 and words(word) - _EVERYDAY:
+            yield word
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What facts said, in all their revisions."""
+
+    said: tuple[_Said, ...]
+
+    @classmethod
+    def of(cls, contents: Iterable[str]) -> Self:
+        """Return the wording of these contents."""
+        return cls(tuple(map(_Said.of, dict.fromkeys(contents))))
+
+    def is_mentioned_in(self, text: str) -> bool:
+        """Say whether a text has one telling word of the facts: enough in a thread that they came from."""
+        found = _Text(text)
+        return any(found.has_any(one) for one in self.said)
+
+    def is_told_in(self, text: str) -> bool:
+        """Say whether a text has all telling words of one of the facts: enough anywhere."""
+        found = _Text(text)
+        return any(found.has_all(one) for one in self.said)
+
+
+class _Text:
+    """A text that is searched: what costs time is done once, and only if there is something to find."""
+
+    def __init__(self, text: str) -> None:
+        self._folded = normalize(text)
+        self._words: Collection[str] | None = None
+
+    def has_any(self, said: _Said) -> bool:
+        if said.telling:
+            return any(map(self._has, said.telling))
+        return said.phrase in self._folded or (bool(said.every) and all(map(self._has_stem, said.every)))
+
+    def has_all(self, said: _Said) -> bool:
+        return said.phrase in self._folded or (bool(said.telling) and all(map(self._has, said.telling)))
+
+    def _has(self, word: str) -> bool:
+        if (len(word) >= _INSIDE or _UNSPACED.search(word)) and word in self._folded:
+            return True
+        return any(map(self._has_stem, words(word)))
+
+    def _has_stem(self, stem: str) -> bool:
+        if stem not in self._folded:
+            return False
+        if self._words is None:
+            self._words = words(self._folded)
+        return stem in self._words

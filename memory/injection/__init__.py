@@ -1,0 +1,1 @@
+"""What a prompt shows of memory: which facts, as which text."""

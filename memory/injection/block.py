@@ -1,0 +1,232 @@
+"""Memory as prompt text: escaped so that no content can forge structure, measured so that it fits. Pure."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from memory import prompts
+from memory.config import CATEGORIES
+from memory.context.tokens import count_tokens
+from memory.facts.fact import Fact
+from memory.text import one_line
+
+TextCounter = Callable[[str], int]
+
+CUT_MARK: Final = "\n..."
+_USER_LABELS: Final = {"work": "Work", "personal": "Personal", "topOfMind": "Current Focus"}
+_HISTORY_LABELS: Final = {"recent": "Recent", "earlier": "Earlier", "background": "Background"}
+# What looks like the label of a fact line, `[goal | 0.90]`, may stand in a content without its brackets.
+_LABEL = re.compile(r"\[([^\[\]|]*\|[^\[\]]*)\]")
+_ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryData:
+    """What may be injected.
+
+    Attributes:
+        user: Texts under `work`, `personal` and `topOfMind`.
+        history: Texts under `recent`, `earlier` and `background`.
+        facts: `Fact`s, or mappings with `content`, `category` and `confidence`; the order does not matter.
+    """
+
+    user: Mapping[str, object] = field(default_factory=dict)
+    history: Mapping[str, object] = field(default_factory=dict)
+    facts: Sequence[Fact | Mapping[str, object]] = ()
+
+
+def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:
+    """Return facts, and section texts by name (`user.work`), as `format_memory_for_injection` takes them."""
+    sides: dict[str, dict[str, str]] = {"user": {}, "history": {}}
+    for name, text in texts.items():
+        side, _, section = name.partition(".")
+        sides[side][section] = text
+    return MemoryData(user=sides["user"], history=sides["history"], facts=tuple(facts))
+
+
+def format_memory_for_injection(
+    memory: MemoryData | Mapping[str, object], max_tokens: int = 2000, token_counter: TextCounter = count_tokens
+) -> str:
+    """Return the text of the memory block, at most `max_tokens` long as `token_counter` measures it.
+
+    "User Context:", "History:" and "Facts:", the facts sorted by confidence, highest first, one line each. When it
+    is too long, facts go, the lowest confidence first; a fact that is too long by itself is skipped. Is it still
+    too long, the text is cut and ends with a new line and three dots. It is empty where nothing fits.
+
+    Args:
+        memory: `MemoryData`, or a mapping with `user`, `history` and `facts` of the same shape.
+        max_tokens: The budget, at least 0.
+        token_counter: Tokens of a string.
+
+    Raises:
+        ValueError: If `max_tokens` is no whole number of at least 0.
+    """
+    if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
+        raise ValueError(f"max_tokens must be a whole number of at least 0, not {max_tokens!r}")
+    data = memory if isinstance(memory, MemoryData) else _as_data(memory)
+    sections = _sections(data)
+    lines = _fact_lines(data.facts)
+
+    def fits(text: str) -> bool:
+        return token_counter(text) <= max_tokens
+
+    kept = _fitting(sections, lines, fits)
+    text = _join(sections, kept or (() if sections else tuple(lines[:1])))
+    return text if fits(text) else _cut(text, fits)
+
+
+def render_memory_block(
+    memory: MemoryData | Mapping[str, object], max_tokens: int, token_counter: TextCounter = count_tokens
+) -> str:
+    """Return the memory block as the model is sent it: fenced, with a sentence that says what it is.
+
+    Fence and sentence count against `max_tokens`; where memory is empty or nothing of it fits, so is the block.
+    """
+    budget = max_tokens - token_counter(prompts.MEMORY_BLOCK.format(memory=""))
+    while budget > 0:
+        inner = format_memory_for_injection(memory, budget, token_counter)
+        block = prompts.MEMORY_BLOCK.format(memory=inner)
+        surplus = token_counter(block) - max_tokens
+        if not inner.strip(".\n") or surplus <= 0:
+            return block if inner.strip(".\n") else ""
+        budget -= surplus  # tokens of joined texts do not add up exactly
+    return ""
+
+
+def fitting_facts(
+    memory: MemoryData, max_tokens: int, token_counter: TextCounter = count_tokens
+) -> list[Fact | Mapping[str, object]]:
+    """Return so many of the facts, in the order given, as fit into the block together with its sections.
+
+    A fact that is too long by itself is left out; of the others none is passed over for one that comes later.
+    """
+    lines = [fact_line(fact) for fact in memory.facts]
+    sections = _sections(memory)
+
+    def fits(text: str) -> bool:
+        return token_counter(prompts.MEMORY_BLOCK.format(memory=text)) <= max_tokens
+
+    kept = Counter(_fitting(sections, lines, fits))
+    chosen = []
+    for fact, line in zip(memory.facts, lines, strict=True):
+        if kept[line]:
+            kept[line] -= 1
+            chosen.append(fact)
+    return chosen
+
+
+def fact_line(fact: Fact | Mapping[str, object]) -> str:
+    """Return the one line of a fact, `- [{category} | {confidence:.2f}] {content}`."""
+    category, confidence, content = _parts(fact)
+    return f"- [{category} | {confidence:.2f}] {content}"
+
+
+def escape(text: str) -> str:
+    """Return text on one line that can forge neither a fact's label nor a tag."""
+    return _LABEL.sub(r"(\1)", one_line(text)).translate(_ESCAPES)
+
+
+def _as_data(memory: Mapping[str, object]) -> MemoryData:
+    facts = memory.get("facts")
+    return MemoryData(
+        user=_mapping(memory.get("user")),
+        history=_mapping(memory.get("history")),
+        facts=[fact for fact in facts if isinstance(fact, Fact | Mapping)] if isinstance(facts, Sequence) else [],
+    )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _sections(data: MemoryData) -> str:
+    parts = [
+        _section("User Context:", _USER_LABELS, data.user),
+        _section("History:", _HISTORY_LABELS, data.history),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _section(title: str, labels: Mapping[str, str], texts: Mapping[str, object]) -> str:
+    lines = [f"- {label}: {text}" for name, label in labels.items() if (text := _section_text(texts.get(name)))]
+    return "\n".join([title, *lines]) if lines else ""
+
+
+def _section_text(value: object) -> str:
+    """Return the text of a section, also of one in the form `{"summary": text}`."""
+    text = value.get("summary") if isinstance(value, Mapping) else value
+    return escape(text) if isinstance(text, str) else ""
+
+
+def _fact_lines(facts: Sequence[Fact | Mapping[str, object]]) -> list[str]:
+    """Return the lines of the facts that count, by confidence, highest first; equal ones keep their order."""
+    parts = [_parts(fact) for fact in facts if _counts(fact)]
+    parts.sort(key=lambda part: -part[1])
+    return [f"- [{category} | {confidence:.2f}] {content}" for category, confidence, content in parts if content]
+
+
+def _counts(fact: Fact | Mapping[str, object]) -> bool:
+    return (fact.status if isinstance(fact, Fact) else fact.get("status", "active")) == "active"
+
+
+def _parts(fact: Fact | Mapping[str, object]) -> tuple[str, float, str]:
+    if isinstance(fact, Fact):
+        return fact.category, fact.confidence, escape(fact.content)
+    category, content = fact.get("category"), fact.get("content")
+    return (
+        category if category in CATEGORIES else "context",
+        _confidence(fact.get("confidence")),
+        escape(content) if isinstance(content, str) else "",
+    )
+
+
+def _confidence(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0.0
+    return min(1.0, max(0.0, float(value)))
+
+
+def _join(sections: str, lines: Sequence[str]) -> str:
+    facts = "\n".join(["Facts:", *lines]) if lines else ""
+    return "\n\n".join(filter(None, [sections, facts]))
+
+
+def _fitting(sections: str, lines: Sequence[str], fits: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return the strongest lines that fit together, without those that would not fit alone."""
+    candidates = list(lines)
+
+    def joined(n: int) -> bool:
+        return fits(_join(sections, candidates[:n]))
+
+    while True:
+        kept = _largest(len(candidates), joined)
+        if kept == len(candidates) or fits(_join(sections, candidates[kept : kept + 1])):
+            return tuple(candidates[:kept])
+        oversized = len(candidates[kept])
+        candidates[kept:] = [line for line in candidates[kept + 1 :] if len(line) < oversized]
+
+
+def _largest(limit: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number up to `limit` that fits, where what is larger than a misfit does not fit either."""
+    fitting, step = 0, 1
+    while fitting < limit and fits(min(limit, fitting + step)):
+        fitting = min(limit, fitting + step)
+        step *= 2
+    misfit = min(limit + 1, fitting + step)
+    while misfit - fitting > 1:
+        middle = (fitting + misfit) // 2
+        if fits(middle):
+            fitting = middle
+        else:
+            misfit = middle
+    return fitting
+
+
+def _cut(text: str, fits: Callable[[str], bool]) -> str:
+    if not fits(CUT_MARK):
+        return ""
+    kept = _largest(len(text), lambda n: fits(text[:n].rstrip() + CUT_MARK))
+    return text[:kept].rstrip() + CUT_MARK

@@ -1,0 +1,227 @@
+"""Which memory a thread's prompt shows: a frozen block in the system prompt, and deltas appended to it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, Literal, Self
+
+from memory import prompts
+from memory.config import Category
+from memory.facts.fact import Fact, is_protected, strength
+from memory.facts.snapshot import MemorySnapshot
+from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data, render_memory_block
+
+Entry = tuple[str, int]
+Rebase = Literal["first", "summary", "stale", "idle", "full"]
+
+# What the user asked of the assistant holds for every turn, so it stands in the block before what is known.
+STANDING: Final[frozenset[Category]] = frozenset({"preference", "correction"})
+# Of the block's budget: one delta at most so much; with more than so much in all of them, a new basis is due.
+DELTA_SHARE: Final = 4
+DELTAS_SHARE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Facts that are shown directly before one message of the user."""
+
+    message_id: str
+    facts: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injected:
+    """What a thread's prompt shows, as ids and revisions; the texts are rendered from the store.
+
+    Attributes:
+        basis: Facts (`fact_…`) and profile sections (`user.work`) of the block, each with its revision.
+        deltas: What was appended since, oldest first.
+        since: When the basis was chosen, seconds since 1970.
+        at: When the prompt was last built, seconds since 1970.
+    """
+
+    basis: tuple[Entry, ...] = ()
+    deltas: tuple[Delta, ...] = ()
+    since: float = 0.0
+    at: float = 0.0
+
+    @classmethod
+    def from_state(cls, value: object) -> Self | None:
+        """Return what a thread's state says; `None` if it says nothing that can be read."""
+        if not isinstance(value, Mapping) or "basis" not in value:
+            return None
+        try:
+            return cls(
+                basis=_entries(value["basis"]),
+                deltas=tuple(
+                    Delta(str(each["message_id"]), _entries(each["facts"])) for each in value.get("deltas", ())
+                ),
+                since=float(value.get("since", 0.0)),
+                at=float(value.get("at", 0.0)),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def to_state(self) -> dict[str, object]:
+        """Return its JSON form: ids, revisions and times, never texts."""
+        return {
+            "basis": [list(entry) for entry in self.basis],
+            "deltas": [
+                {"message_id": delta.message_id, "facts": [list(entry) for entry in delta.facts]}
+                for delta in self.deltas
+            ],
+            "since": self.since,
+            "at": self.at,
+        }
+
+    def fact_ids(self) -> tuple[str, ...]:
+        """Return the ids of all facts that are shown."""
+        entries = [*self.basis, *(entry for delta in self.deltas for entry in delta.facts)]
+        return tuple(dict.fromkeys(name for name, _ in entries if not _is_section(name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnInfo:
+    """What the choice depends on besides memory itself.
+
+    Attributes:
+        thread_id: The thread; what was said in it and is still in the window needs no delta.
+        message_id: The newest message of the user: a delta is shown directly before it.
+        window: Ids of the messages that the model will be sent.
+        now: Seconds since 1970.
+        cache_ttl_seconds: How long the provider caches a prompt.
+        will_summarize: `True` if messages leave the prompt in this turn, so that its prefix changes anyway.
+        budget: Tokens of the block, fence included.
+        protected_categories: Categories that come first, as those that are pinned.
+    """
+
+    thread_id: str
+    message_id: str
+    window: Collection[str]
+    now: float
+    cache_ttl_seconds: float
+    will_summarize: bool
+    budget: int
+    protected_categories: frozenset[Category] = frozenset()
+
+
+def inject(previous: Injected | None, known: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter) -> Injected:
+    """Return what the prompt of this turn shows: the basis as it was and what arrived since, or a new basis."""
+    if previous is None or needs_rebase(previous, known, turn, token_counter) is not None:
+        basis = choose_block(known, turn, token_counter)
+        return Injected(basis=basis, since=turn.now, at=turn.now)
+    arrived = _arrived(previous, known, turn)
+    chosen = _fitting_delta(arrived, turn.budget // DELTA_SHARE, token_counter)
+    if not chosen:
+        return replace(previous, at=turn.now)
+    delta = Delta(turn.message_id, tuple((fact.id, fact.revision) for fact in chosen))
+    return replace(previous, deltas=(*previous.deltas, delta), at=turn.now)
+
+
+def needs_rebase(
+    previous: Injected | None, known: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter
+) -> Rebase | None:
+    """Say why a new basis is due: there is none, or the prefix is cold or wrong anyway; `None` if it is not."""
+    if previous is None:
+        return "first"
+    if turn.will_summarize:
+        return "summary"
+    if _is_stale(previous, known):
+        return "stale"
+    if turn.now - previous.at > turn.cache_ttl_seconds:
+        return "idle"
+    used = sum(token_counter(text) for text in render_deltas(previous, known).values())
+    return "full" if used > turn.budget // DELTAS_SHARE else None
+
+
+def choose_block(known: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter) -> tuple[Entry, ...]:
+    """Return what the block shows: the profile, then facts while they fit.
+
+    Protected facts come first, then standing instructions, then the others; in each group the strongest.
+    """
+    texts = {name: section.text for name, section in known.profile.items()}
+    data = memory_data(sorted(known.facts, key=lambda fact: _rank(fact, turn.protected_categories)), texts)
+    chosen = {fact.id for fact in fitting_facts(data, turn.budget, token_counter) if isinstance(fact, Fact)}
+    sections = [(name, section.revision) for name, section in known.profile.items()]
+    facts = [(fact.id, fact.revision) for fact in known.facts if fact.id in chosen]
+    return (*sections, *facts)
+
+
+def render_block(injected: Injected, known: MemorySnapshot, budget: int, token_counter: TextCounter) -> str:
+    """Return the memory block of the system prompt, fenced, within the budget; empty where there is nothing to say."""
+    facts = {fact.id: fact for fact in known.facts}
+    shown = [facts[name] for name, _ in injected.basis if name in facts]
+    texts = {
+        name: section.at(revision) or section.text
+        for name, revision in injected.basis
+        if (section := known.profile.get(name)) is not None
+    }
+    return render_memory_block(memory_data(shown, texts), budget, token_counter)
+
+
+def render_deltas(injected: Injected, known: MemorySnapshot) -> dict[str, str]:
+    """Return the fenced texts to show directly before messages of the user, by the messages' ids."""
+    facts = {fact.id: fact for fact in known.facts}
+    texts: dict[str, list[Fact]] = {}
+    for delta in injected.deltas:
+        texts.setdefault(delta.message_id, []).extend(facts[name] for name, _ in delta.facts if name in facts)
+    return {message_id: render_delta(shown) for message_id, shown in texts.items() if shown}
+
+
+def render_delta(facts: Iterable[Fact]) -> str:
+    """Return facts as one fenced text, named as reference data."""
+    return prompts.MEMORY_DELTA.format(memory="\n".join(map(fact_line, facts)))
+
+
+def _rank(fact: Fact, protected: frozenset[Category]) -> tuple[bool, bool, float, str]:
+    confidence, _, _ = strength(fact)
+    return (not is_protected(fact, protected), fact.category not in STANDING, -confidence, fact.id)
+
+
+def _is_stale(previous: Injected, known: MemorySnapshot) -> bool:
+    """Say whether the prompt shows a fact that was corrected, edited or deleted, or a section that is gone."""
+    current = {(fact.id, fact.revision) for fact in known.facts}
+    shown = [*previous.basis, *(entry for delta in previous.deltas for entry in delta.facts)]
+    return any(
+        known.profile[name].at(revision) is None
+        if _is_section(name) and name in known.profile
+        else (name, revision) not in current
+        for name, revision in shown
+    )
+
+
+def _arrived(previous: Injected, known: MemorySnapshot, turn: TurnInfo) -> list[Fact]:
+    """Return the facts written since the basis was chosen that the prompt does not show yet, strongest first."""
+    shown = set(previous.fact_ids())
+    return [
+        fact
+        for fact in known.facts
+        if fact.id not in shown and _seconds(fact.updated_at) > previous.since and not _in_window(fact, turn)
+    ]
+
+
+def _in_window(fact: Fact, turn: TurnInfo) -> bool:
+    return fact.thread_id == turn.thread_id and any(each in turn.window for each in fact.message_ids)
+
+
+def _fitting_delta(facts: Sequence[Fact], budget: int, token_counter: TextCounter) -> list[Fact]:
+    chosen: list[Fact] = []
+    for fact in facts:
+        if token_counter(render_delta([*chosen, fact])) <= budget:
+            chosen.append(fact)
+    return chosen
+
+
+def _seconds(moment: str) -> float:
+    try:
+        return datetime.fromisoformat(moment).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _entries(value: Iterable[Any]) -> tuple[Entry, ...]:
+    return tuple((str(name), int(revision)) for name, revision in value)
+
+
+def _is_section(name: str) -> bool:
+    return "." in name

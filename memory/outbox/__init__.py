@@ -1,0 +1,1 @@
+"""Pending updates: written down before a turn ends, so that nothing is lost."""

@@ -1,0 +1,207 @@
+"""One pending update: the value, its form as a store item, and who works on it."""
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, Self
+from uuid import uuid4
+
+from memory.message import StoredMessage
+from memory.namespaces import Owner
+from memory.text import digest
+
+# A claim of more seconds than this from now on was made under a clock that was ahead.
+_LONGEST = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One update's worker: the process it runs in, and a token of its own.
+
+    Attributes:
+        host: Name of the machine.
+        pid: Process id on that machine.
+        process: Random token of the process, as a restarted container has the same host and pid.
+        update: Random token of this one update.
+    """
+
+    host: str
+    pid: int
+    process: str
+    update: str
+
+    @classmethod
+    def here(cls) -> Self:
+        """Return a worker for this process; `renewed()` gives one for each of its updates."""
+        return cls(socket.gethostname(), os.getpid(), uuid4().hex, uuid4().hex)
+
+    def renewed(self) -> "Worker":
+        """Return a worker of the same process for another update."""
+        return replace(self, update=uuid4().hex)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One worker's claim on an entry.
+
+    Attributes:
+        worker: Whose claim it is.
+        until: When it runs out, in seconds since the epoch.
+    """
+
+    worker: Worker
+    until: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form that the store keeps: `{owner, until}`."""
+        return {"owner": asdict(self.worker), "until": self.until}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any] | None) -> Self | None:
+        """Return the lease of a stored JSON form, or `None` where there is none that can be read."""
+        try:
+            return cls(Worker(**value["owner"]), float(value["until"])) if value else None
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+def is_held(lease: Lease | None, now: float, me: Worker, is_alive: Callable[[int], bool]) -> bool:
+    """Say whether somebody else's claim still stands.
+
+    Args:
+        lease: The claim on the entry, if any.
+        now: Seconds since the epoch.
+        me: Who asks; one's own claim never stands in one's way.
+        is_alive: Whether a process of this host exists.
+    """
+    if lease is None or lease.worker == me or not now < lease.until <= now + _LONGEST:
+        return False
+    if lease.worker.host != me.host:
+        return True
+    if lease.worker.pid == me.pid:
+        return lease.worker.process == me.process
+    return is_alive(lease.worker.pid)
+
+
+def process_exists(pid: int) -> bool:
+    """Say whether a process of this host exists, also one that belongs to somebody else."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+EntryKind = Literal["turn", "cut"]
+EntryState = Literal["pending", "running", "dead"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One pending update.
+
+    Attributes:
+        kind: `turn`: a finished turn, makes facts. `cut`: left the context by a summary, makes facts and journal lines.
+        owner: Whose memory it is.
+        thread_id: The thread the messages are from.
+        epoch: The user's epoch when it was written; another one cancels it.
+        thread_epoch: The thread's generation when it was written; after an erase of the thread, another one cancels it.
+        created: When it was written down, in seconds since the epoch.
+        due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
+        messages: What was said, oldest first.
+        edited_away: Ids of messages that the thread no longer has, as the user edited them away: they are not learned
+            unless they are back before the update runs.
+        model: The assistant's choice as `provider:model`; empty means the deployment's own.
+        attempts: How often it failed.
+        lease: Who works on it.
+        extracted: What was extracted so far from this entry and others, once it is: `{entries: [keys],
+            portions: how many, result: JSON of the extraction}`.
+        state: `dead` needs a hand: it failed for good.
+        error: Sort of the last failure, without any text of the conversation.
+    """
+
+    kind: EntryKind
+    owner: Owner
+    thread_id: str
+    epoch: str
+    created: float
+    due: float
+    messages: tuple[StoredMessage, ...]
+    edited_away: tuple[str, ...] = ()
+    thread_epoch: str = ""
+    model: str = ""
+    attempts: int = 0
+    lease: Lease | None = None
+    extracted: Mapping[str, Any] | None = None
+    state: EntryState = "pending"
+    error: str = ""
+
+    @property
+    def key(self) -> str:
+        """The store key: what was said in one place has one entry, however often it is written down."""
+        return digest(self.kind, self.thread_id, *(message.id for message in self.messages))
+
+    @property
+    def contents(self) -> tuple[object, ...]:
+        """What there is to learn from it, whatever became of it so far: old ids may have got other texts."""
+        texts = tuple(message.text for message in self.messages)
+        return (self.key, self.epoch, self.thread_epoch, texts, self.edited_away)
+
+    @property
+    def to_learn(self) -> tuple[StoredMessage, ...]:
+        """What was said and not edited away."""
+        return tuple(message for message in self.messages if message.id not in self.edited_away)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form that the store keeps."""
+        return {
+            "kind": self.kind,
+            "key": [self.thread_id, self.owner.segment, self.owner.agent_name],
+            "epoch": self.epoch,
+            "generation": self.thread_epoch,
+            "created": self.created,
+            "due": self.due,
+            "attempts": self.attempts,
+            "lease": self.lease.to_json() if self.lease else None,
+            "messages": [message.to_json() for message in self.messages],
+            "edited_away": list(self.edited_away),
+            "model": self.model,
+            "extracted": self.extracted,
+            "state": self.state,
+            "error": self.error,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the entry of a stored JSON form; `ValueError` if it is none."""
+        try:
+            thread_id, segment, agent_name = value["key"]
+            return cls(
+                kind=value["kind"],
+                owner=Owner(segment, agent_name),
+                thread_id=thread_id,
+                epoch=value["epoch"],
+                thread_epoch=str(value.get("generation") or ""),
+                created=float(value["created"]),
+                due=float(value["due"]),
+                messages=tuple(map(StoredMessage.from_json, value["messages"])),
+                edited_away=tuple(map(str, value.get("edited_away") or ())),
+                model=str(value.get("model") or ""),
+                attempts=int(value.get("attempts", 0)),
+                lease=Lease.from_json(value.get("lease")),
+                extracted=_journal(value.get("extracted")),
+                state=value.get("state", "pending"),
+                error=str(value.get("error") or ""),
+            )
+        except (KeyError, TypeError, OverflowError) as error:
+            raise ValueError(f"not an outbox entry: it lacks or garbles {error}") from error
+
+
+def _journal(value: object) -> Mapping[str, Any] | None:
+    """Return a journaled extraction, or `None` where there is none that can be read: then the model is asked."""
+    if isinstance(value, dict) and isinstance(value.get("entries"), list) and isinstance(value.get("portions"), int):
+        return value
+    return None

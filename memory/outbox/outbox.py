@@ -1,0 +1,337 @@
+"""Pending updates, written down before the turn ends: entries and due markers.
+
+An entry lives under its owner's own namespace; its due marker, in a shard that all users share, lets any process
+find it. The order of writes is the promise: entry, then marker; after applying, the entry is deleted, the marker
+last. Killed between any two of them, nothing is lost and nothing is applied twice.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
+
+from memory.control import (
+    CONTROL_KEY,
+    EDIT_KEY,
+    LEARNING_KEY,
+    edit_in,
+    epoch_in,
+    forgotten_epoch_in,
+    forgotten_thread_key,
+    learning_in,
+)
+from memory.effects import PAGE, Steps, delete, put, read_many, scan, side_by_side
+from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
+from memory.outbox.entry import Entry
+from memory.outbox.transcript import ThreadView, edited_away
+from memory.threads import erased_between, thread_epoch_get, thread_epoch_in
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of a turn that was written down.
+
+    Attributes:
+        key: The entry's key.
+        due: When the sweep takes it at the latest, in seconds since the epoch.
+        since: When the owner's oldest pending update was written down, in seconds since the epoch.
+    """
+
+    key: str
+    due: float
+    since: float
+
+
+def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "") -> Steps[Recorded | None]:
+    """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
+
+    Nothing of it stays in the store, and the value is `None`, if everything was erased since the draft's epoch, if the
+    thread was erased since the thread's epoch, or while the user has learning paused.
+
+    Args:
+        draft: The entry; without an epoch it gets the user's current one.
+        view: What the thread holds now; what the user edited away is set aside in the entries of earlier turns that
+            nobody works on. `None` leaves them as they are.
+        thread_epoch: The thread's epoch when the turn began; empty if nobody read it.
+    """
+    owner, threads = draft.owner, thread_namespace(draft.thread_id)
+    fences = (_get(owner.control, CONTROL_KEY), thread_epoch_get(draft.thread_id))
+    control, fence, learning, edit, mark, stored, note, marker = yield [
+        *fences,
+        _get(owner.control, LEARNING_KEY),
+        _get(owner.control, EDIT_KEY),
+        _get(owner.control, forgotten_thread_key(draft.thread_id)),
+        _get(owner.namespace("outbox"), draft.key),
+        _get(threads, owner.due_key),
+        _get(owner.due_namespace, owner.due_key),
+    ]
+    fresh = _dated(draft, edit_in(edit), epoch=draft.epoch or epoch_in(control), thread_epoch=forgotten_epoch_in(mark))
+    if _is_erased(fresh, thread_epoch, control, fence) or not learning_in(learning):
+        return None
+    entry = _same(stored, fresh)
+    writes = [] if note else [put(threads, owner.due_key, {})]
+    if entry is fresh:
+        writes.append(put(owner.namespace("outbox"), entry.key, entry.to_json()))
+    if writes:
+        yield writes
+    # A marker without an entry would be dropped as settled; an entry without a marker is found once a day.
+    due, since = _marked(marker, entry)
+    asked: list[Op] = [put(owner.due_namespace, owner.due_key, {"due": due, "since": since}), *fences]
+    (_, control, fence), entries = yield from side_by_side(
+        _as_one(asked), _of_thread(owner, draft.thread_id) if view is not None else _as_one([])
+    )
+    # An erase that began before the entry was there may not have seen it.
+    if _is_erased(entry, thread_epoch, control, fence):
+        yield from _take_back(entry)
+        return None
+    if view is not None:
+        yield from _set_edits_aside(fresh, entries, view)
+    return Recorded(entry.key, entry.due, since)
+
+
+def _dated(draft: Entry, edit: str, *, epoch: str, thread_epoch: str) -> Entry:
+    """Return the entry as of now; of what a summary cuts nobody knows after which edits it was said."""
+    messages = draft.messages
+    if draft.kind == "turn":
+        messages = tuple(replace(message, edit=message.edit or edit) for message in messages)
+    return replace(draft, messages=messages, epoch=epoch, thread_epoch=thread_epoch)
+
+
+def _get(namespace: Sequence[str], key: str) -> GetOp:
+    return GetOp(tuple(namespace), key, refresh_ttl=False)
+
+
+def _as_one(batch: Sequence[Op]) -> Steps[list[Any]]:
+    return (yield batch)
+
+
+def _is_erased(entry: Entry, thread_epoch: str, control: Item | None, fence: Item | None) -> bool:
+    """Say whether the user, or the thread, was erased since they had the epochs of what is written down."""
+    is_thread_erased = bool(thread_epoch) and erased_between(thread_epoch, thread_epoch_in(fence))
+    return entry.epoch != epoch_in(control) or is_thread_erased
+
+
+def _take_back(entry: Entry) -> Steps[None]:
+    stored = yield from read_entries(entry.owner, [entry.key])
+    yield from remove(one for one in stored if one.epoch == entry.epoch)
+    yield from settle_thread(entry.owner, entry.thread_id)
+
+
+def _set_edits_aside(newest: Entry, entries: Sequence[Entry], view: ThreadView) -> Steps[None]:
+    gone = edited_away(entries, view)
+    turns = [entry for entry in entries if entry.kind == "turn"]
+    changed = [entry for entry in (_without(entry, gone, newest.created) for entry in turns) if entry not in turns]
+    yield from write(changed)
+    if changed:
+        logger.info("thread %s: edited away before it was learned: messages %d", newest.thread_id, len(gone))
+
+
+def _without(entry: Entry, gone: Collection[str], until: float) -> Entry:
+    """Return the entry with its edits set aside: all, or, where it is worked on or newer, none but those before.
+
+    What is back in the thread is taken away from its worker, to be read anew.
+    """
+    is_idle = entry.lease is None and entry.extracted is None and entry.created <= until
+    aside = tuple(one.id for one in entry.messages if one.id in gone and (is_idle or one.id in entry.edited_away))
+    if aside == entry.edited_away:
+        return entry
+    return replace(entry, edited_away=aside, extracted=None, lease=None)
+
+
+def _same(stored: Item | None, fresh: Entry) -> Entry:
+    """Return the entry that is written down already, for its progress must not be lost, or else the fresh one."""
+    known = _entry(stored) if stored else None
+    return known if known and known.contents == fresh.contents else fresh
+
+
+def _marked(marker: Item | None, entry: Entry) -> tuple[float, float]:
+    """Return what the due marker says with one more entry: never a later due, never a later since."""
+    value = marker.value if marker else {}
+    return (
+        min(_seconds(value, "due", entry.due), entry.due),
+        min(_seconds(value, "since", entry.created), entry.created),
+    )
+
+
+def read_owners(thread_id: str) -> Steps[list[Owner]]:
+    """Read whose memory a thread fed."""
+    return list(_owners((yield from scan(thread_namespace(thread_id)))))
+
+
+def _seconds(marker: Mapping[str, Any], field: str, default: float) -> float:
+    value = marker.get(field)
+    return float(value) if isinstance(value, int | float) else default
+
+
+def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[Entry]]:
+    """Read the entries of an owner, all or those with the given keys, oldest first."""
+    namespace = owner.namespace("outbox")
+    items = (yield from scan(namespace)) if keys is None else (yield from read_many(namespace, keys))
+    entries = [entry for entry in map(_entry, filter(None, items)) if entry]
+    return oldest_first(entries)
+
+
+def oldest_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries in the order in which they were written down."""
+    return sorted(entries, key=lambda entry: (entry.created, entry.key))
+
+
+def _entry(item: Item) -> Entry | None:
+    try:
+        entry = Entry.from_json(item.value)
+    except ValueError:
+        entry = None
+    # What stands under a key that is not its own could never be deleted once it is done.
+    if entry is None or entry.key != item.key:
+        logger.warning("outbox item %s is no entry and is left alone", item.key)
+        return None
+    return entry
+
+
+def write(entries: Iterable[Entry]) -> Steps[None]:
+    """Write the entries' new states."""
+    operations = [put(entry.owner.namespace("outbox"), entry.key, entry.to_json()) for entry in entries]
+    if operations:
+        yield operations
+
+
+def remove(entries: Iterable[Entry]) -> Steps[None]:
+    """Delete the entries: they were applied, cancelled, or discarded."""
+    operations = [delete(entry.owner.namespace("outbox"), entry.key) for entry in entries]
+    if operations:
+        yield operations
+
+
+def remove_read(entries: Sequence[Entry], stored: Sequence[Entry]) -> Steps[None]:
+    """Delete entries that were applied, unless they say something else now (`stored`), which nobody has read."""
+    read = {entry.contents for entry in entries}
+    yield from remove(entry for entry in stored if entry.contents in read)
+
+
+def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[[str], bool]) -> Steps[None]:
+    """Take messages, by thread, out of what is pending; what was extracted of them is extracted again.
+
+    Args:
+        owner: Whose updates.
+        gone: The ids of the messages.
+        is_told: Says whether what a model extracted (JSON) holds what goes, whatever it was extracted from.
+    """
+    for entry in (yield from read_entries(owner)):
+        message_ids = gone.get(entry.thread_id, ())
+        is_about = entry.extracted is not None and is_told(json.dumps(entry.extracted, ensure_ascii=False))
+        yield from _take_out(entry, message_ids, is_stale=bool(message_ids) or is_about)
+    yield from settle(owner)
+
+
+def _of_thread(owner: Owner, thread_id: str) -> Steps[list[Entry]]:
+    return [entry for entry in (yield from read_entries(owner)) if entry.thread_id == thread_id]
+
+
+def _take_out(entry: Entry, message_ids: Collection[str], *, is_stale: bool) -> Steps[None]:
+    """Take messages out of an entry, and what was extracted if that is stale.
+
+    An entry without them has another key. It is written before the old one is deleted: killed in between, both are
+    there, and merge into what the old one says when they are drained, or lose the messages at the next try.
+    """
+    kept = tuple(message for message in entry.messages if message.id not in message_ids)
+    if kept != entry.messages:
+        shorter = replace(entry, messages=kept, extracted=None, lease=None)
+        is_new = any(not message.seen for message in kept)
+        known = (yield from read_entries(entry.owner, [shorter.key])) if is_new else []
+        yield from write([shorter] if is_new and not known else [])
+        yield from remove([entry])
+    elif is_stale and entry.extracted is not None:
+        yield from write([replace(entry, extracted=None, lease=None)])
+
+
+def settle(owner: Owner, expected: Sequence[Entry] | None = None) -> Steps[list[Entry]]:
+    """Bring the due marker in line with what is left, and return what that is, dead letters aside.
+
+    Another worker may finish an entry, or a turn write one down, just before the marker is written or goes: it is
+    looked at again afterwards, until the marker says what is there.
+
+    Args:
+        owner: Whose entries.
+        expected: What is probably left; it is read first by default.
+    """
+    left = (yield from _waiting(owner)) if expected is None else expected
+    while True:
+        marker = _marker(owner, left)
+        yield [marker]
+        left = yield from _waiting(owner)
+        if _marker(owner, left) == marker:
+            return left
+
+
+def settle_thread(owner: Owner, thread_id: str) -> Steps[None]:
+    """Bring the due marker in line after a thread was erased; drop its note, unless a turn of it is pending again."""
+    left = yield from settle(owner)
+    if all(entry.thread_id != thread_id for entry in left):
+        yield [delete(thread_namespace(thread_id), owner.due_key)]
+
+
+def _waiting(owner: Owner) -> Steps[list[Entry]]:
+    return [entry for entry in (yield from read_entries(owner)) if entry.state != "dead"]
+
+
+def _marker(owner: Owner, left: Sequence[Entry]) -> Op:
+    if not left:
+        return delete(owner.due_namespace, owner.due_key)
+    marker = {"due": min(entry.due for entry in left), "since": min(entry.created for entry in left)}
+    return put(owner.due_namespace, owner.due_key, marker)
+
+
+def due_owners(now: float | None) -> Steps[list[Owner]]:
+    """Read the owners whose marker is due at `now` (seconds since the epoch); `None` reads all that have one."""
+    found: list[Owner] = []
+    for namespace in due_namespaces():
+        items = yield from scan(namespace)
+        found.extend(_owners(item for item in items if now is None or _seconds(item.value, "due", 0.0) <= now))
+    return found
+
+
+def _owners(items: Iterable[Item]) -> Iterable[Owner]:
+    """Yield the owners that keys of due markers, or of a thread's notes, name."""
+    for item in items:
+        try:
+            yield Owner.from_due_key(item.key)
+        except ValueError:
+            logger.warning("%s %s names no owner and is left alone", item.namespace[0], item.key)
+
+
+def owners_with(kind: Kind) -> Steps[list[Owner]]:
+    """Read every owner who has items of a kind. It lists across all users: for once a day, not for a turn."""
+    found: dict[Owner, None] = {}
+    offset = 0
+    while True:
+        (page,) = yield [ListNamespacesOp((MatchCondition("suffix", (kind,)),), None, PAGE, offset)]
+        found.update((owner, None) for owner in map(owner_of, page) if owner)
+        if len(page) < PAGE:
+            return list(found)
+        offset += PAGE
+
+
+def dead_letters(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[Entry]]:
+    """Read the dead letters, all or those with the given keys, oldest first."""
+    entries = yield from read_entries(owner, keys)
+    return [entry for entry in entries if entry.state == "dead"]
+
+
+def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> Steps[int]:
+    """Give dead letters another chance, all or those with the given keys, and return how many."""
+    dead = yield from dead_letters(owner, keys)
+    yield from write(replace(entry, state="pending", attempts=0, due=now, lease=None, error="") for entry in dead)
+    yield from settle(owner)
+    return len(dead)
+
+
+def discard_dead(owner: Owner, keys: Sequence[str] | None = None) -> Steps[int]:
+    """Delete dead letters, all or those with the given keys, and return how many."""
+    dead = yield from dead_letters(owner, keys)
+    yield from remove(dead)
+    return len(dead)

@@ -1,0 +1,179 @@
+"""What of a conversation is worth remembering, and which of its pending messages the user edited away. Pure."""
+
+from collections.abc import Collection, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from memory.message import StoredMessage, to_stored
+from memory.outbox.entry import Entry
+from memory.text import flush_hash
+
+SCHEDULED = "[SCHEDULED]"
+"""How a user message begins that a scheduler sent, not a person."""
+
+
+def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+    """Return the newest turn: every message since the answer before it.
+
+    Human messages whose own turn failed before an answer belong to it, so that a failed turn is not forgotten.
+    """
+    return tuple(messages[_turn_start(messages) :])
+
+
+def last_answer(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+    """Return the answer that the newest turn replies to, at most one message: a "yes" needs its question."""
+    return tuple(messages[: _turn_start(messages)][-1:])
+
+
+def _turn_start(messages: Sequence[BaseMessage]) -> int:
+    last_human = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
+    answered = (
+        at
+        for at, message in enumerate(messages[: max(last_human, 0)])
+        if isinstance(message, AIMessage) and not message.tool_calls
+    )
+    return max(answered, default=-1) + 1
+
+
+def to_turn(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
+    """Return the newest turn as memory keeps it, after the answer it replies to, which is marked as seen.
+
+    An answer to a scheduler is left out, as is all of a scheduled turn when it is read.
+    """
+    answer = {message.id for message in to_stored(last_answer(messages), time)}
+    context = [one for one in strip_scheduled(to_stored(messages, time)) if one.id in answer]
+    return (*(replace(one, seen=True) for one in context), *to_stored(latest_turn(messages), time))
+
+
+def merge(lists: Iterable[tuple[float, Sequence[StoredMessage]]]) -> tuple[StoredMessage, ...]:
+    """Return the messages of several lists as one, each id once.
+
+    A message stands at its first place and as of its earliest time, but in the words that were written down last: a
+    user may have edited it, and what a summary cut comes first though it was written down after the turns.
+
+    Args:
+        lists: In the order of what was said, each after the time at which it was written down; of two that were
+            written down at the same time, the later one's words count.
+    """
+    merged: dict[str, StoredMessage] = {}
+    written: dict[str, float] = {}
+    for at, message in ((at, one) for at, messages in lists for one in messages):
+        known = merged.get(message.id, message)
+        words = message if at >= written.get(message.id, at) else known
+        written[message.id] = max(at, written.get(message.id, at))
+        time, edit = min(known.time, message.time), known.edit or message.edit
+        merged[message.id] = replace(words, time=time, edit=edit, seen=known.seen and message.seen)
+    return tuple(merged.values())
+
+
+def is_scheduled(message: StoredMessage) -> bool:
+    """Say whether a scheduler sent the message, not a person."""
+    return message.role == "user" and message.text.lstrip().startswith(SCHEDULED)
+
+
+def strip_scheduled(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """Return the messages without scheduled turns: a `[SCHEDULED]` user message and all up to the next user message."""
+    kept: list[StoredMessage] = []
+    scheduled = False
+    for message in messages:
+        if message.role == "user":
+            scheduled = is_scheduled(message)
+        if not scheduled:
+            kept.append(message)
+    return tuple(kept)
+
+
+def exchanges(messages: Iterable[StoredMessage]) -> tuple[tuple[StoredMessage, ...], ...]:
+    """Return the messages grouped: a user message and the replies to it; leading replies are a group of their own."""
+    groups: list[list[StoredMessage]] = []
+    for message in messages:
+        if message.role == "user" or not groups:
+            groups.append([])
+        groups[-1].append(message)
+    return tuple(map(tuple, groups))
+
+
+def unseen(messages: Iterable[StoredMessage], flushed: Collection[str]) -> tuple[StoredMessage, ...]:
+    """Return what an extraction has to read: new messages, and seen ones (marked) where they give new ones meaning.
+
+    A seen message stays where its exchange holds something new or answers something new, and the reply just before
+    an exchange stays with it, so that no question is read without its "yes" and no "yes" without its question.
+
+    Args:
+        messages: Messages of one thread, oldest first.
+        flushed: Hashes (`memory.text.flush_hash`) of what was flushed before in this thread.
+    """
+    marked = [replace(one, seen=one.seen or flush_hash(one.role, one.text) in flushed) for one in messages]
+    kept: dict[str, StoredMessage] = {}
+    opening: tuple[StoredMessage, ...] = ()
+    for exchange in exchanges(marked):
+        exchange_and_opening = opening + exchange
+        if any(not one.seen for one in exchange_and_opening):
+            kept.update((one.id, one) for one in exchange_and_opening)
+        opening = exchange[-1:] if exchange[-1].role == "assistant" else ()
+    return tuple(kept.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadView:
+    """What a thread holds, whichever of its branches it goes on from.
+
+    Attributes:
+        ids: The ids of its messages as memory keeps them, and of those that its summary is known to stand for.
+        is_complete: Whether the summary stands for no others: it remembers only the newest.
+    """
+
+    ids: Container[str]
+    is_complete: bool = True
+
+
+def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
+    """Return the ids of pending messages that the user edited away, on the branch that the thread goes on from.
+
+    That the thread lacks a message is no proof, as somebody may have trimmed it. It is edited away only if neither
+    the thread, nor a cut, nor a summary has it or anything that was said after it, and if what was said right before
+    it is still there, or was edited away too. What was edited away before stays so until it is there again.
+
+    Where the view is not complete, the summary may stand for what it does not name, but only for what is older than
+    all it names: then a message counts as edited away only if it was written down after one that the thread has.
+
+    Args:
+        entries: What is pending of the thread, in the order in which it was written down.
+        view: What the thread holds now.
+    """
+    pending = list(entries)
+    turns = [entry for entry in pending if entry.kind == "turn"]
+    cut = {message.id for entry in pending if entry.kind == "cut" for message in entry.messages}
+    said = {message.id for entry in turns for message in entry.messages} - cut
+    held = cut | {identity for identity in said if identity in view.ids}
+    before = _predecessors(turns)
+    kept = _and_all_before(held, before)
+    gone = {known for entry in turns for known in entry.edited_away} - kept
+    is_newer = view.is_complete
+    for message in (message for entry in turns for message in entry.messages):
+        is_newer = is_newer or message.id in held
+        if is_newer and message.id not in kept and message.id in before and before[message.id] <= held | gone:
+            gone.add(message.id)
+    return frozenset(gone)
+
+
+def _predecessors(turns: Iterable[Entry]) -> dict[str, set[str]]:
+    """Return what was said right before each new message of the turns: nothing, where a thread begins."""
+    before: dict[str, set[str]] = {}
+    for messages in (entry.messages for entry in turns):
+        before.update((first.id, before.get(first.id, set())) for first in messages[:1] if not first.seen)
+        for one, following in pairwise(messages):
+            before.setdefault(following.id, set()).add(one.id)
+    return before
+
+
+def _and_all_before(held: Collection[str], before: dict[str, set[str]]) -> set[str]:
+    """Return what is held and all that was said before it on its branch."""
+    kept, open_ends = set(held), list(held)
+    while open_ends:
+        new = before.get(open_ends.pop(), set()) - kept
+        kept |= new
+        open_ends.extend(new)
+    return kept

@@ -1,0 +1,113 @@
+"""The door that every text passes before it may stand in a prompt: no secrets, and no orders. Pure.
+
+Both are looked for in the same plain form of the text, in which nothing is hidden: compatible characters, look-alikes
+and accents as plain letters, without characters that are not seen, without the marks of Markdown and HTML.
+"""
+
+import html
+import json
+import re
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Literal
+
+from memory.screening import orders, secrets
+from memory.screening.judge import Judge, unpacked
+from memory.text import normalize, one_line
+
+JUDGES_FILE: Final = Path(__file__).with_name("judges.json")
+_LEARNED: Final = json.loads(JUDGES_FILE.read_text("utf-8"))
+JUDGES_DATA: Final[str] = _LEARNED["data"]  # the digest of the texts that they learned from
+ORDER_JUDGE: Final[Judge] = unpacked(_LEARNED["orders"])
+SECRET_JUDGE: Final[Judge] = unpacked(_LEARNED["secrets"])
+
+
+Verdict = Literal["secret", "instruction_like"]
+
+_UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0]")
+_SENTENCES = re.compile(r"(?<=[.!?])\s|\n")
+# Letters one by one: "I G N O R E", also with dots or hyphens between them.
+_SPACED = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .-]){3,40}[^\W\d_](?![^\W_])")
+_ON_LETTERS = re.compile("[\u0300-\u036f]")
+_GAPS: Final = str.maketrans("", "", " .-")
+_EMPHASIS: Final = str.maketrans("", "", "*_~`\\")
+# Letters of Cyrillic and Greek that look like Latin ones.
+_LOOK_ALIKES: Final = str.maketrans(
+    "аеорсухіјѕһԁԛԝӏкмнтвɡοανιτκρυχεмı",
+    "aeopcyxijshdqwlkmhtbgoavitkpuxemi",
+)
+
+
+def screened(text: str) -> Verdict | None:
+    """Say why a text must not become memory; `None` where nothing speaks against it."""
+    if holds_secret(text):
+        return "secret"
+    return "instruction_like" if is_instruction_like(text) else None
+
+
+def admitted(text: str, field: str) -> Verdict | None:
+    """Return the verdict on a text that a person wrote; `ValueError` naming the field if it holds a secret."""
+    verdict = screened(text)
+    if verdict == "secret":
+        raise ValueError(f"{field} must hold no password, key, code or card number: memory keeps none")
+    return verdict
+
+
+def without_suspects(text: str) -> tuple[str, int]:
+    """Return a text without its sentences that hold a secret or an order, and how many those were."""
+    sentences = [part for part in _SENTENCES.split(text) if part.strip()]
+    kept = [sentence for sentence in sentences if screened(sentence) is None]
+    told = " ".join(kept)
+    # A secret or an order may also reach from one sentence into the next.
+    return (told, len(sentences) - len(kept)) if screened(told) is None else ("", len(sentences))
+
+
+@lru_cache(maxsize=4096)
+def may_be_shown(text: str) -> bool:
+    """Say whether a stored text may stand in a prompt: somebody may have edited the store by hand.
+
+    It is asked for every fact of every prompt, so the answer is remembered.
+    """
+    return screened(text) is None
+
+
+def holds_secret(text: str, judge: Judge = SECRET_JUDGE) -> bool:
+    """Say whether a text holds a key, a password, a passphrase, a code or a payment card's number."""
+    line = one_line(_UNSEEN.sub("", text))
+    if secrets.holds_secret(line):
+        return True
+    composed = compatible(text)
+    return (composed != line and secrets.holds_secret(composed)) or judge.holds(composed, cased=True)
+
+
+def compatible(text: str) -> str:
+    """Return a text on one line, with compatible characters as what they stand for; capitals stay."""
+    line = one_line(_UNSEEN.sub("", text))
+    return line if line.isascii() else one_line(unicodedata.normalize("NFKC", line))
+
+
+def is_instruction_like(text: str, judge: Judge = ORDER_JUDGE) -> bool:
+    """Say whether a text is aimed at tools, at other people or at the prompt, not a statement about the user.
+
+    For the rules no word decides alone: it must stand as an order (a clause that begins with its verb, or "the
+    assistant must …"), and be about the prompt, or be a standing order about mails, files, tools and the like. How the
+    user wants to be answered is a wish, not such an order. The judge holds what reads like the orders that it learned
+    from. Only English is recognized.
+    """
+    seen = plain(text)
+    return orders.gives_orders(seen) or judge.holds(seen)
+
+
+def plain(text: str) -> str:
+    """Return a text in small letters as a reader, or a model, sees it."""
+    lines = html.unescape(text).replace("\n", " ; ").replace("\r", " ; ").translate(_EMPHASIS)
+    folded = normalize(_together(_UNSEEN.sub("", lines)))
+    if folded.isascii():
+        return folded
+    return _ON_LETTERS.sub("", unicodedata.normalize("NFD", folded)).translate(_LOOK_ALIKES)
+
+
+def _together(text: str) -> str:
+    """Return a text with words written letter by letter as words; wider gaps part the words."""
+    return _SPACED.sub(lambda found: found[0].translate(_GAPS), text)

@@ -1,0 +1,106 @@
+"""What memory keeps about threads: the epoch that fences an erased one, and the deletions that somebody asked for."""
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from langgraph.store.base import GetOp, Item, PutOp
+
+from memory.effects import Steps, delete, put, scan
+from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
+
+NEVER_ERASED = "initial"
+KEPT_SECONDS = 86_400.0
+"""An epoch has to outlive the turns that are under way, not the deployment."""
+
+
+def read_thread_epoch(thread_id: str) -> Steps[str]:
+    """Read a thread's epoch; `NEVER_ERASED` if it was not erased lately."""
+    return thread_epoch_in((yield [thread_epoch_get(thread_id)])[0])
+
+
+def thread_epoch_get(thread_id: str) -> GetOp:
+    """Return the read of the item that holds a thread's epoch (`thread_epoch_in`)."""
+    return GetOp(erased_threads_namespace(thread_id), erased_thread_key(thread_id), refresh_ttl=False)
+
+
+def thread_epoch_in(item: Item | None) -> str:
+    """Return the epoch that a thread's item holds; `NEVER_ERASED` if it was not erased lately."""
+    epoch = item.value.get("epoch") if item else None
+    return epoch if isinstance(epoch, str) and epoch else NEVER_ERASED
+
+
+def write_thread_epoch(thread_id: str, epoch: str, now: float) -> Steps[None]:
+    """Fence the turns of a thread that are under way now (seconds since the epoch); old fences go."""
+    namespace = erased_threads_namespace(thread_id)
+    yield [put(namespace, erased_thread_key(thread_id), {"epoch": epoch, "at": now})]
+    old = [item for item in (yield from scan(namespace)) if not _is_recent(item.value.get("at"), now)]
+    if old:
+        yield [delete(item.namespace, item.key) for item in old]
+
+
+def erased_between(before: str, after: str) -> bool:
+    """Say whether a thread was erased between two readings of its epoch; an old epoch that went is no erase."""
+    return after not in (before, NEVER_ERASED)
+
+
+def _is_recent(at: object, now: float) -> bool:
+    return isinstance(at, int | float) and now - at < KEPT_SECONDS
+
+
+IN_FLIGHT_SECONDS = 60.0
+"""So old a request is that nobody knows an answer to: whoever asked is no longer being answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """One request to delete a thread.
+
+    Attributes:
+        key: The record's key; two requests for one thread have two.
+        thread_id: The thread.
+        state: `asked`, or `done` once the server has said that the thread is deleted.
+        at: When it was asked for, in seconds since the epoch.
+    """
+
+    key: str
+    thread_id: str
+    state: Literal["asked", "done"]
+    at: float
+
+
+def ask_deletion(thread_id: str, now: float) -> Steps[Deletion]:
+    """Record that somebody who may do so asks for a thread to be deleted."""
+    asked = Deletion(deletion_key(thread_id, uuid.uuid4().hex), thread_id, "asked", now)
+    yield [_put(asked)]
+    return asked
+
+
+def confirm_deletion(asked: Deletion) -> Steps[Deletion]:
+    """Record that the thread is deleted: from now on, what came from it has to go."""
+    done = replace(asked, state="done")
+    yield [_put(done)]
+    return done
+
+
+def settle_deletion(deletion: Deletion) -> Steps[None]:
+    """Drop the record: it was carried out, or refused."""
+    yield [delete(DELETIONS, deletion.key)]
+
+
+def deletions_left(now: float) -> Steps[list[Deletion]]:
+    """Read the deletions that are not carried out though nobody may be at work on them any more."""
+    records = [record for item in (yield from scan(DELETIONS)) if (record := _deletion(item))]
+    return [one for one in records if one.state == "done" or not 0 <= now - one.at < IN_FLIGHT_SECONDS]
+
+
+def _put(deletion: Deletion) -> PutOp:
+    value = {"thread_id": deletion.thread_id, "state": deletion.state, "at": deletion.at}
+    return put(DELETIONS, deletion.key, value)
+
+
+def _deletion(item: Item) -> Deletion | None:
+    thread_id, state, at = (item.value.get(name) for name in ("thread_id", "state", "at"))
+    if not isinstance(thread_id, str) or state not in ("asked", "done") or not isinstance(at, int | float):
+        return None
+    return Deletion(item.key, thread_id, state, float(at))

@@ -1,1 +1,0 @@
-"""What carries a finished turn into the tiers, and loses nothing."""

@@ -1,0 +1,1 @@
+"""What carries a finished turn into facts and journal, and loses nothing."""

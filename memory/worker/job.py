@@ -1,0 +1,167 @@
+"""The terms of background work: what a job may ask for, how many models are called at a time, and when."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import Op
+
+from memory.config import MemoryConfig
+from memory.effects import in_daemon_thread
+from memory.message import iso_time
+from memory.outbox.entry import Worker
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """The wish for one model call; what `use` returns is sent back.
+
+    Attributes:
+        model: `provider:model`; empty means the deployment's own.
+        use: Asks the model. It runs on a thread of its own and may block.
+    """
+
+    model: str
+    use: Callable[[BaseChatModel], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The wish to start work that asks a model, once the process may start another one; nothing is sent back."""
+
+
+Wish = Sequence[Op] | ModelCall | Start
+Job = Generator[Wish, Any, T]
+"""Yields store operations, model calls and starts, is sent results or thrown errors, and returns its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which terms a worker works.
+
+    Attributes:
+        config: Limits and switches.
+        worker: Who it is.
+        clock: Returns seconds since the epoch.
+        is_alive: Whether a process of this host exists.
+    """
+
+    config: MemoryConfig
+    worker: Worker
+    clock: Callable[[], float]
+    is_alive: Callable[[int], bool]
+
+    def now(self) -> str:
+        """Return the time as ISO 8601 in UTC."""
+        return iso_time(self.clock())
+
+
+class ModelCalls:
+    """The places for model calls of one process.
+
+    Args:
+        max_workers: How many calls are waited for at a time.
+        max_abandoned: How many abandoned ones may run beside them.
+    """
+
+    def __init__(self, max_workers: int = 4, max_abandoned: int = 4) -> None:
+        self._max_workers, self._max_abandoned = max_workers, max_abandoned
+        self._changed = threading.Condition()
+        self._waited_for = 0
+        self._abandoned: set[Future[object]] = set()
+
+    def run(self, call: Callable[[], T], timeout: float) -> T:
+        """Make the call when a place is free and return its value.
+
+        Raises:
+            TimeoutError: If the call takes longer than `timeout` seconds, not counting the wait for a place; or if
+                abandoned calls hold all places.
+        """
+        self._take_place()
+        future = in_daemon_thread(call)
+        try:
+            return future.result(timeout)
+        finally:
+            self._leave(future)
+
+    async def arun(self, call: Callable[[], T], timeout: float) -> T:
+        """Make the call like `run`, without holding up the event loop."""
+        return await asyncio.wrap_future(in_daemon_thread(partial(self.run, call, timeout)))
+
+    def _take_place(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._places() <= 0 or self._waited_for < self._places())
+            if self._places() <= 0:
+                raise TimeoutError("every place is held by a model call that passed its deadline and still runs")
+            self._waited_for += 1
+
+    def _places(self) -> int:
+        """Return how many calls may be waited for; abandoned ones beyond their number take places from them."""
+        return self._max_workers - max(0, len(self._abandoned) - self._max_abandoned)
+
+    def _leave(self, future: "Future[T]") -> None:
+        """Stop waiting for a call; if it still runs, it is abandoned until it ends."""
+        with self._changed:
+            self._waited_for -= 1
+            if not future.done():
+                self._abandoned.add(future)  # type: ignore[arg-type]  # only ever asked whether it has ended
+            self._changed.notify_all()
+        future.add_done_callback(self._ended)
+
+    def _ended(self, future: "Future[T]") -> None:
+        with self._changed:
+            self._abandoned.discard(future)
+            self._changed.notify_all()
+
+
+def next_start(now: float, last_start: float, spacing: float) -> float:
+    """Return when the next update may start: now, or so many seconds after the last one. Pure."""
+    return max(now, last_start + spacing)
+
+
+class UpdateGate:
+    """Spaces the starts of updates, whether a thread or an event loop drives them. Nothing waits after the last one.
+
+    Args:
+        clock: Returns seconds; only differences matter.
+        sleep: Waits so many seconds on a thread.
+        asleep: Waits so many seconds on an event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        asleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._asleep = asleep
+        self._lock = threading.Lock()
+        self._last_start = float("-inf")
+
+    def wait_turn(self, spacing: float) -> None:
+        """Wait until an update may start, so many seconds after the one before, and let it start."""
+        if (delay := self._reserved(spacing)) > 0:
+            self._sleep(delay)
+
+    async def await_turn(self, spacing: float) -> None:
+        """Wait like `wait_turn`, without holding up the event loop."""
+        if (delay := self._reserved(spacing)) > 0:
+            await self._asleep(delay)
+
+    def _reserved(self, spacing: float) -> float:
+        """Take the next start, and return in how many seconds it is."""
+        with self._lock:
+            now = self._clock()
+            self._last_start = next_start(now, self._last_start, spacing)
+            return self._last_start - now

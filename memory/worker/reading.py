@@ -1,0 +1,138 @@
+"""What the pending entries of one conversation come to when they are read together. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memory.config import MemoryConfig
+from memory.extraction.dialogue import in_pieces, read_chars
+from memory.message import StoredMessage
+from memory.outbox.entry import Entry
+from memory.outbox.transcript import exchanges, is_scheduled, merge, strip_scheduled, unseen
+from memory.text import flush_hash
+
+# One model call reads so many messages, and this many characters for each of them, so that neither a backlog nor a long
+# message makes a prompt that the model does not take, or an answer with more facts than are believed at once.
+PORTION_MESSAGES = MemoryConfig().portion_messages
+CHARS_PER_MESSAGE = 1_200
+
+# Stands among what was flushed of a thread while that ends with a scheduled message whose reply is still to come.
+_OPEN = flush_hash("scheduled", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What entries hold.
+
+    Attributes:
+        talk: What an extraction has to read; empty if nothing is new.
+        cut: What left the context by a summary and belongs into the journal.
+        all: Every message, scheduled ones too: what counts as flushed afterwards.
+    """
+
+    talk: tuple[StoredMessage, ...]
+    cut: tuple[StoredMessage, ...]
+    all: tuple[StoredMessage, ...]
+
+
+def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after_erase: bool) -> Reading:
+    """Merge entries of one thread by message id: scheduled turns and edits out, flushed messages out or marked.
+
+    Args:
+        entries: Of one thread, in any order.
+        flushed: When (ISO 8601) what was flushed before was said, by its hash (`memory.text.flush_hash`).
+        after_erase: Whether the user erased memory at some time. What is cut then counts only as far as turns since
+            have it: the rest of the thread is older than the erase and must not come back.
+    """
+    entries = sorted(entries, key=in_thread)
+    said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.to_learn if not one.seen}
+
+    def is_welcome(message: StoredMessage) -> bool:
+        return not after_erase or message.id in said_since or _hash(message) in flushed
+
+    def counting(entry: Entry) -> list[StoredMessage]:
+        return [one for one in entry.to_learn if entry.kind == "turn" or is_welcome(one)]
+
+    written = [(entry.created, counting(entry)) for entry in entries]
+    messages = tuple(_with_time(one, flushed) for one in merge(written))
+    talk = strip_scheduled(_without_scheduled_replies(messages, flushed))
+    cut_ids = {one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "cut" for one in said}
+    return Reading(unseen(talk, flushed), tuple(one for one in talk if one.id in cut_ids), messages)
+
+
+def _hash(message: StoredMessage) -> str:
+    return flush_hash(message.role, message.text)
+
+
+def _without_scheduled_replies(
+    messages: Sequence[StoredMessage], flushed: Mapping[str, str]
+) -> tuple[StoredMessage, ...]:
+    """Return the messages without the replies at their beginning that are known to answer a scheduler."""
+    begin = next((at for at, message in enumerate(messages) if message.role == "user"), len(messages))
+    replies = () if _OPEN in flushed else (one for one in messages[:begin] if _scheduled_hash(one) not in flushed)
+    return (*replies, *messages[begin:])
+
+
+def _scheduled_hash(message: StoredMessage) -> str:
+    return flush_hash("scheduled", message.text)
+
+
+def _with_time(message: StoredMessage, flushed: Mapping[str, str]) -> StoredMessage:
+    return replace(message, time=min(message.time, flushed.get(_hash(message), message.time)))
+
+
+def remembered(flushed: Mapping[str, str], messages: Iterable[StoredMessage], limit: int) -> dict[str, str]:
+    """Return what counts as flushed once these messages are, the newest `limit` of them, and which were scheduled."""
+    read = tuple(messages)
+    known = {key: time for key, time in flushed.items() if key != _OPEN or not read}
+    told = {message.id for message in _without_scheduled_replies(strip_scheduled(read), flushed)}
+    for message in read:
+        if not message.seen:
+            known[_hash(message)] = min(message.time, known.pop(_hash(message), message.time))
+        if message.id not in told:
+            known[_scheduled_hash(message)] = message.time
+    if read and is_scheduled(read[-1]):
+        known[_OPEN] = read[-1].time
+    return dict(list(known.items())[-limit:])
+
+
+def together(entries: Iterable[Entry], limit: int = PORTION_MESSAGES) -> list[tuple[Entry, ...]]:
+    """Group entries that are updated together: of one thread, meant for one model, and not too much to read at once."""
+    groups: dict[tuple[str, str], list[list[Entry]]] = {}
+    for entry in sorted(entries, key=in_thread):
+        parts = groups.setdefault((entry.thread_id, entry.model), [[]])
+        if parts[-1] and _is_too_much([*parts[-1], entry], limit):
+            parts.append([])
+        parts[-1].append(entry)
+    return [tuple(part) for parts in groups.values() for part in parts]
+
+
+def in_thread(entry: Entry) -> tuple[str, float, str]:
+    """Return the sort key that puts entries of a thread in the order of what was said: what was cut is the oldest."""
+    return entry.kind, entry.created, entry.key
+
+
+def portions(talk: Iterable[StoredMessage], limit: int = PORTION_MESSAGES) -> list[tuple[StoredMessage, ...]]:
+    """Cut what has to be read between exchanges, into portions for one model call each, each with something new.
+
+    The pieces of a long message count as exchanges: each may be in another portion.
+    """
+    cut: list[list[StoredMessage]] = [[]]
+    for exchange in exchanges(in_pieces(talk)):
+        if cut[-1] and _is_much([*cut[-1], *exchange], limit):
+            cut.append([])
+        cut[-1].extend(exchange)
+    return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
+
+
+def _is_too_much(entries: Iterable[Entry], limit: int) -> bool:
+    return _is_much({message.id: message for entry in entries for message in entry.to_learn}.values(), limit)
+
+
+def _is_much(messages: Collection[StoredMessage], limit: int) -> bool:
+    return len(messages) > limit or sum(map(read_chars, messages)) > limit * CHARS_PER_MESSAGE
+
+
+def covered(carrier: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the entries that the carrier's journaled extraction was made from, the carrier last."""
+    keys: Collection[str] = carrier.extracted["entries"] if carrier.extracted else ()
+    return (*(entry for entry in entries if entry.key in keys and entry is not carrier), carrier)

@@ -1,0 +1,148 @@
+"""Carries a store's pending updates into the tiers, on a thread or on an event loop: two drivers of one job."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import BaseStore
+
+from memory.config import MemoryConfig
+from memory.effects import adrive, drive, persistently, run, tolerated
+from memory.message import iso_time, messages_of
+from memory.namespaces import Owner
+from memory.outbox import outbox
+from memory.outbox.entry import Entry, EntryKind, Worker, process_exists
+from memory.outbox.transcript import ThreadView
+from memory.queue.schedule import ConversationContext, Message
+from memory.worker.job import Job, ModelCall, ModelCalls, Start, Terms, UpdateGate, Wish
+from memory.worker.rolling import roll_up
+from memory.worker.update import Drained, drain
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_SIDE_BY_SIDE = 8
+
+
+class MemoryUpdater:
+    """The worker of one process for one store.
+
+    Args:
+        store: Where outbox, facts and journal are.
+        load_model: Returns the chat model of a `provider:model` name; the empty name is the deployment's own.
+        config: Limits and switches.
+        clock: Returns seconds since the epoch.
+        calls: The places for model calls of this process.
+        gate: What the updates of this process pass before they start; workers of one process share it.
+        worker: This process, as leases name it.
+        is_alive: Whether a process of this host exists.
+    """
+
+    def __init__(
+        self,
+        store: BaseStore,
+        load_model: Callable[[str], BaseChatModel],
+        *,
+        config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
+        clock: Callable[[], float] = time.time,
+        calls: ModelCalls | None = None,
+        gate: UpdateGate | None = None,
+        worker: Worker | None = None,
+        is_alive: Callable[[int], bool] = process_exists,
+    ) -> None:
+        self._store = store
+        self._load_model = load_model
+        self._config = config
+        self._clock = clock
+        self._calls = calls or ModelCalls()
+        self._gate = gate or UpdateGate()
+        self._worker = worker or Worker.here()
+        self._is_alive = is_alive
+
+    def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
+        """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop."""
+        return self._carry_out(drain(owner, self._terms(), thread_id))
+
+    def process(self, context: ConversationContext) -> float | None:
+        """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
+
+        Returns:
+            In how many seconds what is left of the conversation wants another try; `None` if nothing is left.
+        """
+        owner = Owner.of(context.user_id, context.agent_name)
+        self._record(owner, context.thread_id, "cut", context.carried_over)
+        self._record(owner, context.thread_id, context.kind, context.messages, context.kind == "turn")
+        return self.wait_after(self.drain(owner, context.thread_id))
+
+    def wait_after(self, drained: Drained) -> float | None:
+        """Return in how many seconds what a drain left is worth another one; `None` if it left nothing."""
+        return None if drained.due is None else max(drained.due - self._clock(), self._config.retry_base_seconds)
+
+    def _record(
+        self, owner: Owner, thread_id: str, kind: EntryKind, messages: Sequence[Message], is_thread: bool = False
+    ) -> None:
+        now = self._clock()
+        stored = messages_of(messages, iso_time(now))
+        if stored and self._config.enabled:
+            due = now + self._config.max_wait_seconds
+            draft = Entry(kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored)
+            # A thread's own messages do not tell what summaries took from it before.
+            view = ThreadView({message.id for message in stored}, is_complete=False) if is_thread else None
+            run(self._store, outbox.record(draft, view))
+
+    async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
+        """Apply what is pending for an owner, or only for one thread."""
+        return await self._acarry_out(drain(owner, self._terms(), thread_id))
+
+    async def asweep(self, owners: Sequence[Owner]) -> list[Drained]:
+        """Drain several owners side by side; one whose store or model fails does not stop the others."""
+        return await self._for_each(owners, self.adrain, Drained(failed=1))
+
+    async def aroll_up(self, owners: Sequence[Owner]) -> list[bool]:
+        """Fold what of each owner's journal is due into their history, and say of whom something was."""
+
+        async def roll_up_one(owner: Owner) -> bool:
+            return await self._acarry_out(roll_up(owner, self._terms()))
+
+        return await self._for_each(owners, roll_up_one, False)
+
+    async def _for_each(self, owners: Sequence[Owner], work: Callable[[Owner], Awaitable[T]], failed: T) -> list[T]:
+        places = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def guarded(owner: Owner) -> T:
+            async with places:
+                with tolerated(logger, "memory work for %s failed", owner.due_key, level=logging.ERROR):
+                    return await work(owner)
+                return failed  # what it was waits for the next time
+
+        return list(await asyncio.gather(*map(guarded, owners)))
+
+    def _terms(self) -> Terms:
+        return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)
+
+    def _carry_out(self, job: Job[T]) -> T:
+        return drive(persistently(job), self._do)
+
+    async def _acarry_out(self, job: Job[T]) -> T:
+        return await adrive(persistently(job), self._ado)
+
+    def _do(self, wish: Wish) -> Any:
+        if isinstance(wish, ModelCall):
+            return self._calls.run(*self._call(wish))
+        if isinstance(wish, Start):
+            return self._gate.wait_turn(self._config.update_spacing_seconds)
+        return self._store.batch(wish)
+
+    async def _ado(self, wish: Wish) -> Any:
+        if isinstance(wish, ModelCall):
+            return await self._calls.arun(*self._call(wish))
+        if isinstance(wish, Start):
+            return await self._gate.await_turn(self._config.update_spacing_seconds)
+        return await self._store.abatch(wish)
+
+    def _call(self, wish: ModelCall) -> tuple[Callable[[], Any], float]:
+        return lambda: wish.use(self._load_model(wish.model)), self._config.model_timeout_seconds

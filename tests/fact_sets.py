@@ -1,0 +1,41 @@
+"""One user's facts in a store, and what updates do to them."""
+
+from typing import Any
+
+from langgraph.store.base import BaseStore
+
+from memory.config import MemoryConfig
+from memory.facts.changes import Applied, Change, Extraction
+from memory.facts.fact import Fact
+from memory.facts.store import FactStore
+from memory.namespaces import Owner
+from tests.fakes import Clock
+
+SAID = "2025-10-09T08:00:00+00:00"  # before the clock's start
+NOW = "2025-10-09T09:00:00+00:00"
+
+
+def facts_of(store: BaseStore, user: str = "ada", **config: Any) -> FactStore:
+    return FactStore(store, user, config=MemoryConfig(**config), clock=Clock())
+
+
+def change(content: str = "", action: Any = "new", target: str | None = None, message: str = "m1") -> Change:
+    return Change(
+        action=action,
+        content=content,
+        category="knowledge",
+        confidence=0.9,
+        target=target,
+        sources=(message,),
+        said_at=SAID,
+    )
+
+
+def apply(facts: FactStore, *changes: Change, thread_id: str = "t", epoch: str = "initial", now: str = NOW) -> Applied:
+    return facts.apply(Extraction(changes=changes), thread_id=thread_id, epoch=epoch, now=now)
+
+
+def item_of(store: BaseStore, fact: Fact, user: str = "ada") -> dict[str, Any]:
+    items = store.search(Owner.of(user).namespace("facts"), limit=1000)
+    (value,) = (item.value for item in items if item.value["id"] == fact.id)
+    return value
