@@ -276,8 +276,8 @@ MUTANTS = (
     Mutant(
         "an erased thread is fenced for nobody",
         "memory/control.py",
-        "return epoch != self.epoch or generation !=",
-        "return epoch != self.epoch and generation !=",
+        "return epoch != self.epoch or thread_epoch !=",
+        "return epoch != self.epoch and thread_epoch !=",
         ("tests/unit/test_erase.py",),
     ),
     Mutant(

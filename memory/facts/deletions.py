@@ -21,18 +21,18 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class FactErasure:
+class LastErasure:
     """The last erase of facts: a random token, and when (ISO 8601). No undo reaches behind it."""
 
     token: str = ""
     at: str = ""
 
 
-def read_erasure(owner: Owner, epoch: str) -> Steps[FactErasure]:
+def read_erasure(owner: Owner, epoch: str) -> Steps[LastErasure]:
     """Read when facts were erased last; an empty one if never."""
     item = yield from read(owner.namespace("history"), ERASED)
     value = item.value if item and belongs(item.value, epoch) else {}
-    return FactErasure(str(value.get("token", "")), str(value.get("at", "")))
+    return LastErasure(str(value.get("token", "")), str(value.get("at", "")))
 
 
 def note_erasure(owner: Owner, epoch: str, token: str, now: str) -> Steps[None]:
@@ -113,7 +113,7 @@ def _is_of(mark: Item | None, fact: Fact) -> bool:
     return mark is not None and mark.value.get("id") == fact.id and mark.value.get("status") == "deleted"
 
 
-def take_back_erased(owner: Owner, epoch: str, before: FactErasure, ids: Collection[str]) -> Steps[bool]:
+def take_back_erased(owner: Owner, epoch: str, before: LastErasure, ids: Collection[str]) -> Steps[bool]:
     """Say, after facts were written, whether somebody erased one of them in between; if so, delete what was written.
 
     Args:

@@ -14,7 +14,7 @@ from memory.config import MemoryConfig
 from memory.control import count_edit, read_epoch
 from memory.effects import Steps
 from memory.facts.chain import Chain, dormant
-from memory.facts.deletions import FactErasure, discard, marks, moment, read_erasure, take_back_erased, unmarks
+from memory.facts.deletions import LastErasure, discard, marks, moment, read_erasure, take_back_erased, unmarks
 from memory.facts.fact import Fact, timestamp
 from memory.facts.profile import drop_sections_about
 from memory.facts.rows import read_fact_set, read_history, read_provenance, settle, stands, write_difference
@@ -84,7 +84,7 @@ def _write(
     done: UndoneFacts,
     edit: str,
     config: MemoryConfig,
-    erasure: FactErasure,
+    erasure: LastErasure,
 ) -> Steps[bool]:
     """Write the shelf; `False` if an erase came in between, and nothing of it is left."""
     now = max((fact.updated_at for fact in after.archived), default="")
