@@ -21,7 +21,7 @@ from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.identity import as_server
 from graphs.models import Purpose
 from graphs.settings import Settings
-from memory.effects import Steps, arun, arun_patiently, run, tolerated
+from memory.effects import StoreEffects, arun, arun_patiently, run, tolerated
 from memory.message import iso_time, to_stored
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -197,7 +197,7 @@ class MemoryService:
         owners = [owner] if owner else await arun(store, self._owners_of_journals(store))
         return sum(await self._updater(store).aroll_up(owners))
 
-    def _owners_of_journals(self, store: BaseStore) -> Steps[list[Owner]]:
+    def _owners_of_journals(self, store: BaseStore) -> StoreEffects[list[Owner]]:
         """Read who has a journal, at most once an hour: days end at every hour somewhere."""
         now = self.clock()
         if _is_recent(self._rolled.get(store), now, _HOUR):
@@ -215,7 +215,7 @@ class MemoryService:
         owners = await arun(store, self._owners(store))
         return await self._updater(store).asweep(owners)
 
-    def _owners(self, store: BaseStore) -> Steps[list[Owner]]:
+    def _owners(self, store: BaseStore) -> StoreEffects[list[Owner]]:
         now = self.clock()
         if _is_recent(self._swept.get(store), now, _DAY):
             return (yield from outbox.due_owners(now))
@@ -235,7 +235,7 @@ class MemoryService:
             for owner, thread_id in run(store, self._left_behind()):
                 self._queue.add_nowait(_context(store, owner, thread_id))
 
-    def _left_behind(self) -> Steps[list[tuple[Owner, str]]]:
+    def _left_behind(self) -> StoreEffects[list[tuple[Owner, str]]]:
         """Read whose updates, of which threads, were written down before this process began."""
         left: dict[tuple[Owner, str], None] = {}
         for owner in (yield from outbox.owners_with("outbox")):

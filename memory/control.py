@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from langgraph.store.base import Item
 
-from memory.effects import Steps, delete, put, read, scan
+from memory.effects import StoreEffects, delete, put, read, scan
 from memory.namespaces import Owner
 from memory.text import digest
 
@@ -47,14 +47,14 @@ class Fences:
         return epoch != self.epoch or thread_epoch != self.threads.get(forgotten_thread_key(thread_id), thread_epoch)
 
 
-def read_fences(owner: Owner) -> Steps[Fences]:
+def read_fences(owner: Owner) -> StoreEffects[Fences]:
     """Read the user's epoch and forgotten threads; a user who never erased anything has the initial epoch and none."""
     items = {item.key: item for item in (yield from scan(owner.control))}
     threads = {key: forgotten_epoch_in(item) for key, item in items.items() if key.startswith(_THREAD)}
     return Fences(epoch_in(items.get(CONTROL_KEY)), threads)
 
 
-def read_epoch(owner: Owner) -> Steps[str]:
+def read_epoch(owner: Owner) -> StoreEffects[str]:
     """Read the user's current epoch; a user who never erased anything has the initial one."""
     return epoch_in((yield from read(owner.control, CONTROL_KEY)))
 
@@ -65,12 +65,12 @@ def epoch_in(control: Item | None) -> str:
     return epoch if isinstance(epoch, str) and epoch else INITIAL_EPOCH
 
 
-def write_epoch(owner: Owner, epoch: str) -> Steps[None]:
+def write_epoch(owner: Owner, epoch: str) -> StoreEffects[None]:
     """Fence everything written so far: readers ignore it from now on."""
     yield [put(owner.control, CONTROL_KEY, {"epoch": epoch})]
 
 
-def count_edit(owner: Owner) -> Steps[str]:
+def count_edit(owner: Owner) -> StoreEffects[str]:
     """Count a change that a person makes by hand, before it is written, and return its mark.
 
     What is said from now on is written down with this mark, so that nobody compares clocks of two processes.
@@ -111,7 +111,7 @@ def forgotten_epoch_in(mark: Item | None) -> str:
     return thread_epoch if isinstance(thread_epoch, str) else ""
 
 
-def forget_thread(owner: Owner, thread_id: str, thread_epoch: str, now: float) -> Steps[None]:
+def forget_thread(owner: Owner, thread_id: str, thread_epoch: str, now: float) -> StoreEffects[None]:
     """Cancel the updates of a thread that were written down so far: they are of another generation.
 
     Args:
@@ -138,14 +138,14 @@ def _when(mark: Item) -> float:
     return float(time) if isinstance(time, int | float) else 0.0
 
 
-def read_time_zone(owner: Owner) -> Steps[tzinfo]:
+def read_time_zone(owner: Owner) -> StoreEffects[tzinfo]:
     """Read the user's time zone; UTC while it is not known."""
     item = yield from read(owner.control, _ZONE_KEY)
     name = item.value.get("name") if item else None
     return (_zone(name) if isinstance(name, str) else None) or UTC
 
 
-def write_time_zone(owner: Owner, name: str) -> Steps[None]:
+def write_time_zone(owner: Owner, name: str) -> StoreEffects[None]:
     """Write the user's time zone; `ValueError` if `name` is no IANA name such as `Europe/Oslo`."""
     if _zone(name) is None:
         raise ValueError(f"name must be an IANA time zone such as Europe/Oslo, not {name!r}")
@@ -164,7 +164,7 @@ def belongs(value: Mapping[str, object], epoch: str) -> bool:
     return value.get("epoch", epoch) == epoch
 
 
-def read_learning(owner: Owner) -> Steps[bool]:
+def read_learning(owner: Owner) -> StoreEffects[bool]:
     """Say whether the user's memory learns; it does until the user pauses it, for all agents."""
     return learning_in((yield from read(owner.control, LEARNING_KEY)))
 
@@ -174,6 +174,6 @@ def learning_in(item: Item | None) -> bool:
     return item is None or item.value.get("learning") is not False
 
 
-def write_learning(owner: Owner, learning: bool) -> Steps[None]:
+def write_learning(owner: Owner, learning: bool) -> StoreEffects[None]:
     """Pause learning or go on. An item of its own: writing it can never undo an erase that happens meanwhile."""
     yield [put(owner.control, LEARNING_KEY, {"learning": learning})]

@@ -102,19 +102,19 @@ V = TypeVar("V")
 W = TypeVar("W")
 X = TypeVar("X")
 Y = TypeVar("Y")
-Steps = Generator[Sequence[Op], list[Any], T]
+StoreEffects = Generator[Sequence[Op], list[Any], T]
 
 PAGE = 1000
 _TRIES = 20
 _TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 
 
-def run(store: BaseStore, steps: Steps[T]) -> T:
+def run(store: BaseStore, steps: StoreEffects[T]) -> T:
     """Carry the steps out on a store's synchronous interface and return their value."""
     return drive(persistently(steps), store.batch)
 
 
-async def arun(store: BaseStore, steps: Steps[T]) -> T:
+async def arun(store: BaseStore, steps: StoreEffects[T]) -> T:
     """Carry the steps out on a store's asynchronous interface and return their value."""
     return await adrive(persistently(steps), store.abatch)
 
@@ -147,7 +147,7 @@ def _was_taken_back(error: Exception) -> bool:
     return is_disturbed or getattr(error, "sqlstate", None) in _TAKEN_BACK
 
 
-async def arun_patiently(store: BaseStore, steps: Callable[[], Steps[T]], tries: int = 3) -> T:
+async def arun_patiently(store: BaseStore, steps: Callable[[], StoreEffects[T]], tries: int = 3) -> T:
     """Carry out steps that may be repeated like `arun`, again if the store fails: a hiccup must not cost a turn.
 
     Args:
@@ -171,20 +171,20 @@ def delete(namespace: Sequence[str], key: str) -> PutOp:
     return PutOp(tuple(namespace), key, None)
 
 
-def read(namespace: Sequence[str], key: str) -> Steps[Item | None]:
+def read(namespace: Sequence[str], key: str) -> StoreEffects[Item | None]:
     """Read one item, or `None`."""
     (item,) = yield [GetOp(tuple(namespace), key, refresh_ttl=False)]
     return item  # type: ignore[no-any-return]
 
 
-def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Steps[list[Item | None]]:
+def read_many(namespace: Sequence[str], keys: Sequence[str]) -> StoreEffects[list[Item | None]]:
     """Read several items of one namespace in one batch, in the order of their keys."""
     if not keys:
         return []
     return (yield [GetOp(tuple(namespace), key, refresh_ttl=False) for key in keys])
 
 
-def scan(namespace: Sequence[str], page: int = PAGE) -> Steps[list[Item]]:
+def scan(namespace: Sequence[str], page: int = PAGE) -> StoreEffects[list[Item]]:
     """Read every item of exactly this namespace, sorted by key.
 
     A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes: by the
@@ -203,22 +203,32 @@ def scan(namespace: Sequence[str], page: int = PAGE) -> Steps[list[Item]]:
 
 
 @overload
-def side_by_side(one: Steps[T], two: Steps[U], /) -> Steps[tuple[T, U]]: ...
-@overload
-def side_by_side(one: Steps[T], two: Steps[U], three: Steps[V], /) -> Steps[tuple[T, U, V]]: ...
-@overload
-def side_by_side(one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], /) -> Steps[tuple[T, U, V, W]]: ...
+def side_by_side(one: StoreEffects[T], two: StoreEffects[U], /) -> StoreEffects[tuple[T, U]]: ...
 @overload
 def side_by_side(
-    one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], five: Steps[X], /
-) -> Steps[tuple[T, U, V, W, X]]: ...
+    one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], /
+) -> StoreEffects[tuple[T, U, V]]: ...
 @overload
 def side_by_side(
-    one: Steps[T], two: Steps[U], three: Steps[V], four: Steps[W], five: Steps[X], six: Steps[Y], /
-) -> Steps[tuple[T, U, V, W, X, Y]]: ...
+    one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], four: StoreEffects[W], /
+) -> StoreEffects[tuple[T, U, V, W]]: ...
+@overload
+def side_by_side(
+    one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], four: StoreEffects[W], five: StoreEffects[X], /
+) -> StoreEffects[tuple[T, U, V, W, X]]: ...
+@overload
+def side_by_side(
+    one: StoreEffects[T],
+    two: StoreEffects[U],
+    three: StoreEffects[V],
+    four: StoreEffects[W],
+    five: StoreEffects[X],
+    six: StoreEffects[Y],
+    /,
+) -> StoreEffects[tuple[T, U, V, W, X, Y]]: ...
 
 
-def side_by_side(*parts: Steps[Any]) -> Steps[tuple[Any, ...]]:
+def side_by_side(*parts: StoreEffects[Any]) -> StoreEffects[tuple[Any, ...]]:
     """Carry out steps that do not wait for each other, and return their values: what each asks for goes in one batch.
 
     Reads of one batch see the store before its writes, so no part may need what another one writes.
@@ -255,7 +265,7 @@ class Pages:
         self._seen: set[str] = set()
         self._offset = self._found = 0
 
-    def next(self) -> Steps[list[Item]]:
+    def next(self) -> StoreEffects[list[Item]]:
         """Read the next page; an empty one is the last."""
         while True:
             operation = SearchOp(self._namespace, None, self._size, self._offset, refresh_ttl=False)

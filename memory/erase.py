@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
 from memory.control import count_edit, forget_thread, read_epoch, write_epoch
-from memory.effects import PAGE, Steps, arun, delete, put, run, scan
+from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
 from memory.facts.chain import Chain
 from memory.facts.deletions import forget, message_marks, note_erasure
 from memory.facts.fact import timestamp
@@ -27,7 +27,7 @@ from memory.worker.rolling import MARKS, sections_telling, tell_again
 _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
 
 
-def forget_rows(owner: Owner, thread_id: str, epoch: str) -> Steps[int]:
+def forget_rows(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[int]:
     """Delete every row of this epoch that came from the thread, and return how many.
 
     A fact that was said in several threads goes with the one that it was first said in. Of the profile nobody can say
@@ -51,7 +51,7 @@ def forget_rows(owner: Owner, thread_id: str, epoch: str) -> Steps[int]:
     return len(rows)
 
 
-def _forget_confirmations(owner: Owner, thread_id: str) -> Steps[None]:
+def _forget_confirmations(owner: Owner, thread_id: str) -> StoreEffects[None]:
     """Let facts of other threads no longer tell that they were said again in this one."""
     items = yield from scan(owner.namespace("confirmations"))
     left = [(item, without_thread(item.value, thread_id)) for item in items]
@@ -130,7 +130,7 @@ async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Ca
     return await arun(store, _erase_fact(owner, fact_id, uuid.uuid4().hex, clock()))
 
 
-def _erase_fact(owner: Owner, fact_id: str, token: str, seconds: float) -> Steps[Chain]:
+def _erase_fact(owner: Owner, fact_id: str, token: str, seconds: float) -> StoreEffects[Chain]:
     now = timestamp(seconds)
     epoch = yield from read_epoch(owner)
     chain = yield from forget(owner, epoch, fact_id, token=token, now=now)
@@ -151,7 +151,9 @@ def _erase_fact(owner: Owner, fact_id: str, token: str, seconds: float) -> Steps
     return chain
 
 
-def forget_messages(owner: Owner, gone: Mapping[str, Iterable[str]], fact_id: str, seconds: float) -> Steps[None]:
+def forget_messages(
+    owner: Owner, gone: Mapping[str, Iterable[str]], fact_id: str, seconds: float
+) -> StoreEffects[None]:
     """See to it that nothing is learned or told of messages (ids by thread) that go with an erased fact."""
     epoch = yield from read_epoch(owner)
     edit = yield from count_edit(owner)
@@ -160,7 +162,7 @@ def forget_messages(owner: Owner, gone: Mapping[str, Iterable[str]], fact_id: st
         yield marks
 
 
-def threads_feeding(user_id: str) -> Steps[list[str]]:
+def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
     """Return the ids of the threads that fed this user's memory, for any agent, and nobody else's, as far as it tells.
 
     Only a turn that was written down makes a thread one of these, never an import, whatever ids its rows name.
@@ -176,7 +178,7 @@ def threads_feeding(user_id: str) -> Steps[list[str]]:
     return fed
 
 
-def _erase_user(user: Owner, epoch: str) -> Steps[int]:
+def _erase_user(user: Owner, epoch: str) -> StoreEffects[int]:
     yield from write_epoch(user, epoch)
     deleted = 0
     for namespace in (yield from _namespaces(user)):
@@ -188,7 +190,7 @@ def _erase_user(user: Owner, epoch: str) -> Steps[int]:
     return deleted
 
 
-def _namespaces(user: Owner) -> Steps[list[tuple[str, ...]]]:
+def _namespaces(user: Owner) -> StoreEffects[list[tuple[str, ...]]]:
     """List every namespace of a user."""
     found: list[tuple[str, ...]] = []
     while True:
@@ -199,7 +201,7 @@ def _namespaces(user: Owner) -> Steps[list[tuple[str, ...]]]:
             return found
 
 
-def _forget_owner(owner: Owner | None, items: list[Item]) -> Steps[None]:
+def _forget_owner(owner: Owner | None, items: list[Item]) -> StoreEffects[None]:
     """Delete the owner's due marker, and the notes that these items' threads fed their memory."""
     if owner is None:
         return
@@ -216,7 +218,7 @@ def _thread_of(item: Item) -> str:
     return str(item.value.get("thread_id") or (key[0] if isinstance(key, list) and key else ""))
 
 
-def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> Steps[int]:
+def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> StoreEffects[int]:
     yield from write_thread_epoch(thread_id, thread_epoch, now)
     deleted = 0
     for owner in (yield from outbox.read_owners(thread_id)):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from langgraph.store.base import GetOp, Item, PutOp
 
-from memory.effects import Steps, delete, put, scan
+from memory.effects import StoreEffects, delete, put, scan
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
 
 NEVER_ERASED = "initial"
@@ -14,7 +14,7 @@ KEPT_SECONDS = 86_400.0
 """An epoch has to outlive the turns that are under way, not the deployment."""
 
 
-def read_thread_epoch(thread_id: str) -> Steps[str]:
+def read_thread_epoch(thread_id: str) -> StoreEffects[str]:
     """Read a thread's epoch; `NEVER_ERASED` if it was not erased lately."""
     return thread_epoch_in((yield [thread_epoch_get(thread_id)])[0])
 
@@ -30,7 +30,7 @@ def thread_epoch_in(item: Item | None) -> str:
     return epoch if isinstance(epoch, str) and epoch else NEVER_ERASED
 
 
-def write_thread_epoch(thread_id: str, epoch: str, now: float) -> Steps[None]:
+def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
     """Fence the turns of a thread that are under way now (seconds since the epoch); old fences go."""
     namespace = erased_threads_namespace(thread_id)
     yield [put(namespace, erased_thread_key(thread_id), {"epoch": epoch, "at": now})]
@@ -69,26 +69,26 @@ class Deletion:
     at: float
 
 
-def ask_deletion(thread_id: str, now: float) -> Steps[Deletion]:
+def ask_deletion(thread_id: str, now: float) -> StoreEffects[Deletion]:
     """Record that somebody who may do so asks for a thread to be deleted."""
     asked = Deletion(deletion_key(thread_id, uuid.uuid4().hex), thread_id, "asked", now)
     yield [_put(asked)]
     return asked
 
 
-def confirm_deletion(asked: Deletion) -> Steps[Deletion]:
+def confirm_deletion(asked: Deletion) -> StoreEffects[Deletion]:
     """Record that the thread is deleted: from now on, what came from it has to go."""
     done = replace(asked, state="done")
     yield [_put(done)]
     return done
 
 
-def settle_deletion(deletion: Deletion) -> Steps[None]:
+def settle_deletion(deletion: Deletion) -> StoreEffects[None]:
     """Drop the record: it was carried out, or refused."""
     yield [delete(DELETIONS, deletion.key)]
 
 
-def deletions_left(now: float) -> Steps[list[Deletion]]:
+def deletions_left(now: float) -> StoreEffects[list[Deletion]]:
     """Read the deletions that are not carried out though nobody may be at work on them any more."""
     records = [record for item in (yield from scan(DELETIONS)) if (record := _deletion(item))]
     return [one for one in records if one.state == "done" or not 0 <= now - one.at < IN_FLIGHT_SECONDS]

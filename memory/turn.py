@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from memory.control import EDIT_KEY, LEARNING_KEY, edit_in, learning_in
-from memory.effects import Steps, read_many, scan, side_by_side
+from memory.effects import StoreEffects, read_many, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.namespaces import Owner
 from memory.outbox.receipts import receipts_of
@@ -40,7 +40,7 @@ class Opening:
     updates: tuple[Mapping[str, Any], ...]
 
 
-def open_turn(owner: Owner, thread_id: str, since: str) -> Steps[Opening]:
+def open_turn(owner: Owner, thread_id: str, since: str) -> StoreEffects[Opening]:
     """Read what a turn begins with.
 
     Args:

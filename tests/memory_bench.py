@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.effects import Steps, run
+from memory.effects import StoreEffects, run
 from memory.facts.store import FactStore
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
@@ -148,7 +148,7 @@ class MemoryBench:
         return repr([(item.namespace, item.key, item.value) for item in self.store.items(())])
 
 
-def going_on(steps: Steps[T], results: list[Any]) -> Steps[T]:
+def going_on(steps: StoreEffects[T], results: list[Any]) -> StoreEffects[T]:
     """The rest of steps whose first batch was carried out already."""
     try:
         operations = steps.send(results)

@@ -9,7 +9,7 @@ from memory.archive.intake import Intake, short_text, short_texts
 from memory.archive.json_parts import JsonPart
 from memory.config import MemoryConfig
 from memory.control import INITIAL_EDIT, read_epoch
-from memory.effects import Steps, delete
+from memory.effects import StoreEffects, delete
 from memory.facts.chain import Chain
 from memory.facts.changes import Reason, Section
 from memory.facts.deletions import moment, unmarks
@@ -82,7 +82,7 @@ class Imported:
         return tuple((each.index, each.reason) for each in self.rejected if each.part == "facts")
 
 
-def import_steps(owner: Owner, document: Json, config: MemoryConfig, seconds: float) -> Steps[Imported]:
+def import_steps(owner: Owner, document: Json, config: MemoryConfig, seconds: float) -> StoreEffects[Imported]:
     """Take in a document that is in memory as a whole; see `Importer`.
 
     Raises:
@@ -170,7 +170,7 @@ class Importer:
         """Whether so much was taken that it is time to `write` it."""
         return len(self._waiting) >= _PIECE_ENTRIES or self._size >= _PIECE_CHARS
 
-    def finish(self) -> Steps[Imported]:
+    def finish(self) -> StoreEffects[Imported]:
         """Write what is left, and tell what was done.
 
         Raises:
@@ -188,7 +188,7 @@ class Importer:
         logger.info("took in a document: created %d, known %d, refused %d", *counts)
         return done
 
-    def write(self) -> Steps[None]:
+    def write(self) -> StoreEffects[None]:
         """Write what was taken."""
         waiting, self._waiting, self._size = self._waiting, [], 0
         epoch = yield from read_epoch(self._owner)
@@ -214,7 +214,7 @@ class Importer:
             yield [delete(self._owner.namespace("journal"), entry.key) for entry in entries]
             self._is_erased = True
 
-    def _write_facts(self, parts: Sequence[JsonPart]) -> Steps[None]:
+    def _write_facts(self, parts: Sequence[JsonPart]) -> StoreEffects[None]:
         if not parts:
             return
         contents = [str(part.value.get("content", "")) for part in parts if isinstance(part.value, Mapping)]
@@ -302,7 +302,7 @@ def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
     )
 
 
-def _fill_profile(owner: Owner, given: object, *, epoch: str, now: str) -> Steps[tuple[str, ...]]:
+def _fill_profile(owner: Owner, given: object, *, epoch: str, now: str) -> StoreEffects[tuple[str, ...]]:
     profile = _sections(given)
     there = yield from read_profile(owner, epoch)
     missing = {name: text for name, text in profile.items() if name not in there and text.strip()}

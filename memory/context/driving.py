@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langgraph.constants import TAG_NOSTREAM
 
-from memory.context.summarizer import Ask, Flush, Steps, SummarizationResult
+from memory.context.summarizer import Ask, Flush, SummarizationResult, SummaryEffects
 from memory.effects import adrive, drive
 from memory.provider_reason import reason_logged
 
@@ -28,7 +28,7 @@ _CALL: RunnableConfig = {"tags": [TAG_NOSTREAM], "run_name": "summarize"}
 
 
 def run(
-    steps: Steps, model: LanguageModelLike, hook: FlushHook | None, config: RunnableConfig | None = None
+    steps: SummaryEffects, model: LanguageModelLike, hook: FlushHook | None, config: RunnableConfig | None = None
 ) -> SummarizationResult:
     """Carry the steps out in this thread and return their result; a coroutine hook gets an event loop of its own."""
 
@@ -45,7 +45,7 @@ def run(
 
 
 async def arun(
-    steps: Steps, model: LanguageModelLike, hook: FlushHook | None, config: RunnableConfig | None = None
+    steps: SummaryEffects, model: LanguageModelLike, hook: FlushHook | None, config: RunnableConfig | None = None
 ) -> SummarizationResult:
     """Carry the steps out on the event loop and return their result; a synchronous hook runs in a thread."""
 

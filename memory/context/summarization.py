@@ -15,7 +15,7 @@ from memory import prompts
 from memory.context.budget import Budget
 from memory.context.driving import FlushHook, arun, run
 from memory.context.running_summary import SUMMARY_ID, RunningSummary, state_of
-from memory.context.summarizer import UNFLUSHED, Cut, Steps, SummarizationResult, Summarizer
+from memory.context.summarizer import UNFLUSHED, Cut, SummarizationResult, Summarizer, SummaryEffects
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
 
@@ -233,7 +233,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             after[UNFLUSHED] = result.unflushed
         return {"context": after} if after or before else {}
 
-    def _steps(self, state: object) -> Steps:
+    def _steps(self, state: object) -> SummaryEffects:
         context, messages = state_of(_read(state, "context")), self._messages(state)
         failed_in = context.get(NOT_SUMMARIZED)
         has_failed = bool(failed_in) and failed_in == _turn_of(messages)

@@ -109,7 +109,7 @@ class Flush:
     messages: list[BaseMessage]
 
 
-Steps = Generator[Ask | Flush, str, "SummarizationResult"]
+SummaryEffects = Generator[Ask | Flush, str, "SummarizationResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Summarizer:
         *,
         has_failed: bool = False,
         kept: object = None,
-    ) -> Steps:
+    ) -> SummaryEffects:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
 
         Args:
@@ -224,7 +224,7 @@ class Summarizer:
         before: int,
         *,
         drop: bool,
-    ) -> Steps:
+    ) -> SummaryEffects:
         fresh = _fresh(conversation, running, leaving)
         if fresh:
             yield Flush(fresh)

@@ -11,7 +11,7 @@ from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
-from memory.effects import Steps, put, read, side_by_side
+from memory.effects import StoreEffects, put, read, side_by_side
 from memory.facts.changes import REASONS, Applied, Change, Extraction, Reason, Refusal, one_of, reasons
 from memory.facts.deletions import forgotten, read_erasure, take_back_erased, was_said_before
 from memory.facts.fact import Fact, FactNotFound, Status, is_protected
@@ -50,7 +50,7 @@ def note_done(owner: Owner, epoch: str, done: Done, mark: str, applied: Applied)
     return put(owner.namespace("history"), APPLIED, {"epoch": epoch, "done": kept})
 
 
-def read_done(owner: Owner, epoch: str) -> Steps[Done]:
+def read_done(owner: Owner, epoch: str) -> StoreEffects[Done]:
     """Read which extractions were applied lately."""
     item = yield from read(owner.namespace("history"), APPLIED)
     done = item.value.get("done") if item and belongs(item.value, epoch) else None
@@ -71,7 +71,7 @@ logger = logging.getLogger(__name__)
 
 def apply_steps(
     owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
-) -> Steps[Applied]:
+) -> StoreEffects[Applied]:
     """Apply an extraction to the stored facts; applying it twice is the same as once.
 
     Args:
@@ -93,7 +93,7 @@ def apply_steps(
 
 def change_facts(
     owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
-) -> Steps[tuple[Applied, list[Op]]]:
+) -> StoreEffects[tuple[Applied, list[Op]]]:
     """Write what an extraction changes, and return what it did, and the writes that note that it was done.
 
     For callers with more to write: they note it with theirs, and only then look whether the epoch still stands.

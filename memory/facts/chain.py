@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from memory.effects import Steps
+from memory.effects import StoreEffects
 from memory.facts.fact import Fact, FactNotFound
 from memory.facts.rows import read_fact_set, read_history, read_provenance
 from memory.facts.words import Wording
@@ -65,7 +65,7 @@ class Chain:
         return self.wording.is_mentioned_in(text) if is_source else self.wording.is_told_in(text)
 
 
-def read_chain(owner: Owner, epoch: str, fact_id: str) -> Steps[Chain]:
+def read_chain(owner: Owner, epoch: str, fact_id: str) -> StoreEffects[Chain]:
     """Read the chain of a fact, also of one that is only history; `FactNotFound` if no fact has or had the id."""
     fact_set = yield from read_fact_set(owner, epoch)
     history = yield from read_history(owner, epoch)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit, was_said_after
-from memory.effects import Steps, delete, put, read, read_many
+from memory.effects import StoreEffects, delete, put, read, read_many
 from memory.facts.chain import Chain, dormant, read_chain
 from memory.facts.changes import Change, Section
 from memory.facts.fact import Fact, FactNotFound, fact_key
@@ -28,14 +28,14 @@ class LastErasure:
     at: str = ""
 
 
-def read_erasure(owner: Owner, epoch: str) -> Steps[LastErasure]:
+def read_erasure(owner: Owner, epoch: str) -> StoreEffects[LastErasure]:
     """Read when facts were erased last; an empty one if never."""
     item = yield from read(owner.namespace("history"), ERASED)
     value = item.value if item and belongs(item.value, epoch) else {}
     return LastErasure(str(value.get("token", "")), str(value.get("at", "")))
 
 
-def note_erasure(owner: Owner, epoch: str, token: str, now: str) -> Steps[None]:
+def note_erasure(owner: Owner, epoch: str, token: str, now: str) -> StoreEffects[None]:
     """Note that facts are erased: at `now`, or when the newest change was made, under a clock that is ahead."""
     fact_set = yield from read_fact_set(owner, epoch)
     history = yield from read_history(owner, epoch)
@@ -54,7 +54,7 @@ def discard(owner: Owner, fact_set: FactSet, fact: Fact, *, now: str, edit: str,
     ]
 
 
-def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> Steps[Chain]:
+def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> StoreEffects[Chain]:
     """Delete a fact's chain for good: rows, revisions, confirmations; and mark what it was made from.
 
     Marked are a digest of what each said, in every revision, and of each message it came from or was confirmed by;
@@ -113,7 +113,7 @@ def _is_of(mark: Item | None, fact: Fact) -> bool:
     return mark is not None and mark.value.get("id") == fact.id and mark.value.get("status") == "deleted"
 
 
-def take_back_erased(owner: Owner, epoch: str, before: LastErasure, ids: Collection[str]) -> Steps[bool]:
+def take_back_erased(owner: Owner, epoch: str, before: LastErasure, ids: Collection[str]) -> StoreEffects[bool]:
     """Say, after facts were written, whether somebody erased one of them in between; if so, delete what was written.
 
     Args:
@@ -162,7 +162,7 @@ def _of_messages(messages: Mapping[str, Iterable[str]]) -> set[str]:
     return {_of_message(thread_id, each) for thread_id, ids in messages.items() for each in ids}
 
 
-def deleted_meanwhile(owner: Owner, epoch: str, fact_set: FactSet, fact: Fact) -> Steps[bool]:
+def deleted_meanwhile(owner: Owner, epoch: str, fact_set: FactSet, fact: Fact) -> StoreEffects[bool]:
     """Say, after a fact was rewritten, whether somebody deleted it in between; if so, delete what was written."""
     item = yield from read(owner.namespace("history"), _of_content(fact.content))
     if item is None or not belongs(item.value, epoch) or not _is_of(item, fact):
@@ -179,7 +179,7 @@ def deleted_meanwhile(owner: Owner, epoch: str, fact_set: FactSet, fact: Fact) -
     return True
 
 
-def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change]) -> Steps[frozenset[Change]]:
+def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change]) -> StoreEffects[frozenset[Change]]:
     """Find the changes that would bring a deleted fact back.
 
     A change does, if a fact with its content, or one made from one of its messages, was deleted after it was said, or
@@ -204,7 +204,7 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
     )
 
 
-def read_deleted(owner: Owner, epoch: str) -> Steps[Chain]:
+def read_deleted(owner: Owner, epoch: str) -> StoreEffects[Chain]:
     """Read the facts that a person deleted and may want back, with their chains: nothing tells of them meanwhile."""
     history = yield from read_history(owner, epoch)
     fact_set = yield from read_fact_set(owner, epoch)
@@ -215,7 +215,9 @@ def read_deleted(owner: Owner, epoch: str) -> Steps[Chain]:
     return Chain.of([fact for fact in history if fact.id in ids], (yield from read_provenance(owner, sorted(ids))))
 
 
-def forgotten_messages(owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]) -> Steps[frozenset[str]]:
+def forgotten_messages(
+    owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]
+) -> StoreEffects[frozenset[str]]:
     """Find the messages of a thread that a deleted fact came from."""
     keys = [_of_message(thread_id, each) for each in message_ids]
     items = yield from read_many(owner.namespace("history"), keys)

@@ -8,7 +8,7 @@ from typing import Final
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit
-from memory.effects import Steps, delete, put, scan
+from memory.effects import StoreEffects, delete, put, scan
 from memory.facts.changes import Section
 from memory.facts.deletions import was_said_before
 from memory.facts.words import words
@@ -57,12 +57,12 @@ class StoredSection:
         return replace(self, text=text, revision=self.revision + 1, past=dict(kept))
 
 
-def read_profile(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
+def read_profile(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSection]]:
     """Read the sections that hold something, by name (`user.work`), in their order."""
     return told((yield from read_sections(owner, epoch)))
 
 
-def read_sections(owner: Owner, epoch: str) -> Steps[dict[str, StoredSection]]:
+def read_sections(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSection]]:
     """Read the sections by name, also those that a person emptied."""
     return sections_of((yield from scan(owner.namespace("profile"))), epoch)
 
@@ -85,7 +85,7 @@ def write_profile(
     epoch: str,
     now: str,
     stored: Mapping[str, "StoredSection"] | None = None,
-) -> Steps[None]:
+) -> StoreEffects[None]:
     """Write the sections that changed; an empty text deletes its section, an unknown name is ignored.
 
     What was said before a person wrote a section does not change it.
@@ -115,7 +115,7 @@ def write_profile(
         yield writes
 
 
-def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) -> Steps[None]:
+def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) -> StoreEffects[None]:
     """Write a section as a person wants it; an empty text empties it, with its past."""
     edit = yield from count_edit(owner)
     old = (yield from read_sections(owner, epoch)).get(name)
@@ -171,7 +171,7 @@ def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
 
 def drop_sections_about(
     owner: Owner, epoch: str, contents: Iterable[str], kept: Collection[str] = ()
-) -> Steps[list[str]]:
+) -> StoreEffects[list[str]]:
     """Delete the sections that say, or said, what facts say that are gone; the next update writes them anew.
 
     Args:
@@ -191,7 +191,7 @@ def drop_sections_about(
     return (yield from drop_sections(owner, epoch, is_about))
 
 
-def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> Steps[list[str]]:
+def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> StoreEffects[list[str]]:
     """Delete the sections of which one text, the newest or an older one, goes, as name and text tell."""
     sections = yield from read_profile(owner, epoch)
     names = [

@@ -13,7 +13,7 @@ from langgraph.store.base import GetOp, Item, Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
-from memory.effects import Steps, delete, put, read, read_many, scan, side_by_side
+from memory.effects import StoreEffects, delete, put, read, read_many, scan, side_by_side
 from memory.facts.fact import Fact, from_item, is_proper, to_item
 from memory.facts.rules import Confirmation, FactSet, adopt, candidates, identify, limit, unite
 from memory.namespaces import Kind, Owner
@@ -43,7 +43,7 @@ class Confirmations:
     times: tuple[str, ...] = ()
 
 
-def read_fact_set(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> Steps[FactSet]:
+def read_fact_set(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> StoreEffects[FactSet]:
     """Read an owner's facts of this epoch; rows that are no facts are skipped and counted.
 
     Args:
@@ -55,13 +55,13 @@ def read_fact_set(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> Ste
     return _fact_set_of(owner, epoch, items, retired)
 
 
-def read_current_fact_set(owner: Owner, contents: Sequence[str] = ()) -> Steps[tuple[str, FactSet]]:
+def read_current_fact_set(owner: Owner, contents: Sequence[str] = ()) -> StoreEffects[tuple[str, FactSet]]:
     """Read the user's current epoch, and the owner's facts of it."""
     epoch, (items, retired) = yield from side_by_side(read_epoch(owner), _read_rows(owner, contents))
     return epoch, _fact_set_of(owner, epoch, items, retired)
 
 
-def _read_rows(owner: Owner, contents: Sequence[str]) -> Steps[tuple[list[Item], frozenset[str]]]:
+def _read_rows(owner: Owner, contents: Sequence[str]) -> StoreEffects[tuple[list[Item], frozenset[str]]]:
     ids = [new_id for content in contents for _, new_id in islice(candidates(_salt(owner), content), _CANDIDATES)]
     items, found = yield from side_by_side(
         scan(owner.namespace("facts")),
@@ -92,7 +92,7 @@ def _fact_set_of(owner: Owner, epoch: str, items: Sequence[Item], retired: froze
     return identify(FactSet(_salt(owner), rows, retired, broken=broken, unowned=frozenset(unowned)))
 
 
-def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> Steps[dict[str, Fact]]:
+def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[dict[str, Fact]]:
     """Write what makes the stored shelf the new one: rows put and deleted, revisions archived, repeats noted.
 
     Returns:
@@ -135,13 +135,15 @@ def _edited_since(known: Fact, item: Item, epoch: str) -> Fact | None:
     return fact if is_newer and belongs(item.value, epoch) else None
 
 
-def give_way(owner: Owner, epoch: str, wrong: FactSet, right: FactSet, edited: Mapping[str, Fact]) -> Steps[None]:
+def give_way(
+    owner: Owner, epoch: str, wrong: FactSet, right: FactSet, edited: Mapping[str, Fact]
+) -> StoreEffects[None]:
     """Write the right shelf in the place of one that was written though a person had edited these rows."""
     yield from put_back(owner, edited)
     yield from write_difference(owner, epoch, replace(wrong, archived=(), confirmations=()), right)
 
 
-def put_back(owner: Owner, edited: Mapping[str, Fact]) -> Steps[None]:
+def put_back(owner: Owner, edited: Mapping[str, Fact]) -> StoreEffects[None]:
     """Write rows again that a person edited and somebody else overwrote or deleted."""
     if edited:
         yield [put(owner.namespace("facts"), key, to_item(fact)) for key, fact in edited.items()]
@@ -153,7 +155,7 @@ def _ids(fact_set: FactSet) -> set[str]:
 
 def _confirmation_writes(
     owner: Owner, epoch: str, confirmations: Sequence[Confirmation], fact_set: FactSet
-) -> Steps[list[Op]]:
+) -> StoreEffects[list[Op]]:
     namespace = owner.namespace("confirmations")
     ids = sorted({confirmation.fact_id for confirmation in confirmations} & _ids(fact_set))
     items = yield from read_many(namespace, ids)
@@ -181,7 +183,7 @@ def confirmed(value: Mapping[str, object], confirmation: Confirmation) -> dict[s
     return {"id": confirmation.fact_id, "count": count + 1, "said": newest}
 
 
-def read_confirmations(owner: Owner, fact_id: str) -> Steps[Confirmations]:
+def read_confirmations(owner: Owner, fact_id: str) -> StoreEffects[Confirmations]:
     """Read how often and when a fact was said again."""
     item = yield from read(owner.namespace("confirmations"), fact_id)
     if item is None:
@@ -191,7 +193,7 @@ def read_confirmations(owner: Owner, fact_id: str) -> Steps[Confirmations]:
     return Confirmations(count if isinstance(count, int) else len(said), tuple(str(entry[1]) for entry in said))
 
 
-def read_provenance(owner: Owner, fact_ids: Sequence[str]) -> Steps[list[tuple[str, tuple[str, ...]]]]:
+def read_provenance(owner: Owner, fact_ids: Sequence[str]) -> StoreEffects[list[tuple[str, tuple[str, ...]]]]:
     """Read in which threads facts were said again, and by which messages; what others than messages said has none."""
     items = yield from read_many(owner.namespace("confirmations"), fact_ids)
     return [
@@ -215,7 +217,7 @@ def _has_provenance(entry: object) -> bool:
     return isinstance(entry, list) and len(entry) == 4 and bool(entry[2]) and isinstance(entry[3], list)
 
 
-def settle(owner: Owner, epoch: str, before: FactSet, config: MemoryConfig) -> Steps[FactSet]:
+def settle(owner: Owner, epoch: str, before: FactSet, config: MemoryConfig) -> StoreEffects[FactSet]:
     """Look again after writing: one row for each content, never more than the limit; return the shelf as it is now.
 
     No store has compare-and-swap, so the laws are enforced on what is there afterwards, in an order that every
@@ -235,7 +237,7 @@ def settle(owner: Owner, epoch: str, before: FactSet, config: MemoryConfig) -> S
     return replace(settled, rows={**settled.rows, **edited})
 
 
-def stands(owner: Owner, epoch: str) -> Steps[bool]:
+def stands(owner: Owner, epoch: str) -> StoreEffects[bool]:
     """Say, as the last step of writing, whether the epoch is still the current one; if not, take back what it wrote."""
     if (yield from read_epoch(owner)) == epoch:
         return True
@@ -243,7 +245,7 @@ def stands(owner: Owner, epoch: str) -> Steps[bool]:
     return False
 
 
-def take_back(owner: Owner, epoch: str) -> Steps[None]:
+def take_back(owner: Owner, epoch: str) -> StoreEffects[None]:
     """Delete everything that still stands under an epoch that an erase has ended."""
     kinds: tuple[Kind, ...] = ("facts", "history", "confirmations", "profile")
     stale: list[Op] = []
@@ -255,7 +257,7 @@ def take_back(owner: Owner, epoch: str) -> Steps[None]:
     logger.info("took back %d items written across an erase", len(stale))
 
 
-def read_history(owner: Owner, epoch: str) -> Steps[list[Fact]]:
+def read_history(owner: Owner, epoch: str) -> StoreEffects[list[Fact]]:
     """Read the revisions that are no longer true, oldest first; they are never injected."""
     items = yield from scan(owner.namespace("history"))
     facts = []
@@ -269,7 +271,7 @@ def read_history(owner: Owner, epoch: str) -> Steps[list[Fact]]:
     return sorted(facts, key=lambda fact: (fact.updated_at, fact.id, fact.revision))
 
 
-def trim_history(owner: Owner) -> Steps[None]:
+def trim_history(owner: Owner) -> StoreEffects[None]:
     """Delete the oldest revisions, and the oldest marks of deleted facts, above their bounds."""
     items = sorted((yield from scan(owner.namespace("history"))), key=lambda item: (item.updated_at, item.key))
     revisions = [item for item in items if _is_revision(item)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final
 
-from memory.effects import Steps, scan, side_by_side
+from memory.effects import StoreEffects, scan, side_by_side
 from memory.facts.fact import Fact, review_mark, strongest_first
 from memory.facts.profile import StoredSection, sections_of, told
 from memory.facts.rows import read_current_fact_set
@@ -31,7 +31,7 @@ class MemorySnapshot:
     broken: int = 0
 
 
-def read_snapshot(owner: Owner) -> Steps[MemorySnapshot]:
+def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
     """Read everything that may be injected or shown to the extractor, as it is at one moment."""
     (epoch, fact_set), items = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("profile")))
     facts = tuple(strongest_first(list(fact_set.active().values())))

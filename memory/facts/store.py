@@ -10,7 +10,7 @@ from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
 from memory.control import count_edit
-from memory.effects import Steps, arun, run
+from memory.effects import StoreEffects, arun, run
 from memory.facts.applying import apply_steps
 from memory.facts.changes import Applied, Extraction
 from memory.facts.deletions import deleted_meanwhile, discard, forget, marks_of_edit
@@ -249,10 +249,10 @@ class FactStore:
         """Do what `apply` does, asynchronously."""
         return await arun(self._store, self._apply(extraction, thread_id, epoch, now))
 
-    def _read(self, *contents: str) -> Steps[tuple[str, FactSet]]:
+    def _read(self, *contents: str) -> StoreEffects[tuple[str, FactSet]]:
         return read_current_fact_set(self.owner, contents)
 
-    def _write(self, epoch: str, before: FactSet, after: FactSet) -> Steps[FactSet | None]:
+    def _write(self, epoch: str, before: FactSet, after: FactSet) -> StoreEffects[FactSet | None]:
         yield from write_difference(self.owner, epoch, before, after)
         settled = yield from settle(self.owner, epoch, before, self.config)
         return settled if (yield from stands(self.owner, epoch)) else None
@@ -260,7 +260,9 @@ class FactStore:
     def _now(self) -> str:
         return timestamp(self._clock())
 
-    def _create(self, content: str, category: str, confidence: float, source: Source, pinned: bool) -> Steps[Fact]:
+    def _create(
+        self, content: str, category: str, confidence: float, source: Source, pinned: bool
+    ) -> StoreEffects[Fact]:
         said = checked_content(content)
         suspect = admitted(said, "content") is not None
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
@@ -282,16 +284,16 @@ class FactStore:
             return fact
         raise RuntimeError(_ERASED)
 
-    def _get(self, fact_id: str) -> Steps[Fact]:
+    def _get(self, fact_id: str) -> StoreEffects[Fact]:
         _, fact_set = yield from self._read()
         return find(fact_set, fact_id)[1]
 
-    def _list(self, status: Status) -> Steps[Facts]:
+    def _list(self, status: Status) -> StoreEffects[Facts]:
         epoch, fact_set = yield from self._read()
         archived = (yield from read_history(self.owner, epoch)) if status in ("superseded", "ended") else []
         return strongest_first([fact for fact in (*fact_set.rows.values(), *archived) if fact.status == status])
 
-    def _search(self, query: str, limit: int) -> Steps[Facts]:
+    def _search(self, query: str, limit: int) -> StoreEffects[Facts]:
         _, fact_set = yield from self._read()
         return related(list(fact_set.active().values()), query, limit)
 
@@ -303,7 +305,7 @@ class FactStore:
         confidence: float | None,
         pinned: bool | None,
         source: Source | None,
-    ) -> Steps[Fact]:
+    ) -> StoreEffects[Fact]:
         writer = None if source is None else checked_source(source)
         edit = yield from count_edit(self.owner)
         epoch, before = yield from self._read()
@@ -321,14 +323,14 @@ class FactStore:
             yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
         return fact
 
-    def _release(self, fact_id: str) -> Steps[Fact]:
+    def _release(self, fact_id: str) -> StoreEffects[Fact]:
         edit = yield from count_edit(self.owner)
         epoch, before = yield from self._read()
         after, fact = release(before, fact_id, now=self._now(), edit=edit)
         yield from self._write(epoch, before, after)
         return fact
 
-    def _delete(self, fact_id: str) -> Steps[None]:
+    def _delete(self, fact_id: str) -> StoreEffects[None]:
         epoch, fact_set = yield from self._read()
         _, fact = find(fact_set, fact_id)
         if fact.status == "quarantined":
@@ -339,9 +341,9 @@ class FactStore:
             yield from drop_sections_about(self.owner, epoch, chain.contents)
         logger.info("deleted %s", fact_id)
 
-    def _confirmations(self, fact_id: str) -> Steps[Confirmations]:
+    def _confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
         yield from self._get(fact_id)
         return (yield from read_confirmations(self.owner, fact_id))
 
-    def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> Steps[Applied]:
+    def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> StoreEffects[Applied]:
         return apply_steps(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)

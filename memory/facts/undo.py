@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from memory.config import MemoryConfig
 from memory.control import count_edit, read_epoch
-from memory.effects import Steps
+from memory.effects import StoreEffects
 from memory.facts.chain import Chain, dormant
 from memory.facts.deletions import LastErasure, discard, marks, moment, read_erasure, take_back_erased, unmarks
 from memory.facts.fact import Fact, timestamp
@@ -34,7 +34,7 @@ class UndoneFacts:
     removed: tuple[Fact, ...] = ()
 
 
-def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> Steps[UndoneFacts | None]:
+def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> StoreEffects[UndoneFacts | None]:
     """Take back the last change of the stored facts; `None` if there is none since facts were erased.
 
     What an eviction took, and what an update wrote into the profile, does not come back.
@@ -54,7 +54,7 @@ def undo_steps(owner: Owner, config: MemoryConfig, seconds: float) -> Steps[Undo
     return done
 
 
-def retire_steps(owner: Owner, fact_id: str, config: MemoryConfig, seconds: float) -> Steps[None]:
+def retire_steps(owner: Owner, fact_id: str, config: MemoryConfig, seconds: float) -> StoreEffects[None]:
     """Move a fact into history, so that taking back can restore it, and keep it from coming back by itself.
 
     A quarantined one is deleted for good.
@@ -85,7 +85,7 @@ def _write(
     edit: str,
     config: MemoryConfig,
     erasure: LastErasure,
-) -> Steps[bool]:
+) -> StoreEffects[bool]:
     """Write the shelf; `False` if an erase came in between, and nothing of it is left."""
     now = max((fact.updated_at for fact in after.archived), default="")
     for fact in done.removed:
@@ -104,7 +104,7 @@ def _write(
     return (yield from stands(owner, epoch))
 
 
-def _alone(owner: Owner, fact: Fact) -> Steps[Chain]:
+def _alone(owner: Owner, fact: Fact) -> StoreEffects[Chain]:
     """Return the chain of one fact as it is now, without what it corrected: that may be true again."""
     return Chain.of([fact], (yield from read_provenance(owner, [fact.id])))
 

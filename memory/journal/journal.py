@@ -12,7 +12,7 @@ from typing import Any, Self
 from langgraph.store.base import Item
 
 from memory.control import belongs
-from memory.effects import Steps, delete, put, read_many, scan
+from memory.effects import StoreEffects, delete, put, read_many, scan
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.text import digest
@@ -92,7 +92,7 @@ def entries_of(
     return [replace(draft, day=day_of(exchange[0].time, zone), messages=tuple(exchange)) for exchange in exchanges]
 
 
-def append(owner: Owner, entries: Sequence[JournalEntry]) -> Steps[None]:
+def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks, and loses none."""
     namespace = owner.namespace("journal")
     items = yield from read_many(namespace, [entry.key for entry in entries])
@@ -109,7 +109,7 @@ def _merged(item: Item | None, entry: JournalEntry) -> JournalEntry:
     return replace(entry, messages=tuple(messages.values()), written=known.written)
 
 
-def read_journal(owner: Owner, epoch: str, since: str = "") -> Steps[list[JournalEntry]]:
+def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[JournalEntry]]:
     """Read the entries from the given day (ISO 8601) on, oldest first."""
     items = yield from scan(owner.namespace("journal"))
     entries = [_readable(item) for item in items if belongs(item.value, epoch)]
@@ -124,7 +124,7 @@ def _readable(item: Item) -> JournalEntry | None:
         return None
 
 
-def prune(owner: Owner, today: str, days: int) -> Steps[int]:
+def prune(owner: Owner, today: str, days: int) -> StoreEffects[int]:
     """Delete the entries that were written more than so many days ago, and return how many."""
     oldest = (datetime.fromisoformat(today).date() - timedelta(days=days)).isoformat()
     items = yield from scan(owner.namespace("journal"))
@@ -134,7 +134,7 @@ def prune(owner: Owner, today: str, days: int) -> Steps[int]:
     return len(old)
 
 
-def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> Steps[list[JournalEntry]]:
+def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
     """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
     items = yield from scan(owner.namespace("journal"))
     taken: list[JournalEntry] = []

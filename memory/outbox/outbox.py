@@ -23,7 +23,7 @@ from memory.control import (
     forgotten_thread_key,
     learning_in,
 )
-from memory.effects import PAGE, Steps, delete, put, read_many, scan, side_by_side
+from memory.effects import PAGE, StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.outbox.entry import Entry
 from memory.outbox.transcript import ThreadView, edited_away
@@ -47,7 +47,7 @@ class Recorded:
     since: float
 
 
-def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "") -> Steps[Recorded | None]:
+def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "") -> StoreEffects[Recorded | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
     Nothing of it stays in the store, and the value is `None`, if everything was erased since the draft's epoch, if the
@@ -106,7 +106,7 @@ def _get(namespace: Sequence[str], key: str) -> GetOp:
     return GetOp(tuple(namespace), key, refresh_ttl=False)
 
 
-def _as_one(batch: Sequence[Op]) -> Steps[list[Any]]:
+def _as_one(batch: Sequence[Op]) -> StoreEffects[list[Any]]:
     return (yield batch)
 
 
@@ -116,13 +116,13 @@ def _is_erased(entry: Entry, thread_epoch: str, control: Item | None, fence: Ite
     return entry.epoch != epoch_in(control) or is_thread_erased
 
 
-def _take_back(entry: Entry) -> Steps[None]:
+def _take_back(entry: Entry) -> StoreEffects[None]:
     stored = yield from read_entries(entry.owner, [entry.key])
     yield from remove(one for one in stored if one.epoch == entry.epoch)
     yield from settle_thread(entry.owner, entry.thread_id)
 
 
-def _set_edits_aside(newest: Entry, entries: Sequence[Entry], view: ThreadView) -> Steps[None]:
+def _set_edits_aside(newest: Entry, entries: Sequence[Entry], view: ThreadView) -> StoreEffects[None]:
     gone = edited_away(entries, view)
     turns = [entry for entry in entries if entry.kind == "turn"]
     changed = [entry for entry in (_without(entry, gone, newest.created) for entry in turns) if entry not in turns]
@@ -158,7 +158,7 @@ def _marked(marker: Item | None, entry: Entry) -> tuple[float, float]:
     )
 
 
-def read_owners(thread_id: str) -> Steps[list[Owner]]:
+def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:
     """Read whose memory a thread fed."""
     return list(_owners((yield from scan(thread_namespace(thread_id)))))
 
@@ -168,7 +168,7 @@ def _seconds(marker: Mapping[str, Any], field: str, default: float) -> float:
     return float(value) if isinstance(value, int | float) else default
 
 
-def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[Entry]]:
+def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[list[Entry]]:
     """Read the entries of an owner, all or those with the given keys, oldest first."""
     namespace = owner.namespace("outbox")
     items = (yield from scan(namespace)) if keys is None else (yield from read_many(namespace, keys))
@@ -193,27 +193,27 @@ def _entry(item: Item) -> Entry | None:
     return entry
 
 
-def write(entries: Iterable[Entry]) -> Steps[None]:
+def write(entries: Iterable[Entry]) -> StoreEffects[None]:
     """Write the entries' new states."""
     operations = [put(entry.owner.namespace("outbox"), entry.key, entry.to_json()) for entry in entries]
     if operations:
         yield operations
 
 
-def remove(entries: Iterable[Entry]) -> Steps[None]:
+def remove(entries: Iterable[Entry]) -> StoreEffects[None]:
     """Delete the entries: they were applied, cancelled, or discarded."""
     operations = [delete(entry.owner.namespace("outbox"), entry.key) for entry in entries]
     if operations:
         yield operations
 
 
-def remove_read(entries: Sequence[Entry], stored: Sequence[Entry]) -> Steps[None]:
+def remove_read(entries: Sequence[Entry], stored: Sequence[Entry]) -> StoreEffects[None]:
     """Delete entries that were applied, unless they say something else now (`stored`), which nobody has read."""
     read = {entry.contents for entry in entries}
     yield from remove(entry for entry in stored if entry.contents in read)
 
 
-def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[[str], bool]) -> Steps[None]:
+def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[[str], bool]) -> StoreEffects[None]:
     """Take messages, by thread, out of what is pending; what was extracted of them is extracted again.
 
     Args:
@@ -228,11 +228,11 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[
     yield from settle(owner)
 
 
-def _of_thread(owner: Owner, thread_id: str) -> Steps[list[Entry]]:
+def _of_thread(owner: Owner, thread_id: str) -> StoreEffects[list[Entry]]:
     return [entry for entry in (yield from read_entries(owner)) if entry.thread_id == thread_id]
 
 
-def _take_out(entry: Entry, message_ids: Collection[str], *, is_stale: bool) -> Steps[None]:
+def _take_out(entry: Entry, message_ids: Collection[str], *, is_stale: bool) -> StoreEffects[None]:
     """Take messages out of an entry, and what was extracted if that is stale.
 
     An entry without them has another key. It is written before the old one is deleted: killed in between, both are
@@ -249,7 +249,7 @@ def _take_out(entry: Entry, message_ids: Collection[str], *, is_stale: bool) -> 
         yield from write([replace(entry, extracted=None, lease=None)])
 
 
-def settle(owner: Owner, expected: Sequence[Entry] | None = None) -> Steps[list[Entry]]:
+def settle(owner: Owner, expected: Sequence[Entry] | None = None) -> StoreEffects[list[Entry]]:
     """Bring the due marker in line with what is left, and return what that is, dead letters aside.
 
     Another worker may finish an entry, or a turn write one down, just before the marker is written or goes: it is
@@ -268,14 +268,14 @@ def settle(owner: Owner, expected: Sequence[Entry] | None = None) -> Steps[list[
             return left
 
 
-def settle_thread(owner: Owner, thread_id: str) -> Steps[None]:
+def settle_thread(owner: Owner, thread_id: str) -> StoreEffects[None]:
     """Bring the due marker in line after a thread was erased; drop its note, unless a turn of it is pending again."""
     left = yield from settle(owner)
     if all(entry.thread_id != thread_id for entry in left):
         yield [delete(thread_namespace(thread_id), owner.due_key)]
 
 
-def _waiting(owner: Owner) -> Steps[list[Entry]]:
+def _waiting(owner: Owner) -> StoreEffects[list[Entry]]:
     return [entry for entry in (yield from read_entries(owner)) if entry.state != "dead"]
 
 
@@ -286,7 +286,7 @@ def _marker(owner: Owner, left: Sequence[Entry]) -> Op:
     return put(owner.due_namespace, owner.due_key, marker)
 
 
-def due_owners(now: float | None) -> Steps[list[Owner]]:
+def due_owners(now: float | None) -> StoreEffects[list[Owner]]:
     """Read the owners whose marker is due at `now` (seconds since the epoch); `None` reads all that have one."""
     found: list[Owner] = []
     for namespace in due_namespaces():
@@ -304,7 +304,7 @@ def _owners(items: Iterable[Item]) -> Iterable[Owner]:
             logger.warning("%s %s names no owner and is left alone", item.namespace[0], item.key)
 
 
-def owners_with(kind: Kind) -> Steps[list[Owner]]:
+def owners_with(kind: Kind) -> StoreEffects[list[Owner]]:
     """Read every owner who has items of a kind. It lists across all users: for once a day, not for a turn."""
     found: dict[Owner, None] = {}
     offset = 0
@@ -316,13 +316,13 @@ def owners_with(kind: Kind) -> Steps[list[Owner]]:
         offset += PAGE
 
 
-def dead_letters(owner: Owner, keys: Sequence[str] | None = None) -> Steps[list[Entry]]:
+def dead_letters(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[list[Entry]]:
     """Read the dead letters, all or those with the given keys, oldest first."""
     entries = yield from read_entries(owner, keys)
     return [entry for entry in entries if entry.state == "dead"]
 
 
-def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> Steps[int]:
+def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> StoreEffects[int]:
     """Give dead letters another chance, all or those with the given keys, and return how many."""
     dead = yield from dead_letters(owner, keys)
     yield from write(replace(entry, state="pending", attempts=0, due=now, lease=None, error="") for entry in dead)
@@ -330,7 +330,7 @@ def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> S
     return len(dead)
 
 
-def discard_dead(owner: Owner, keys: Sequence[str] | None = None) -> Steps[int]:
+def discard_dead(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[int]:
     """Delete dead letters, all or those with the given keys, and return how many."""
     dead = yield from dead_letters(owner, keys)
     yield from remove(dead)

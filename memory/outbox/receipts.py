@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs
-from memory.effects import Steps, delete, put, read, scan
+from memory.effects import StoreEffects, delete, put, read, scan
 from memory.namespaces import Owner
 from memory.text import digest
 
@@ -18,7 +18,7 @@ def seen_key(thread_id: str) -> str:
     return digest("seen", thread_id)[:32]
 
 
-def read_seen(owner: Owner, thread_id: str, epoch: str) -> Steps[dict[str, str]]:
+def read_seen(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, str]]:
     """Read when (ISO 8601) what was flushed in a thread was said, by its hash, in the order it was flushed."""
     item = yield from read(owner.namespace("seen"), seen_key(thread_id))
     pairs = item.value.get("hashes") if item and belongs(item.value, epoch) else None
@@ -37,7 +37,7 @@ def receipt_put(owner: Owner, key: str, receipt: Mapping[str, Any]) -> Op:
     return put(owner.namespace("receipts"), key, dict(receipt))
 
 
-def trim_receipts(owner: Owner) -> Steps[None]:
+def trim_receipts(owner: Owner) -> StoreEffects[None]:
     """Delete the oldest receipts above `MAX_RECEIPTS`."""
     items = yield from scan(owner.namespace("receipts"))
     surplus = sorted(items, key=lambda item: (str(item.value.get("time", "")), item.key))[:-MAX_RECEIPTS]
@@ -45,7 +45,7 @@ def trim_receipts(owner: Owner) -> Steps[None]:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
-def read_receipts(owner: Owner, epoch: str, since: str = "") -> Steps[list[dict[str, Any]]]:
+def read_receipts(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[dict[str, Any]]]:
     """Read the receipts of updates that ended after `since` (ISO 8601), oldest first."""
     return receipts_of((yield from scan(owner.namespace("receipts"))), epoch, since)
 

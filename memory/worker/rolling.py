@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from memory.control import Fences, belongs, read_fences, read_time_zone
-from memory.effects import Steps, delete, put, read
+from memory.effects import StoreEffects, delete, put, read
 from memory.facts.changes import Section
 from memory.facts.deletions import forgotten_messages, read_deleted
 from memory.facts.profile import read_profile, texts_of, write_profile
@@ -65,7 +65,7 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     return bool(folds)
 
 
-def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> Steps[None]:
+def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects[None]:
     """Make due again what history sections told of that were dropped (`history.recent`); other names are ignored."""
     sections = {name.removeprefix("history.") for name in dropped if name.startswith("history.")}
     if sections:
@@ -73,13 +73,13 @@ def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> Steps[None]:
         yield [put(owner.namespace("journal"), MARKS, {**marks.to_json(), "epoch": epoch})]
 
 
-def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> Steps[frozenset[str]]:
+def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> StoreEffects[frozenset[str]]:
     """Return the names of the history sections that tell of the days of these entries."""
     marks = yield from _read_marks(owner, epoch)
     return frozenset(f"history.{section}" for entry in entries if (section := marks.section_of(entry.written)))
 
 
-def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> Steps[list[Fold]]:
+def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> StoreEffects[list[Fold]]:
     """Leave out what deleted facts came from, or says the same: deleting one leaves the journal as it is."""
     deleted = yield from read_deleted(owner, epoch)
     kept = []
@@ -95,7 +95,7 @@ def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> Steps
     return kept
 
 
-def _forgotten_in(owner: Owner, epoch: str, entry: JournalEntry) -> Steps[frozenset[str]]:
+def _forgotten_in(owner: Owner, epoch: str, entry: JournalEntry) -> StoreEffects[frozenset[str]]:
     return forgotten_messages(owner, epoch, entry.thread_id, [message.id for message in entry.messages])
 
 
@@ -106,12 +106,12 @@ def _tell(one: Fold, existing: str) -> Job[str]:
     return text
 
 
-def _read_marks(owner: Owner, epoch: str) -> Steps[Marks]:
+def _read_marks(owner: Owner, epoch: str) -> StoreEffects[Marks]:
     item = yield from read(owner.namespace("journal"), MARKS)
     return Marks.from_json(item.value) if item and belongs(item.value, epoch) else Marks()
 
 
-def _is_erased(owner: Owner, fences: Fences, folds: Iterable[Fold]) -> Steps[bool]:
+def _is_erased(owner: Owner, fences: Fences, folds: Iterable[Fold]) -> StoreEffects[bool]:
     """Say whether something was erased since: everything, a thread, or a fact that came from what is told."""
     if (yield from read_fences(owner)) != fences:
         return True
@@ -121,7 +121,7 @@ def _is_erased(owner: Owner, fences: Fences, folds: Iterable[Fold]) -> Steps[boo
     return False
 
 
-def _take_back(owner: Owner, sections: Iterable[Section]) -> Steps[None]:
+def _take_back(owner: Owner, sections: Iterable[Section]) -> StoreEffects[None]:
     """Delete what was just written, so that the days are told anew."""
     yield [
         delete(owner.namespace("journal"), MARKS),

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from memory.control import INITIAL_EPOCH, Fences, read_fences, read_time_zone
-from memory.effects import Steps, side_by_side
+from memory.effects import StoreEffects, side_by_side
 from memory.erase import forget_rows
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
@@ -111,7 +111,7 @@ def _batches(entries: Sequence[Entry], limit: int) -> list[tuple[Entry, ...]]:
     return started + together(rest, limit)
 
 
-def _taken_apart(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[list[tuple[Entry, ...]]]:
+def _taken_apart(batch: Sequence[Entry], error: Exception, terms: Terms) -> StoreEffects[list[tuple[Entry, ...]]]:
     """Free what failed together for good, to be tried one by one: one message may be to blame for all."""
     is_final = any(_is_final(entry, error, terms) for entry in batch)
     if len(batch) == 1 or not is_final or not may_blame_text(error):
@@ -121,12 +121,12 @@ def _taken_apart(batch: Sequence[Entry], error: Exception, terms: Terms) -> Step
     return [(entry,) for entry in free]
 
 
-def _left_to_me(batch: Sequence[Entry], terms: Terms) -> Steps[list[Entry]]:
+def _left_to_me(batch: Sequence[Entry], terms: Terms) -> StoreEffects[list[Entry]]:
     entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
     return [entry for entry in entries if entry.lease is None or _is_mine(entry, terms)]
 
 
-def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> Steps[int]:
+def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> StoreEffects[int]:
     failed = [_failed(entry, error, terms) for entry in (yield from _left_to_me(batch, terms))]
     yield from outbox.write(failed)
     for entry in failed:
@@ -210,7 +210,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | Non
     return None if is_cancelled else receipt
 
 
-def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> Steps[None]:
+def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> StoreEffects[None]:
     """Write what left the context into the journal, but nothing that a deleted fact came from."""
     if not reading.cut:
         return
@@ -222,7 +222,7 @@ def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> Steps[None]:
         yield from redact(carrier.owner, {carrier.thread_id: with_replies(reading.cut, gone)})
 
 
-def _claim(batch: Sequence[Entry], terms: Terms) -> Steps[tuple[Entry, ...]]:
+def _claim(batch: Sequence[Entry], terms: Terms) -> StoreEffects[tuple[Entry, ...]]:
     """Put this worker's lease on the entries; return none if somebody else was faster, or changed them meanwhile.
 
     Somebody may still do so at the same moment: `_are_mine` tells who was the last.
@@ -238,7 +238,7 @@ def _lease(terms: Terms) -> Lease:
     return Lease(terms.worker, terms.clock() + terms.config.lease_seconds)
 
 
-def _are_mine(claimed: Sequence[Entry], terms: Terms) -> Steps[bool]:
+def _are_mine(claimed: Sequence[Entry], terms: Terms) -> StoreEffects[bool]:
     """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
     entries = yield from outbox.read_entries(claimed[0].owner, [entry.key for entry in claimed])
     mine = [entry for entry in entries if _is_mine(entry, terms)]

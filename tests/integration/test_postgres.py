@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from memory.effects import Steps, put, run, scan
+from memory.effects import StoreEffects, put, run, scan
 from memory.erase import erase_user
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
@@ -30,7 +30,7 @@ with open_sync(sys.argv[1]) as store:
 """
 
 
-def write(*keys: str, by: str = "the store") -> Steps[None]:
+def write(*keys: str, by: str = "the store") -> StoreEffects[None]:
     yield [put(FACTS, key, {"by": by}) for key in keys]
 
 

@@ -10,7 +10,7 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
 from memory.effects import (
-    Steps,
+    StoreEffects,
     arun,
     arun_patiently,
     delete,
@@ -30,7 +30,7 @@ OWNER = Owner.of("ada")
 FACTS = OWNER.namespace("facts")
 
 
-def _write(count: int) -> Steps[None]:
+def _write(count: int) -> StoreEffects[None]:
     yield [put(FACTS, f"{at:04}", {"at": at}) for at in range(count)]
 
 
@@ -77,7 +77,7 @@ def test_read_and_delete() -> None:
     store = InMemoryStore()
     run(store, _write(2))
 
-    def steps() -> Steps[list[Item | None]]:
+    def steps() -> StoreEffects[list[Item | None]]:
         yield [delete(FACTS, "0000"), delete(FACTS, "absent")]
         return (yield from read_many(FACTS, ["0000", "0001"]))
 
@@ -96,7 +96,7 @@ class _Broken(InMemoryStore):
 
 
 async def test_a_failed_batch_reaches_the_steps() -> None:
-    def steps() -> Steps[str]:
+    def steps() -> StoreEffects[str]:
         try:
             yield from read(FACTS, "x")
         except OSError:
@@ -187,7 +187,7 @@ def test_a_scan_that_another_threads_write_disturbs_is_asked_again(what: str) ->
 def test_steps_side_by_side_come_to_what_they_come_to_alone_in_as_many_batches_as_the_longest(
     reads: list[list[int]],
 ) -> None:
-    def counted(part: int, sizes: list[int]) -> Steps[list[list[str]]]:
+    def counted(part: int, sizes: list[int]) -> StoreEffects[list[list[str]]]:
         found = []
         for size in sizes:
             keys = [f"{part * 10 + key:04}" for key in range(size)]

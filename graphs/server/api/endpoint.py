@@ -24,7 +24,7 @@ from graphs.server.api.guard import (
 )
 from graphs.server.threads import Crons, Threads
 from graphs.settings import Settings
-from memory.effects import Steps, arun
+from memory.effects import StoreEffects, arun
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class Call:
         """The server's store."""
         return self.service.store
 
-    async def run(self, steps: Steps[T]) -> T:
+    async def run(self, steps: StoreEffects[T]) -> T:
         """Carry out steps on the server's store."""
         return await arun(self.store, steps)
 
