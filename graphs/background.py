@@ -13,6 +13,7 @@ from graphs.events import MemoryUpdated, aemit
 from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
 from memory.namespaces import Owner
+from memory.outbox.receipts import UpdateReceipt
 from memory.worker.update import Drained
 
 __all__ = ["DUE", "Command", "Done", "build_memory_graph", "graph", "parse", "stream_transformers"]
@@ -105,8 +106,9 @@ async def _report(drained: list[Drained]) -> Done:
     )
 
 
-def _event_of(receipt: Mapping[str, object]) -> dict[str, object]:
-    return {name: receipt[name] for name in ("created", "confirmed", "superseded", "refused", "messages")}
+def _event_of(receipt: UpdateReceipt) -> dict[str, object]:
+    told = receipt.to_json()
+    return {name: told[name] for name in ("created", "confirmed", "superseded", "refused", "messages")}
 
 
 graph = build_memory_graph()

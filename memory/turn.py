@@ -3,15 +3,14 @@
 How it is written down before the turn ends is `memory.outbox.outbox.record`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memory.control import EDIT_KEY, LEARNING_KEY, edit_in, learning_in
 from memory.effects import StoreEffects, read_many, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.namespaces import Owner
-from memory.outbox.receipts import receipts_of
+from memory.outbox.receipts import UpdateReceipt, receipts_of
 from memory.threads import read_thread_epoch
 
 
@@ -37,7 +36,7 @@ class Opening:
     known: MemorySnapshot
     epochs: TurnEpochs
     is_learning: bool
-    updates: tuple[Mapping[str, Any], ...]
+    updates: tuple[UpdateReceipt, ...]
 
 
 def open_turn(owner: Owner, thread_id: str, since: str) -> StoreEffects[Opening]:

@@ -190,7 +190,7 @@ class ChatNodes:
         return Begun(
             mode=mode,
             known=known,
-            updates=[dict(receipt) for receipt in opened.opening.updates] if opened.opening and known else [],
+            updates=[receipt.to_json() for receipt in opened.opening.updates] if opened.opening and known else [],
             injected=injected,
             prompt=self._prompt(run, state, spoken(state), injected, known),
             memory=MemoryState(**{**(injected.to_state() if injected else {}), **epochs}),  # type: ignore[typeddict-item]

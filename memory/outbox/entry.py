@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 from uuid import uuid4
 
+from memory.facts.changes import Extraction
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.text import digest
@@ -95,6 +96,49 @@ def process_exists(pid: int) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionProgress:
+    """What a model found so far in entries that are read together: a worker that follows a killed one goes on from it.
+
+    Attributes:
+        entries: Keys of the entries.
+        edited_away: Ids of their messages that were not read, as the user had edited them away.
+        portions: How many portions of the messages were read.
+        size: How many messages made a portion; `None` in what versions before portions of several sizes wrote.
+        result: What was found.
+    """
+
+    entries: tuple[str, ...]
+    edited_away: tuple[str, ...] = ()
+    portions: int
+    size: int | None = None
+    result: Extraction
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form that the store keeps."""
+        return {
+            "entries": list(self.entries),
+            "edited_away": list(self.edited_away),
+            "portions": self.portions,
+            **({} if self.size is None else {"size": self.size}),
+            "result": self.result.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self | None:
+        """Return the progress of a stored JSON form, or `None` if none can be read: then the model is asked again."""
+        try:
+            return cls(
+                entries=tuple(map(str, value["entries"])),
+                edited_away=tuple(map(str, value.get("edited_away", ()))),
+                portions=int(value["portions"]),
+                size=value.get("size"),
+                result=Extraction.from_json(value["result"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+
 EntryKind = Literal["turn", "cut"]
 EntryState = Literal["pending", "running", "dead"]
 
@@ -117,8 +161,7 @@ class Entry:
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
         attempts: How often it failed.
         lease: Who works on it.
-        extracted: What was extracted so far from this entry and others, once it is: `{entries: [keys],
-            portions: how many, result: JSON of the extraction}`.
+        extracted: What was extracted so far from this entry and others; `None` before.
         state: `dead` needs a hand: it failed for good.
         error: Sort of the last failure, without any text of the conversation.
     """
@@ -135,7 +178,7 @@ class Entry:
     model: str = ""
     attempts: int = 0
     lease: Lease | None = None
-    extracted: Mapping[str, Any] | None = None
+    extracted: ExtractionProgress | None = None
     state: EntryState = "pending"
     error: str = ""
 
@@ -169,7 +212,7 @@ class Entry:
             "messages": [message.to_json() for message in self.messages],
             "edited_away": list(self.edited_away),
             "model": self.model,
-            "extracted": self.extracted,
+            "extracted": self.extracted.to_json() if self.extracted else None,
             "state": self.state,
             "error": self.error,
         }
@@ -192,16 +235,9 @@ class Entry:
                 model=str(value.get("model") or ""),
                 attempts=int(value.get("attempts", 0)),
                 lease=Lease.from_json(value.get("lease")),
-                extracted=_journal(value.get("extracted")),
+                extracted=ExtractionProgress.from_json(value.get("extracted")),
                 state=value.get("state", "pending"),
                 error=str(value.get("error") or ""),
             )
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"not an outbox entry: it lacks or garbles {error}") from error
-
-
-def _journal(value: object) -> Mapping[str, Any] | None:
-    """Return a journaled extraction, or `None` where there is none that can be read: then the model is asked."""
-    if isinstance(value, dict) and isinstance(value.get("entries"), list) and isinstance(value.get("portions"), int):
-        return value
-    return None

@@ -223,7 +223,7 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[
     """
     for entry in (yield from read_entries(owner)):
         message_ids = gone.get(entry.thread_id, ())
-        is_about = entry.extracted is not None and is_told(json.dumps(entry.extracted, ensure_ascii=False))
+        is_about = entry.extracted is not None and is_told(json.dumps(entry.extracted.to_json(), ensure_ascii=False))
         yield from _take_out(entry, message_ids, is_stale=bool(message_ids) or is_about)
     yield from settle(owner)
 

@@ -1,7 +1,9 @@
 """What updates leave behind beside facts: which messages were flushed, and receipts. Store access as steps."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from langgraph.store.base import Item, Op
 
@@ -11,6 +13,61 @@ from memory.namespaces import Owner
 from memory.text import digest
 
 MAX_RECEIPTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateReceipt:
+    """What one update did, in ids and counts; never in words, because receipts are sent to clients and kept.
+
+    Attributes:
+        time: When it ended, ISO 8601.
+        thread_id: The thread whose messages it read.
+        created: Ids of new facts.
+        confirmed: Ids of facts that were said again.
+        superseded: Ids of facts that no longer hold.
+        refused: How many facts were not stored, by the reason.
+        messages: Ids of the messages that were new.
+        epoch: The user's epoch when the messages were said.
+    """
+
+    time: str
+    thread_id: str
+    created: tuple[str, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
+    refused: Mapping[str, int] = field(default_factory=dict)
+    messages: tuple[str, ...] = ()
+    epoch: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form that the store keeps and clients get."""
+        return {
+            "time": self.time,
+            "thread_id": self.thread_id,
+            "created": list(self.created),
+            "confirmed": list(self.confirmed),
+            "superseded": list(self.superseded),
+            "refused": [{"reason": reason, "n": n} for reason, n in self.refused.items()],
+            "messages": list(self.messages),
+            "epoch": self.epoch,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the receipt of a stored JSON form; `ValueError` if it is none. What is missing is empty."""
+        try:
+            return cls(
+                time=str(value["time"]),
+                thread_id=str(value.get("thread_id", "")),
+                created=tuple(map(str, value.get("created", ()))),
+                confirmed=tuple(map(str, value.get("confirmed", ()))),
+                superseded=tuple(map(str, value.get("superseded", ()))),
+                refused={str(each["reason"]): int(each["n"]) for each in value.get("refused", ())},
+                messages=tuple(map(str, value.get("messages", ()))),
+                epoch=str(value.get("epoch", "")),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a receipt: it lacks or garbles {error}") from error
 
 
 def seen_key(thread_id: str) -> str:
@@ -32,9 +89,9 @@ def seen_put(owner: Owner, thread_id: str, epoch: str, flushed: Mapping[str, str
     return put(owner.namespace("seen"), seen_key(thread_id), value)
 
 
-def receipt_put(owner: Owner, key: str, receipt: Mapping[str, Any]) -> Op:
+def receipt_put(owner: Owner, key: str, receipt: UpdateReceipt) -> Op:
     """Return the write of what an update did; `trim_receipts` comes after it."""
-    return put(owner.namespace("receipts"), key, dict(receipt))
+    return put(owner.namespace("receipts"), key, receipt.to_json())
 
 
 def trim_receipts(owner: Owner) -> StoreEffects[None]:
@@ -45,12 +102,16 @@ def trim_receipts(owner: Owner) -> StoreEffects[None]:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
-def read_receipts(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[dict[str, Any]]]:
+def read_receipts(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[UpdateReceipt]]:
     """Read the receipts of updates that ended after `since` (ISO 8601), oldest first."""
     return receipts_of((yield from scan(owner.namespace("receipts"))), epoch, since)
 
 
-def receipts_of(items: Iterable[Item], epoch: str, since: str = "") -> list[dict[str, Any]]:
+def receipts_of(items: Iterable[Item], epoch: str, since: str = "") -> list[UpdateReceipt]:
     """Return the receipts of updates that ended after `since` (ISO 8601), oldest first."""
-    receipts = [item.value for item in items if belongs(item.value, epoch) and str(item.value.get("time", "")) > since]
-    return sorted(receipts, key=lambda receipt: str(receipt["time"]))
+    receipts = []
+    for item in items:
+        if belongs(item.value, epoch):
+            with suppress(ValueError):  # a hand edited the store: a receipt is no reason to fail a turn
+                receipts.append(UpdateReceipt.from_json(item.value))
+    return sorted((receipt for receipt in receipts if receipt.time > since), key=lambda receipt: receipt.time)

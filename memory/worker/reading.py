@@ -134,5 +134,5 @@ def _is_much(messages: Collection[StoredMessage], limit: int) -> bool:
 
 def covered(carrier: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries that the carrier's journaled extraction was made from, the carrier last."""
-    keys: Collection[str] = carrier.extracted["entries"] if carrier.extracted else ()
+    keys: Collection[str] = carrier.extracted.entries if carrier.extracted else ()
     return (*(entry for entry in entries if entry.key in keys and entry is not carrier), carrier)

@@ -6,10 +6,9 @@ it is applied, applying twice is the same as once, and the entries go last.
 
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from memory.control import INITIAL_EPOCH, Fences, read_fences, read_time_zone
 from memory.effects import StoreEffects, side_by_side
@@ -25,8 +24,8 @@ from memory.journal.journal import JournalEntry, append, day_of, entries_of, red
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
 from memory.outbox import outbox
-from memory.outbox.entry import Entry, Lease, is_held
-from memory.outbox.receipts import read_seen, receipt_put, seen_put, trim_receipts
+from memory.outbox.entry import Entry, ExtractionProgress, Lease, is_held
+from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
 from memory.outbox.transcript import exchanges
 from memory.queue.schedule import is_retryable, may_blame_text, retry_delay
 from memory.worker.job import Job, ModelCall, Start, Terms
@@ -46,7 +45,7 @@ class Drained:
         due: When the next of those that are left is due, in seconds since the epoch; `None` if none is left.
     """
 
-    receipts: tuple[Mapping[str, Any], ...] = ()
+    receipts: tuple[UpdateReceipt, ...] = ()
     cancelled: int = 0
     failed: int = 0
     due: float | None = None
@@ -66,7 +65,7 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
     entries = [entry for entry in stored if thread_id in (None, entry.thread_id)]
     cancelled = [entry for entry in entries if _is_cancelled(entry, fences)]
     yield from outbox.remove(cancelled)
-    receipts: list[Mapping[str, Any]] = []
+    receipts: list[UpdateReceipt] = []
     done = {entry.key for entry in cancelled}
     failed = 0
     ready = [entry for entry in entries if not _is_cancelled(entry, fences) and _is_ready(entry, terms)]
@@ -152,7 +151,7 @@ def _is_final(entry: Entry, error: Exception, terms: Terms) -> bool:
     return entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error)
 
 
-def _update(batch: Sequence[Entry], terms: Terms) -> Job[Mapping[str, Any] | None]:
+def _update(batch: Sequence[Entry], terms: Terms) -> Job[UpdateReceipt | None]:
     """Carry entries of one thread, the carrier of a journaled extraction last, into the tiers.
 
     Returns:
@@ -268,9 +267,8 @@ def _extraction(
         if not (yield from _are_mine(claimed, terms)):
             return None
         found = _joined(found, part)
-        keys = [entry.key for entry in claimed]
-        without, result = _edited_away(claimed), found.to_json()
-        journal = {"entries": keys, "edited_away": without, "portions": number, "size": size, "result": result}
+        keys, without = tuple(entry.key for entry in claimed), _edited_away(claimed)
+        journal = ExtractionProgress(entries=keys, edited_away=without, portions=number, size=size, result=found)
         yield from outbox.write([replace(carrier, lease=_lease(terms), extracted=journal)])
     return found
 
@@ -281,15 +279,15 @@ def _journaled(claimed: Sequence[Entry], size: int) -> tuple[Extraction, int]:
     Nothing, if it read other entries, or others of their messages, or cut other portions than today's.
     """
     journal = claimed[-1].extracted
-    if not journal or journal.get("size", size) != size or {*journal["entries"]} != {entry.key for entry in claimed}:
+    if not journal or journal.size not in (None, size) or {*journal.entries} != {entry.key for entry in claimed}:
         return Extraction(), 0
-    if journal.get("edited_away", []) != _edited_away(claimed):
+    if journal.edited_away != _edited_away(claimed):
         return Extraction(), 0
-    return Extraction.from_json(journal["result"]), int(journal["portions"])
+    return journal.result, journal.portions
 
 
-def _edited_away(claimed: Sequence[Entry]) -> list[str]:
-    return sorted({message_id for entry in claimed for message_id in entry.edited_away})
+def _edited_away(claimed: Sequence[Entry]) -> tuple[str, ...]:
+    return tuple(sorted({message_id for entry in claimed for message_id in entry.edited_away}))
 
 
 def _ask(carrier: Entry, portion: Sequence[StoredMessage], known: MemorySnapshot, terms: Terms) -> Job[Extraction]:
@@ -312,15 +310,14 @@ def _joined(first: Extraction, second: Extraction) -> Extraction:
     )
 
 
-def _receipt(carrier: Entry, reading: Reading, applied: Applied, terms: Terms) -> dict[str, Any]:
-    """Return what happened, in ids and counts."""
-    return {
-        "time": terms.now(),
-        "thread_id": carrier.thread_id,
-        "created": list(applied.created),
-        "confirmed": list(applied.confirmed),
-        "superseded": list(applied.superseded),
-        "refused": [{"reason": reason, "n": n} for reason, n in reasons(applied.refused).items()],
-        "messages": [message.id for message in reading.talk if not message.seen],
-        "epoch": carrier.epoch,
-    }
+def _receipt(carrier: Entry, reading: Reading, applied: Applied, terms: Terms) -> UpdateReceipt:
+    return UpdateReceipt(
+        time=terms.now(),
+        thread_id=carrier.thread_id,
+        created=applied.created,
+        confirmed=applied.confirmed,
+        superseded=applied.superseded,
+        refused=reasons(applied.refused),
+        messages=tuple(message.id for message in reading.talk if not message.seen),
+        epoch=carrier.epoch,
+    )

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from memory.effects import run
+from memory.facts.changes import Extraction
 from memory.message import StoredMessage
-from memory.outbox.entry import Entry, Lease, Worker
+from memory.outbox.entry import Entry, ExtractionProgress, Lease, Worker
 from memory.outbox.outbox import retry_dead, write
 from memory.outbox.transcript import ThreadView, edited_away
 from memory.queue.schedule import ConversationContext
@@ -166,7 +167,7 @@ def test_a_kill_in_the_middle_of_an_edit_loses_nothing_that_the_thread_still_has
     "progress",
     [
         {"lease": Lease(Worker("elsewhere", 1, "p", "u"), 9e12), "state": "running"},
-        {"extracted": {"entries": [], "portions": 0, "result": {}}},
+        {"extracted": ExtractionProgress(entries=(), portions=0, result=Extraction())},
     ],
     ids=["leased", "extracted"],
 )

@@ -19,7 +19,7 @@ MAY_KNOW = {
     "extraction": {"extraction", "facts", "screening"},
     "injection": {"injection", "facts", "screening"},
     "journal": {"journal"},
-    "outbox": {"outbox"},
+    "outbox": {"outbox", "facts"},
     "queue": {"queue"},
     "worker": {"worker", "queue", "outbox", "extraction", "facts", "injection", "screening", "journal", "erase"},
     "erase": {"erase", "facts", "journal", "outbox", "worker", "context"},

@@ -96,7 +96,7 @@ def test_what_is_read_together_fits_one_prompt_however_long_each_message_is() ->
     for number in range(1, 4):
         bench.say(f"Story {number}. {long_text(2)}", begin=number)
     receipts = bench.drain().receipts
-    assert [len(receipt["messages"]) for receipt in receipts] == [4, 2]
+    assert [len(receipt.messages) for receipt in receipts] == [4, 2]
 
 
 def test_pieces_have_numbers_of_their_own() -> None:

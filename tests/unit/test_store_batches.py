@@ -37,7 +37,7 @@ def test_a_correction_with_a_new_profile_takes_few_more() -> None:
     bench.model.respond = corrects
     bench.record(bench.messages("I like plums, not figs", begin=2))
     before = bench.store.calls
-    assert bench.drain().receipts[0]["superseded"]
+    assert bench.drain().receipts[0].superseded
     assert bench.store.calls - before <= UPDATE + 2
 
 

@@ -27,8 +27,8 @@ def test_an_update_makes_facts_and_leaves_nothing_pending() -> None:
     assert drained.due is None
     (receipt,) = run(bench.store, read_receipts(ADA, bench.epoch()))
     assert receipt == drained.receipts[0]
-    assert receipt["messages"] == ["u1", "a1"]
-    assert [fact.id for fact in FactStore.of_owner(bench.store, ADA).list()] == receipt["created"]
+    assert receipt.messages == ("u1", "a1")
+    assert [fact.id for fact in FactStore.of_owner(bench.store, ADA).list()] == [*receipt.created]
 
 
 async def test_an_update_on_an_event_loop_does_the_same() -> None:

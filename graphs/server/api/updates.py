@@ -97,7 +97,8 @@ async def discard_update(call: Call, _: Query) -> None:
 async def list_receipts(call: Call, asked: ReceiptFilter) -> Receipts:
     """Read what updates did."""
     epoch = await call.run(read_epoch(call.owner))
-    return Receipts(receipts=await call.run(read_receipts(call.owner, epoch, asked.since)))
+    done = await call.run(read_receipts(call.owner, epoch, asked.since))
+    return Receipts(receipts=[receipt.to_json() for receipt in done])
 
 
 async def _entries(call: Call) -> Sequence[Entry]:
