@@ -26,7 +26,7 @@ from graphs.settings import Settings
 from memory.config import Category
 from memory.extraction.answer import ExtractionError
 from memory.extraction.extraction import extract_facts
-from memory.facts.changes import Applied, Extraction
+from memory.facts.changes import Extraction, Outcome
 from memory.facts.profile import texts_of
 from memory.facts.store import FactStore
 from memory.facts.words import words
@@ -86,7 +86,7 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def show(update: Update, extraction: Extraction, applied: Applied, facts: FactStore, seconds: float) -> None:
+def show(update: Update, extraction: Extraction, applied: Outcome, facts: FactStore, seconds: float) -> None:
     """Print what was said, and what became of it."""
     print(f"\n== {update.name} ({seconds:.0f} s)")
     for message in update.messages:
@@ -101,7 +101,7 @@ def show(update: Update, extraction: Extraction, applied: Applied, facts: FactSt
         print(f" ~ {section.name}: {section.text}")
 
 
-def labels_found(update: Update, facts: FactStore, applied: Applied) -> Iterator[tuple[bool, bool]]:
+def labels_found(update: Update, facts: FactStore, applied: Outcome) -> Iterator[tuple[bool, bool]]:
     """Yield for each label whether a fact says it, and whether that fact has its category."""
     created = [fact for fact in facts.list() if fact.id in applied.created]
     for kind, content in update.labels:
@@ -111,9 +111,9 @@ def labels_found(update: Update, facts: FactStore, applied: Applied) -> Iterator
         yield found, bool(found and best and best.category == CATEGORY_OF[kind])
 
 
-def run(update: Update, model: BaseChatModel, facts: FactStore, timeout: float) -> tuple[Extraction, Applied]:
+def run(update: Update, model: BaseChatModel, facts: FactStore, timeout: float) -> tuple[Extraction, Outcome]:
     """Extract one update with what is known so far, and apply it."""
-    known = facts.known()
+    known = facts.snapshot()
     config = replace(facts.config, model_timeout_seconds=timeout)
     profile = texts_of(known.profile)
     extraction = extract_facts(model, update.messages, existing=known.facts, profile=profile, config=config)
@@ -121,7 +121,7 @@ def run(update: Update, model: BaseChatModel, facts: FactStore, timeout: float) 
     return extraction, applied
 
 
-def counts(applied: Applied) -> Counter[str]:
+def counts(applied: Outcome) -> Counter[str]:
     """Return what one update did, in numbers."""
     done = {"created": applied.created, "confirmed": applied.confirmed, "superseded": applied.superseded}
     numbers = Counter({name: len(ids) for name, ids in done.items()})

@@ -1,4 +1,4 @@
-"""A user's control items: the epoch that fences everything written before an erase, forgotten threads, time zone.
+"""A user's control items: the epoch that an erase changes, the epochs of erased threads, the time zone.
 
 The epoch is a random token compared for equality (a counter would let two erases meet). Everything stored for a
 user carries the epoch it was written under; readers ignore other epochs, and a writer reads it again afterwards
@@ -31,8 +31,8 @@ INITIAL_EDIT = "0."
 
 
 @dataclass(frozen=True, slots=True)
-class Fences:
-    """What must not come back.
+class Epochs:
+    """Under which epochs stored values count: whatever carries another one was erased.
 
     Attributes:
         epoch: The token that valid items carry.
@@ -47,11 +47,11 @@ class Fences:
         return epoch != self.epoch or thread_epoch != self.threads.get(forgotten_thread_key(thread_id), thread_epoch)
 
 
-def read_fences(owner: Owner) -> StoreEffects[Fences]:
+def read_epochs(owner: Owner) -> StoreEffects[Epochs]:
     """Read the user's epoch and forgotten threads; a user who never erased anything has the initial epoch and none."""
     items = {item.key: item for item in (yield from scan(owner.control))}
     threads = {key: forgotten_epoch_in(item) for key, item in items.items() if key.startswith(_THREAD)}
-    return Fences(epoch_in(items.get(CONTROL_KEY)), threads)
+    return Epochs(epoch_in(items.get(CONTROL_KEY)), threads)
 
 
 def read_epoch(owner: Owner) -> StoreEffects[str]:

@@ -5,7 +5,7 @@ from typing import Any
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.facts.changes import Applied, Change, Extraction
+from memory.facts.changes import Change, Extraction, Outcome
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
@@ -31,7 +31,7 @@ def change(content: str = "", action: Any = "new", target: str | None = None, me
     )
 
 
-def apply(facts: FactStore, *changes: Change, thread_id: str = "t", epoch: str = "initial", now: str = NOW) -> Applied:
+def apply(facts: FactStore, *changes: Change, thread_id: str = "t", epoch: str = "initial", now: str = NOW) -> Outcome:
     return facts.apply(Extraction(changes=changes), thread_id=thread_id, epoch=epoch, now=now)
 
 

@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         "acknowledge before apply",
         "memory/worker/update.py",
-        "    applied, note = yield from change_facts(",
-        "    yield from outbox.remove(claimed)\n    applied, note = yield from change_facts(",
+        "    outcome, note = yield from change_facts(",
+        "    yield from outbox.remove(claimed)\n    outcome, note = yield from change_facts(",
         UPDATER,
     ),
     Mutant(
@@ -79,9 +79,9 @@ MUTANTS = (
     Mutant(
         "hashes remembered before success",
         "memory/worker/update.py",
-        "    extraction = yield from _extraction(claimed, reading, known, terms)\n",
+        "    extraction = yield from _extraction(claimed, reading, snapshot, terms)\n",
         "    yield [seen_put(owner, thread_id, epoch, remembered(flushed, reading.all, 9))]\n"
-        "    extraction = yield from _extraction(claimed, reading, known, terms)\n",
+        "    extraction = yield from _extraction(claimed, reading, snapshot, terms)\n",
         UPDATER,
     ),
     Mutant(
@@ -92,9 +92,9 @@ MUTANTS = (
         UPDATER,
     ),
     Mutant(
-        "no look at the fences after the last write",
+        "no look at the epochs after the last write",
         "memory/worker/update.py",
-        "is_cancelled = _is_cancelled(carrier, fences)",
+        "is_cancelled = _is_cancelled(carrier, epochs)",
         "is_cancelled = False",
         (*UPDATER, "tests/unit/test_erase.py"),
     ),
@@ -248,14 +248,14 @@ MUTANTS = (
     Mutant(
         "portions of other entries count as read",
         "memory/worker/update.py",
-        ' or {*journal["entries"]} != {entry.key for entry in claimed}:',
+        " or {*journal.entries} != {entry.key for entry in claimed}:",
         ":",
         ("tests/unit/test_interference.py",),
     ),
     Mutant(
         "a roll-up that sees no erase",
         "memory/worker/rolling.py",
-        "    if (yield from read_fences(owner)) != fences:",
+        "    if (yield from read_epochs(owner)) != epochs:",
         "    if False:",
         ("tests/unit/test_interference.py",),
     ),

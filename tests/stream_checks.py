@@ -15,7 +15,7 @@ CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
 
 
 @dataclass(frozen=True)
-class MemorySnapshot:
+class StoredCheckpoint:
     """One checkpoint as the history tells it; the history of some subgraphs cannot be asked for their state."""
 
     namespace: str
@@ -29,15 +29,15 @@ class History:
     """What a thread remembers of its checkpoints, subgraphs included."""
 
     nodes: Collection[str]
-    known: dict[str, MemorySnapshot]
+    known: dict[str, StoredCheckpoint]
 
     @classmethod
     def of(cls, saver: InMemorySaver, graph: Graph) -> "History":
         """Read what a saver of this process keeps of the thread `t`."""
-        known: dict[str, MemorySnapshot] = {}
+        known: dict[str, StoredCheckpoint] = {}
         for stored in saver.list({"configurable": {"thread_id": "t"}}):
             envelope = _envelope(stored.config, stored.parent_config, stored.metadata)
-            known[envelope["id"]] = MemorySnapshot(stored.config["configurable"]["checkpoint_ns"], envelope)
+            known[envelope["id"]] = StoredCheckpoint(stored.config["configurable"]["checkpoint_ns"], envelope)
         # The history of a subgraph that a node calls by itself cannot be asked for.
         declared = {item.namespace for item in known.values()} if dict(graph.get_subgraphs()) else {""}
         for namespace in declared:
@@ -45,7 +45,7 @@ class History:
             for snapshot in graph.get_state_history(config):
                 envelope = _envelope(snapshot.config, snapshot.parent_config, snapshot.metadata)
                 tasks = frozenset((task.name, task.id) for task in snapshot.tasks)
-                known[envelope["id"]] = MemorySnapshot(namespace, envelope, snapshot.values, tasks)
+                known[envelope["id"]] = StoredCheckpoint(namespace, envelope, snapshot.values, tasks)
         return cls(graph.nodes.keys(), known)
 
     @classmethod
@@ -53,7 +53,7 @@ class History:
         cls, client: LangGraphClient, thread_id: str, nodes: Collection[str], namespaces: Iterable[str] = ("",)
     ) -> "History":
         """Read what a server's API tells of a thread and of the subgraphs in these namespaces."""
-        known: dict[str, MemorySnapshot] = {}
+        known: dict[str, StoredCheckpoint] = {}
         for namespace in namespaces:
             where: Any = {"checkpoint_ns": namespace}
             for state in await client.threads.get_history(thread_id, limit=1000, checkpoint=where):
@@ -61,7 +61,7 @@ class History:
                 parent: Any = {"configurable": state["parent_checkpoint"]} if state["parent_checkpoint"] else None
                 envelope = _envelope(config, parent, state["metadata"])
                 tasks = frozenset((task["name"], task["id"]) for task in state["tasks"])
-                known[envelope["id"]] = MemorySnapshot(namespace, envelope, state["values"], tasks)
+                known[envelope["id"]] = StoredCheckpoint(namespace, envelope, state["values"], tasks)
         return cls(nodes, known)
 
     @property
@@ -101,7 +101,7 @@ def check(events: Sequence[StreamEvent], history: History) -> None:
             check_task(event, known, history)
 
 
-def check_task(event: StreamEvent, known: MemorySnapshot, history: History) -> None:
+def check_task(event: StreamEvent, known: StoredCheckpoint, history: History) -> None:
     """A task's events carry the checkpoint that lists the task, in the task's own graph."""
     graph = history.graph_of(event["metadata"])
     assert known.namespace == graph, event
@@ -115,7 +115,7 @@ def check_task(event: StreamEvent, known: MemorySnapshot, history: History) -> N
         assert any(name.startswith("nested:") for name in planned), event
 
 
-def check_chunk(namespace: str, mode: str, chunk: Any, known: MemorySnapshot, history: History) -> None:
+def check_chunk(namespace: str, mode: str, chunk: Any, known: StoredCheckpoint, history: History) -> None:
     """A chunk carries a checkpoint of its own graph: the one it equals, is, or that planned its task."""
     if namespace not in history.namespaces:
         return

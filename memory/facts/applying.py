@@ -12,7 +12,7 @@ from langgraph.store.base import Op
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
 from memory.effects import StoreEffects, put, read, side_by_side
-from memory.facts.changes import REASONS, Applied, Change, Extraction, Reason, Refusal, one_of, reasons
+from memory.facts.changes import REASONS, Change, Extraction, Outcome, Reason, Refusal, one_of, reasons
 from memory.facts.deletions import forgotten, read_erasure, take_back_erased, was_said_before
 from memory.facts.fact import Fact, FactNotFound, Status, is_protected
 from memory.facts.profile import drop_sections_about, read_sections, write_profile
@@ -33,18 +33,18 @@ Done = list[list[Any]]
 """`[mark, what applying it did]` of each extraction that was applied lately, oldest first."""
 
 
-def done_before(done: Done, mark: str) -> Applied | None:
+def done_before(done: Done, mark: str) -> Outcome | None:
     """Return what applying this extraction did, or `None` if it was not applied lately."""
     return next((_applied(value) for each, value in done if each == mark and isinstance(value, Mapping)), None)
 
 
-def note_done(owner: Owner, epoch: str, done: Done, mark: str, applied: Applied) -> Op:
+def note_done(owner: Owner, epoch: str, done: Done, mark: str, outcome: Outcome) -> Op:
     """Return the write that notes what applying this did, in ids and reasons; the newest 32 are kept."""
     value = {
-        "created": list(applied.created),
-        "confirmed": list(applied.confirmed),
-        "superseded": list(applied.superseded),
-        "refused": [refusal.reason for refusal in applied.refused],
+        "created": list(outcome.created),
+        "confirmed": list(outcome.confirmed),
+        "superseded": list(outcome.superseded),
+        "refused": [refusal.reason for refusal in outcome.refused],
     }
     kept = [*(each for each in done if each[0] != mark), [mark, value]][-KEPT:]
     return put(owner.namespace("history"), APPLIED, {"epoch": epoch, "done": kept})
@@ -57,8 +57,8 @@ def read_done(owner: Owner, epoch: str) -> StoreEffects[Done]:
     return [each for each in done if isinstance(each, list) and len(each) == 2] if isinstance(done, list) else []
 
 
-def _applied(value: Mapping[str, Any]) -> Applied:
-    return Applied(
+def _applied(value: Mapping[str, Any]) -> Outcome:
+    return Outcome(
         created=tuple(value["created"]),
         confirmed=tuple(value["confirmed"]),
         superseded=tuple(value["superseded"]),
@@ -71,7 +71,7 @@ logger = logging.getLogger(__name__)
 
 def apply_steps(
     owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
-) -> StoreEffects[Applied]:
+) -> StoreEffects[Outcome]:
     """Apply an extraction to the stored facts; applying it twice is the same as once.
 
     Args:
@@ -83,17 +83,17 @@ def apply_steps(
         now: ISO 8601.
         config: The limit, and which categories are protected.
     """
-    applied, writes = yield from change_facts(
+    outcome, writes = yield from change_facts(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=config
     )
     if writes:
         yield writes
-    return applied if (yield from stands(owner, epoch)) else _stale(extraction)
+    return outcome if (yield from stands(owner, epoch)) else _stale(extraction)
 
 
 def change_facts(
     owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
-) -> StoreEffects[tuple[Applied, list[Op]]]:
+) -> StoreEffects[tuple[Outcome, list[Op]]]:
     """Write what an extraction changes, and return what it did, and the writes that note that it was done.
 
     For callers with more to write: they note it with theirs, and only then look whether the epoch still stands.
@@ -109,8 +109,8 @@ def change_facts(
     if current != epoch:
         return _stale(extraction), []
     mark = extraction_mark(extraction, thread_id)
-    if (applied := done_before(done, mark)) is not None:
-        return applied, []
+    if (outcome := done_before(done, mark)) is not None:
+        return outcome, []
     rules = partial(apply_extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config)
     update = rules(before, extraction)
     edited, _ = yield from side_by_side(
@@ -132,17 +132,17 @@ def change_facts(
         fresh = {section.name for section in extraction.profile}
         over = [fact.content for fact in update.fact_set.archived]
         yield from side_by_side(drop_sections_about(owner, epoch, over, kept=fresh), trim_history(owner))
-    applied = update.result(settled)
+    outcome = update.result(settled)
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, refused %s",
-        *(len(applied.created), len(applied.confirmed), len(applied.superseded), reasons(applied.refused)),
+        *(len(outcome.created), len(outcome.confirmed), len(outcome.superseded), reasons(outcome.refused)),
     )
-    return applied, [note_done(owner, epoch, done, mark, applied)]
+    return outcome, [note_done(owner, epoch, done, mark, outcome)]
 
 
-def _stale(extraction: Extraction) -> Applied:
+def _stale(extraction: Extraction) -> Outcome:
     logger.info("dropped an extraction of an erased epoch: %d changes", len(extraction.changes))
-    return Applied(refused=tuple(Refusal(reason="stale", content=change.content) for change in extraction.changes))
+    return Outcome(refused=tuple(Refusal(reason="stale", content=change.content) for change in extraction.changes))
 
 
 def apply_extraction(
@@ -208,10 +208,10 @@ class FactUpdate:
         self._created = [fact for fact in self._created if fact.id in present]
         self._refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
 
-    def result(self, settled: FactSet) -> Applied:
+    def result(self, settled: FactSet) -> Outcome:
         """Return what happened, as far as the settled shelf still shows it."""
         present = {fact.id for fact in settled.rows.values()}
-        return Applied(
+        return Outcome(
             created=tuple(fact.id for fact in self._created if fact.id in present),
             confirmed=_unique(self._confirmed),
             superseded=_unique(self._superseded),

@@ -131,7 +131,7 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class Outcome:
     """What applying an extraction did, as fact ids; applying it again gives the same."""
 
     created: tuple[str, ...] = ()

@@ -38,21 +38,21 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
     return cleared(MemorySnapshot(epoch, facts, told(sections_of(items, epoch)), fact_set.broken))
 
 
-def cleared(known: MemorySnapshot) -> MemorySnapshot:
-    """Return what is known without stored texts that must not stand in a prompt: somebody edited the store by hand."""
+def cleared(snapshot: MemorySnapshot) -> MemorySnapshot:
+    """Return the snapshot without stored texts that must not stand in a prompt: somebody edited the store by hand."""
     # Far more than any prompt shows is judged, and no more: the longest facts would hold the event loop for seconds.
-    read = accumulate(len(fact.content) for fact in known.facts)
-    within = (fact for fact, chars in zip(known.facts, read, strict=True) if chars <= _JUDGED_CHARS)
+    read = accumulate(len(fact.content) for fact in snapshot.facts)
+    within = (fact for fact, chars in zip(snapshot.facts, read, strict=True) if chars <= _JUDGED_CHARS)
     facts = tuple(fact for fact in within if _is_cleared(fact))
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
-        for name, section in known.profile.items()
+        for name, section in snapshot.profile.items()
         if may_be_shown(section.text)
     }
-    kept_out = len(known.facts) - len(facts) + len(known.profile) - len(profile)
+    kept_out = len(snapshot.facts) - len(facts) + len(snapshot.profile) - len(profile)
     if kept_out:
         logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
-    return replace(known, facts=facts, profile=profile)
+    return replace(snapshot, facts=facts, profile=profile)
 
 
 def _is_cleared(fact: Fact) -> bool:

@@ -12,7 +12,7 @@ from memory.config import MemoryConfig
 from memory.control import count_edit
 from memory.effects import StoreEffects, arun, run
 from memory.facts.applying import apply_steps
-from memory.facts.changes import Applied, Extraction
+from memory.facts.changes import Extraction, Outcome
 from memory.facts.deletions import deleted_meanwhile, discard, forget, marks_of_edit
 from memory.facts.fact import (
     Fact,
@@ -88,10 +88,10 @@ class FactStore:
         config: MemoryConfig | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Self:
-        """Return the shelf of an owner whose identity is not known, only the namespace made of it."""
-        fact_set = cls.__new__(cls)
-        fact_set._open(store, owner, config, clock)
-        return fact_set
+        """Return the facts of an owner whose identity is not known, only the namespace made of it."""
+        facts = cls.__new__(cls)
+        facts._open(store, owner, config, clock)
+        return facts
 
     def _open(self, store: BaseStore, owner: Owner, config: MemoryConfig | None, clock: Callable[[], float]) -> None:
         self._store, self.owner, self.config, self._clock = store, owner, config or MemoryConfig(), clock
@@ -229,7 +229,7 @@ class FactStore:
         """Do what `confirmations` does, asynchronously."""
         return await arun(self._store, self._confirmations(fact_id))
 
-    def known(self) -> MemorySnapshot:
+    def snapshot(self) -> MemorySnapshot:
         """Return everything that may be injected or shown to the extractor: active facts and profile, as stored.
 
         A stored text that holds a secret or reads as an order is left out, whoever wrote it there, unless a person
@@ -237,15 +237,15 @@ class FactStore:
         """
         return run(self._store, read_snapshot(self.owner))
 
-    async def aknown(self) -> MemorySnapshot:
-        """Do what `known` does, asynchronously."""
+    async def asnapshot(self) -> MemorySnapshot:
+        """Do what `snapshot` does, asynchronously."""
         return await arun(self._store, read_snapshot(self.owner))
 
-    def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Applied:
+    def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Outcome:
         """Apply what was extracted; applying it twice is the same as once (see `apply_steps`)."""
         return run(self._store, self._apply(extraction, thread_id, epoch, now))
 
-    async def aapply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Applied:
+    async def aapply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Outcome:
         """Do what `apply` does, asynchronously."""
         return await arun(self._store, self._apply(extraction, thread_id, epoch, now))
 
@@ -345,5 +345,5 @@ class FactStore:
         yield from self._get(fact_id)
         return (yield from read_confirmations(self.owner, fact_id))
 
-    def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> StoreEffects[Applied]:
+    def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> StoreEffects[Outcome]:
         return apply_steps(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)

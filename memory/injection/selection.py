@@ -105,12 +105,12 @@ class TurnInfo:
     protected_categories: frozenset[Category] = frozenset()
 
 
-def inject(previous: Injected | None, known: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter) -> Injected:
+def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter) -> Injected:
     """Return what the prompt of this turn shows: the basis as it was and what arrived since, or a new basis."""
-    if previous is None or needs_rebase(previous, known, turn, token_counter) is not None:
-        basis = choose_block(known, turn, token_counter)
+    if previous is None or needs_rebase(previous, snapshot, turn, token_counter) is not None:
+        basis = choose_block(snapshot, turn, token_counter)
         return Injected(basis=basis, since=turn.now, at=turn.now)
-    arrived = _arrived(previous, known, turn)
+    arrived = _arrived(previous, snapshot, turn)
     chosen = _fitting_delta(arrived, turn.budget // DELTA_SHARE, token_counter)
     if not chosen:
         return replace(previous, at=turn.now)
@@ -119,49 +119,49 @@ def inject(previous: Injected | None, known: MemorySnapshot, turn: TurnInfo, tok
 
 
 def needs_rebase(
-    previous: Injected | None, known: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter
+    previous: Injected | None, snapshot: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter
 ) -> Rebase | None:
     """Say why a new basis is due: there is none, or the prefix is cold or wrong anyway; `None` if it is not."""
     if previous is None:
         return "first"
     if turn.will_summarize:
         return "summary"
-    if _is_stale(previous, known):
+    if _is_stale(previous, snapshot):
         return "stale"
     if turn.now - previous.at > turn.cache_ttl_seconds:
         return "idle"
-    used = sum(token_counter(text) for text in render_deltas(previous, known).values())
+    used = sum(token_counter(text) for text in render_deltas(previous, snapshot).values())
     return "full" if used > turn.budget // DELTAS_SHARE else None
 
 
-def choose_block(known: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter) -> tuple[Entry, ...]:
+def choose_block(snapshot: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter) -> tuple[Entry, ...]:
     """Return what the block shows: the profile, then facts while they fit.
 
     Protected facts come first, then standing instructions, then the others; in each group the strongest.
     """
-    texts = {name: section.text for name, section in known.profile.items()}
-    data = memory_data(sorted(known.facts, key=lambda fact: _rank(fact, turn.protected_categories)), texts)
+    texts = {name: section.text for name, section in snapshot.profile.items()}
+    data = memory_data(sorted(snapshot.facts, key=lambda fact: _rank(fact, turn.protected_categories)), texts)
     chosen = {fact.id for fact in fitting_facts(data, turn.budget, token_counter) if isinstance(fact, Fact)}
-    sections = [(name, section.revision) for name, section in known.profile.items()]
-    facts = [(fact.id, fact.revision) for fact in known.facts if fact.id in chosen]
+    sections = [(name, section.revision) for name, section in snapshot.profile.items()]
+    facts = [(fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen]
     return (*sections, *facts)
 
 
-def render_block(injected: Injected, known: MemorySnapshot, budget: int, token_counter: TextCounter) -> str:
+def render_block(injected: Injected, snapshot: MemorySnapshot, budget: int, token_counter: TextCounter) -> str:
     """Return the memory block of the system prompt, fenced, within the budget; empty where there is nothing to say."""
-    facts = {fact.id: fact for fact in known.facts}
+    facts = {fact.id: fact for fact in snapshot.facts}
     shown = [facts[name] for name, _ in injected.basis if name in facts]
     texts = {
         name: section.at(revision) or section.text
         for name, revision in injected.basis
-        if (section := known.profile.get(name)) is not None
+        if (section := snapshot.profile.get(name)) is not None
     }
     return render_memory_block(memory_data(shown, texts), budget, token_counter)
 
 
-def render_deltas(injected: Injected, known: MemorySnapshot) -> dict[str, str]:
+def render_deltas(injected: Injected, snapshot: MemorySnapshot) -> dict[str, str]:
     """Return the fenced texts to show directly before messages of the user, by the messages' ids."""
-    facts = {fact.id: fact for fact in known.facts}
+    facts = {fact.id: fact for fact in snapshot.facts}
     texts: dict[str, list[Fact]] = {}
     for delta in injected.deltas:
         texts.setdefault(delta.message_id, []).extend(facts[name] for name, _ in delta.facts if name in facts)
@@ -178,24 +178,24 @@ def _rank(fact: Fact, protected: frozenset[Category]) -> tuple[bool, bool, float
     return (not is_protected(fact, protected), fact.category not in STANDING, -confidence, fact.id)
 
 
-def _is_stale(previous: Injected, known: MemorySnapshot) -> bool:
+def _is_stale(previous: Injected, snapshot: MemorySnapshot) -> bool:
     """Say whether the prompt shows a fact that was corrected, edited or deleted, or a section that is gone."""
-    current = {(fact.id, fact.revision) for fact in known.facts}
+    current = {(fact.id, fact.revision) for fact in snapshot.facts}
     shown = [*previous.basis, *(entry for delta in previous.deltas for entry in delta.facts)]
     return any(
-        known.profile[name].at(revision) is None
-        if _is_section(name) and name in known.profile
+        snapshot.profile[name].at(revision) is None
+        if _is_section(name) and name in snapshot.profile
         else (name, revision) not in current
         for name, revision in shown
     )
 
 
-def _arrived(previous: Injected, known: MemorySnapshot, turn: TurnInfo) -> list[Fact]:
+def _arrived(previous: Injected, snapshot: MemorySnapshot, turn: TurnInfo) -> list[Fact]:
     """Return the facts written since the basis was chosen that the prompt does not show yet, strongest first."""
     shown = set(previous.fact_ids())
     return [
         fact
-        for fact in known.facts
+        for fact in snapshot.facts
         if fact.id not in shown and _seconds(fact.updated_at) > previous.since and not _in_window(fact, turn)
     ]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from memory.control import Fences, belongs, read_fences, read_time_zone
+from memory.control import Epochs, belongs, read_epochs, read_time_zone
 from memory.effects import StoreEffects, delete, put, read
 from memory.facts.changes import Section
 from memory.facts.deletions import forgotten_messages, read_deleted
@@ -34,8 +34,8 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     """
     if not terms.config.enabled:
         return False
-    fences = yield from read_fences(owner)
-    epoch = fences.epoch
+    epochs = yield from read_epochs(owner)
+    epoch = epochs.epoch
     today = day_of(terms.now(), (yield from read_time_zone(owner)))
     marks = yield from _read_marks(owner, epoch)
     if marks.looked == today:
@@ -54,11 +54,11 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
             logger.warning("left %d sentences out of history.%s: secrets, or orders", left_out, one.section)
         if text:
             sections.append(Section(name=f"history.{one.section}", text=text))
-    if (yield from _is_erased(owner, fences, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
+    if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
     yield [put(owner.namespace("journal"), MARKS, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
-    if (yield from _is_erased(owner, fences, folds)):
+    if (yield from _is_erased(owner, epochs, folds)):
         yield from _take_back(owner, sections)
     dropped = yield from prune(owner, today, terms.config.journal_days)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
@@ -111,12 +111,12 @@ def _read_marks(owner: Owner, epoch: str) -> StoreEffects[Marks]:
     return Marks.from_json(item.value) if item and belongs(item.value, epoch) else Marks()
 
 
-def _is_erased(owner: Owner, fences: Fences, folds: Iterable[Fold]) -> StoreEffects[bool]:
+def _is_erased(owner: Owner, epochs: Epochs, folds: Iterable[Fold]) -> StoreEffects[bool]:
     """Say whether something was erased since: everything, a thread, or a fact that came from what is told."""
-    if (yield from read_fences(owner)) != fences:
+    if (yield from read_epochs(owner)) != epochs:
         return True
     for entry in {entry.key: entry for one in folds for entry in one.entries}.values():
-        if (yield from _forgotten_in(owner, fences.epoch, entry)):
+        if (yield from _forgotten_in(owner, epochs.epoch, entry)):
             return True
     return False
 

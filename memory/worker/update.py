@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from memory.control import INITIAL_EPOCH, Fences, read_fences, read_time_zone
+from memory.control import INITIAL_EPOCH, Epochs, read_epochs, read_time_zone
 from memory.effects import StoreEffects, side_by_side
 from memory.erase import forget_rows
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
-from memory.facts.changes import Applied, Extraction, reasons
+from memory.facts.changes import Extraction, Outcome, reasons
 from memory.facts.deletions import forgotten_messages, read_erasure
 from memory.facts.profile import drop_sections, texts_of
 from memory.facts.rows import take_back
@@ -61,14 +61,14 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
     """
     if not terms.config.enabled:
         return Drained()
-    fences, stored = yield from side_by_side(read_fences(owner), outbox.read_entries(owner))
+    epochs, stored = yield from side_by_side(read_epochs(owner), outbox.read_entries(owner))
     entries = [entry for entry in stored if thread_id in (None, entry.thread_id)]
-    cancelled = [entry for entry in entries if _is_cancelled(entry, fences)]
+    cancelled = [entry for entry in entries if _is_cancelled(entry, epochs)]
     yield from outbox.remove(cancelled)
     receipts: list[UpdateReceipt] = []
     done = {entry.key for entry in cancelled}
     failed = 0
-    ready = [entry for entry in entries if not _is_cancelled(entry, fences) and _is_ready(entry, terms)]
+    ready = [entry for entry in entries if not _is_cancelled(entry, epochs) and _is_ready(entry, terms)]
     waiting = deque(_batches(ready, terms.config.portion_messages))
     while waiting:
         batch = waiting.popleft()
@@ -90,8 +90,8 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drain
     return Drained(tuple(receipts), len(cancelled), failed, due)
 
 
-def _is_cancelled(entry: Entry, fences: Fences) -> bool:
-    return fences.cancels(entry.epoch, entry.thread_id, entry.thread_epoch)
+def _is_cancelled(entry: Entry, epochs: Epochs) -> bool:
+    return epochs.cancels(entry.epoch, entry.thread_id, entry.thread_epoch)
 
 
 def _is_ready(entry: Entry, terms: Terms) -> bool:
@@ -163,9 +163,9 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[UpdateReceipt | None]:
         return None
     carrier = claimed[-1]
     owner, thread_id, epoch = carrier.owner, carrier.thread_id, carrier.epoch
-    is_mine, fences, flushed, known, erasure = yield from side_by_side(
+    is_mine, epochs, flushed, snapshot, erasure = yield from side_by_side(
         _are_mine(claimed, terms),
-        read_fences(owner),
+        read_epochs(owner),
         read_seen(owner, thread_id, epoch),
         read_snapshot(owner),
         read_erasure(owner, epoch),
@@ -173,24 +173,24 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[UpdateReceipt | None]:
     if not is_mine:
         return None
     # Claiming may have written again what an erase had deleted; its text must not reach a model.
-    if _is_cancelled(carrier, fences):
+    if _is_cancelled(carrier, epochs):
         yield from outbox.remove(claimed)
         return None
     reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
-    extraction = yield from _extraction(claimed, reading, known, terms)
+    extraction = yield from _extraction(claimed, reading, snapshot, terms)
     if extraction is None:
         return None
-    applied, note = yield from change_facts(
+    outcome, note = yield from change_facts(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
     yield from _journal_cut(carrier, reading, terms)
     # Not before everything is applied: what counts as flushed is never read again.
     flushed = remembered(flushed, reading.all, terms.config.seen_limit)
-    receipt = _receipt(carrier, reading, applied, terms)
+    receipt = _receipt(carrier, reading, outcome, terms)
     yield [*note, seen_put(owner, thread_id, epoch, flushed), receipt_put(owner, carrier.key, receipt)]
     # After the last write, so that an erase either sees these rows or is seen here.
-    fences, erased, stored, _ = yield from side_by_side(
-        read_fences(owner),
+    epochs, erased, stored, _ = yield from side_by_side(
+        read_epochs(owner),
         read_erasure(owner, epoch),
         outbox.read_entries(owner, [entry.key for entry in claimed]),
         trim_receipts(owner),
@@ -199,8 +199,8 @@ def _update(batch: Sequence[Entry], terms: Terms) -> Job[UpdateReceipt | None]:
         # The model was shown a profile that may have told of what is erased by now.
         told = {section.name for section in extraction.profile}
         yield from drop_sections(owner, epoch, lambda name, _: name in told)
-    is_cancelled = _is_cancelled(carrier, fences)
-    if fences.epoch != epoch:
+    is_cancelled = _is_cancelled(carrier, epochs)
+    if epochs.epoch != epoch:
         yield from take_back(owner, epoch)
     if is_cancelled:
         yield from forget_rows(owner, thread_id, epoch)
@@ -252,7 +252,7 @@ def _is_mine(entry: Entry, terms: Terms) -> bool:
 
 
 def _extraction(
-    claimed: Sequence[Entry], reading: Reading, known: MemorySnapshot, terms: Terms
+    claimed: Sequence[Entry], reading: Reading, snapshot: MemorySnapshot, terms: Terms
 ) -> Job[Extraction | None]:
     """Return what the messages say: as journaled before, the rest from the model, journaled portion by portion.
 
@@ -262,7 +262,7 @@ def _extraction(
     size = terms.config.portion_messages
     found, done = _journaled(claimed, size)
     for number, portion in enumerate(portions(reading.talk, size)[done:], done + 1):
-        part = yield from _ask(carrier, portion, known, terms)
+        part = yield from _ask(carrier, portion, snapshot, terms)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):
             return None
@@ -290,12 +290,12 @@ def _edited_away(claimed: Sequence[Entry]) -> tuple[str, ...]:
     return tuple(sorted({message_id for entry in claimed for message_id in entry.edited_away}))
 
 
-def _ask(carrier: Entry, portion: Sequence[StoredMessage], known: MemorySnapshot, terms: Terms) -> Job[Extraction]:
+def _ask(carrier: Entry, portion: Sequence[StoredMessage], snapshot: MemorySnapshot, terms: Terms) -> Job[Extraction]:
     extract = partial(
         extract_facts,
         messages=portion,
-        existing=known.facts,
-        profile=texts_of(known.profile),
+        existing=snapshot.facts,
+        profile=texts_of(snapshot.profile),
         config=terms.config,
     )
     found: Extraction = yield ModelCall(carrier.model, extract)
@@ -310,14 +310,14 @@ def _joined(first: Extraction, second: Extraction) -> Extraction:
     )
 
 
-def _receipt(carrier: Entry, reading: Reading, applied: Applied, terms: Terms) -> UpdateReceipt:
+def _receipt(carrier: Entry, reading: Reading, outcome: Outcome, terms: Terms) -> UpdateReceipt:
     return UpdateReceipt(
         time=terms.now(),
         thread_id=carrier.thread_id,
-        created=applied.created,
-        confirmed=applied.confirmed,
-        superseded=applied.superseded,
-        refused=reasons(applied.refused),
+        created=outcome.created,
+        confirmed=outcome.confirmed,
+        superseded=outcome.superseded,
+        refused=reasons(outcome.refused),
         messages=tuple(message.id for message in reading.talk if not message.seen),
         epoch=carrier.epoch,
     )

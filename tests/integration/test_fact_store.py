@@ -191,8 +191,8 @@ def test_a_row_broken_by_hand_is_skipped_and_logged(
     store.put(Owner.of("ada").namespace("facts"), "broken", value, index=False)
 
     assert facts.list() == [good]
-    assert facts.known().facts == (good,)
-    assert facts.known().broken == 1
+    assert facts.snapshot().facts == (good,)
+    assert facts.snapshot().broken == 1
     assert "skipped an unreadable fact" in caplog.text
     assert "Rome" not in caplog.text
 
@@ -246,7 +246,7 @@ async def test_every_operation_has_an_asynchronous_twin_that_does_the_same(durab
     assert [each.content for each in await facts.alist()] == ["Likes tea", "Lives in Bergen"]
     assert [each.content for each in await facts.alist("superseded")] == ["Lives in Oslo"]
     assert (await facts.aconfirmations(fact.id)).count == 1
-    assert (await facts.aknown()).facts == tuple(await facts.alist())
+    assert (await facts.asnapshot()).facts == tuple(await facts.alist())
     await facts.adelete(applied.created[0])
     with pytest.raises(FactNotFound):
         await facts.arelease(fact.id)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from memory.facts.changes import Applied, Change, Extraction, Section, reasons
+from memory.facts.changes import Change, Extraction, Outcome, Section, reasons
 from memory.facts.profile import texts_of
 from memory.namespaces import Owner
 from tests.fact_sets import NOW, apply, change, facts_of
@@ -23,9 +23,9 @@ def test_a_correction_supersedes_and_what_it_was_is_history(store: BaseStore) ->
 
     (new,) = facts.list()
     (was,) = facts.list("superseded")
-    assert applied == Applied(created=(new.id,), superseded=(old.id,))
+    assert applied == Outcome(created=(new.id,), superseded=(old.id,))
     assert (was.id, was.content, was.replaced_by) == (old.id, "Lives in Oslo", new.id)
-    assert facts.known().facts == (new,)
+    assert facts.snapshot().facts == (new,)
 
 
 def test_superseded_content_learned_again_is_a_new_fact_and_leaves_history_alone(store: BaseStore) -> None:
@@ -89,7 +89,7 @@ def test_the_profile_is_stored_by_section_and_bounded(store: BaseStore) -> None:
     (item,) = store.search(Owner.of("ada").namespace("profile"))
     assert item.key == "user.work"
     assert len(item.value["text"]) <= 600
-    assert texts_of(facts.known().profile) == {"user.work": item.value["text"]}
+    assert texts_of(facts.snapshot().profile) == {"user.work": item.value["text"]}
 
 
 def test_a_deleted_fact_leaves_the_profile_too(store: BaseStore) -> None:
@@ -105,7 +105,7 @@ def test_a_deleted_fact_leaves_the_profile_too(store: BaseStore) -> None:
 
     facts.delete(facts.list()[0].id)
 
-    assert set(facts.known().profile) == {"user.work"}
+    assert set(facts.snapshot().profile) == {"user.work"}
 
 
 @given(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memory.config import MemoryConfig
 from memory.facts.applying import FactUpdate, apply_extraction
-from memory.facts.changes import Applied, Change, Extraction, Refusal, reasons
+from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.fact import Fact, is_protected
 from memory.facts.rules import FactSet, create
 
@@ -35,7 +35,7 @@ def change(content: str = "", action: Any = "new", **fields: Any) -> Change:
 
 def apply(
     fact_set: FactSet, *changes: Change, refused: tuple[Refusal, ...] = (), thread_id: str = "t", **config: Any
-) -> tuple[FactSet, Applied]:
+) -> tuple[FactSet, Outcome]:
     update: FactUpdate = apply_extraction(
         fact_set,
         Extraction(changes=changes, refused=refused),
@@ -62,7 +62,7 @@ def test_F1_a_new_fact_carries_where_it_was_said() -> None:
     fact = only(fact_set)
     assert (fact.source, fact.thread_id, fact.message_ids, fact.epoch) == ("conversation", "t", ("m1",), "e")
     assert (fact.created_at, fact.updated_at, fact.status, fact.revision) == (NOW, NOW, "active", 1)
-    assert applied == Applied(created=(fact.id,))
+    assert applied == Outcome(created=(fact.id,))
 
 
 def test_a_correction_supersedes_the_old_fact_stays_as_history() -> None:
@@ -74,7 +74,7 @@ def test_a_correction_supersedes_the_old_fact_stays_as_history() -> None:
     new = only(fact_set)
     assert new.content == "Lives in Bergen"
     assert fact_set.archived == (replace(old, status="superseded", updated_at=NOW, replaced_by=new.id),)
-    assert applied == Applied(created=(new.id,), superseded=(old.id,))
+    assert applied == Outcome(created=(new.id,), superseded=(old.id,))
 
 
 def test_a_correction_of_a_protected_fact_leaves_the_new_one_protected() -> None:
@@ -101,7 +101,7 @@ def test_a_correction_that_changes_nothing_is_a_confirmation() -> None:
     fact_set, applied = apply(before, change("Lives in OSLO", "corrects", target=only(before).id))
 
     assert fact_set.rows == before.rows
-    assert applied == Applied(confirmed=(only(before).id,))
+    assert applied == Outcome(confirmed=(only(before).id,))
 
 
 def test_what_is_no_longer_true_becomes_history_unless_a_person_protected_it() -> None:
@@ -132,7 +132,7 @@ def test_what_is_said_of_a_fact_that_is_gone_changes_nothing(action: str) -> Non
     fact_set, applied = apply(FactSet(SALT), change(action=action, target="fact_00000000"))
 
     assert not fact_set.rows
-    assert applied == Applied()
+    assert applied == Outcome()
 
 
 def test_a_correction_of_a_fact_that_is_gone_is_news() -> None:
@@ -151,7 +151,7 @@ def test_what_looks_like_an_order_is_kept_for_review_and_is_not_active() -> None
     assert only(fact_set).message_ids == ("m1",)
     assert not fact_set.active()
     assert again.rows == fact_set.rows
-    assert applied == Applied(refused=(refusal,))
+    assert applied == Outcome(refused=(refusal,))
 
 
 def test_F8_new_facts_take_the_places_of_the_weakest() -> None:

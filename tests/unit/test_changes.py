@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES
-from memory.facts.changes import ACTIONS, REASONS, Applied, Change, Extraction, Refusal, Section, reasons
+from memory.facts.changes import ACTIONS, REASONS, Change, Extraction, Outcome, Refusal, Section, reasons
 
 CHANGE = {"action": "new", "content": "", "category": "goal", "confidence": 1, "sources": []}
 
@@ -56,4 +56,4 @@ def test_a_log_shows_reasons_and_numbers_only() -> None:
     refused = (Refusal(reason="secret"), Refusal(reason="duplicate", content="x"), Refusal(reason="secret"))
 
     assert reasons(refused) == {"duplicate": 1, "secret": 2}
-    assert reasons(Applied().refused) == {}
+    assert reasons(Outcome().refused) == {}

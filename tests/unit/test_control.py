@@ -3,11 +3,11 @@ import pytest
 from memory.control import (
     INITIAL_EPOCH,
     MAX_FORGOTTEN_THREADS,
-    Fences,
+    Epochs,
     belongs,
     forget_thread,
     read_epoch,
-    read_fences,
+    read_epochs,
     write_epoch,
     write_time_zone,
 )
@@ -19,7 +19,7 @@ ADA = Owner.of("ada")
 
 
 def test_a_new_user_has_the_initial_epoch_and_no_fences() -> None:
-    assert run(FaultyStore(), read_fences(ADA)) == Fences(INITIAL_EPOCH, {})
+    assert run(FaultyStore(), read_epochs(ADA)) == Epochs(INITIAL_EPOCH, {})
 
 
 def test_an_epoch_fences_all_agents_of_a_user_and_nobody_else() -> None:
@@ -32,12 +32,12 @@ def test_an_epoch_fences_all_agents_of_a_user_and_nobody_else() -> None:
 def test_a_forgotten_thread_cancels_what_is_of_another_generation_only() -> None:
     store = FaultyStore()
     run(store, forget_thread(ADA, "T", "g1", 100.0))
-    fences = run(store, read_fences(ADA))
-    assert fences.cancels(INITIAL_EPOCH, "T", "")
-    assert fences.cancels(INITIAL_EPOCH, "T", "g0")
-    assert not fences.cancels(INITIAL_EPOCH, "T", "g1")
-    assert not fences.cancels(INITIAL_EPOCH, "U", "")
-    assert fences.cancels("another", "U", "")
+    epochs = run(store, read_epochs(ADA))
+    assert epochs.cancels(INITIAL_EPOCH, "T", "")
+    assert epochs.cancels(INITIAL_EPOCH, "T", "g0")
+    assert not epochs.cancels(INITIAL_EPOCH, "T", "g1")
+    assert not epochs.cancels(INITIAL_EPOCH, "U", "")
+    assert epochs.cancels("another", "U", "")
 
 
 @pytest.mark.parametrize("now", [9999.0, 0.0])
@@ -46,10 +46,10 @@ def test_only_the_newest_forgotten_threads_are_kept_also_under_a_clock_that_is_s
     for number in range(MAX_FORGOTTEN_THREADS):
         store.put(ADA.control, f"thread.{number}", {"forgotten": 10.0 + number})
     run(store, forget_thread(ADA, "T", "g1", now))
-    fences = run(store, read_fences(ADA))
-    assert len(fences.threads) == MAX_FORGOTTEN_THREADS
-    assert "thread.0" not in fences.threads
-    assert fences.cancels(INITIAL_EPOCH, "T", "")
+    epochs = run(store, read_epochs(ADA))
+    assert len(epochs.threads) == MAX_FORGOTTEN_THREADS
+    assert "thread.0" not in epochs.threads
+    assert epochs.cancels(INITIAL_EPOCH, "T", "")
 
 
 @pytest.mark.parametrize("batches", [0, 1])
