@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
-from graphs import Deployment, MemoryService, Settings
+from palimpsest import Deployment, MemoryService, Settings
 
 
 @tool

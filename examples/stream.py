@@ -16,7 +16,7 @@ from typing import Any
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from graphs.streaming import StreamEvent, stream_run_events
+from palimpsest import StreamEvent, stream_run_events
 
 
 async def main(arguments: argparse.Namespace) -> None:

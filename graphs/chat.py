@@ -86,7 +86,7 @@ def build_graph(
     Args:
         service: Settings, models and the update queue; by default those of this process, which the background graph,
             the HTTP app and the persistence of a server share. On a server, introduce an own one to all of them by
-            `graphs.Deployment`.
+            `palimpsest.Deployment`.
         tools: What the model may call: LangChain's tools, or functions with a docstring; by default the tools of this
             process's deployment.
         counter: Counts tokens; by default that of this process.

@@ -55,7 +55,7 @@ def load_deployment(name: str) -> Deployment:
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"PALIMPSEST_DEPLOYMENT must be module:name, not {name!r}: {error}") from error
     if not isinstance(found, Deployment):
-        raise ValueError(f"PALIMPSEST_DEPLOYMENT: {name} must be a graphs.Deployment, not {type(found).__name__}")
+        raise ValueError(f"PALIMPSEST_DEPLOYMENT: {name} must be a palimpsest.Deployment, not {type(found).__name__}")
     return found
 
 
@@ -83,7 +83,7 @@ def _service_of_process() -> MemoryService:
     service = load_deployment(settings.deployment).make_service(settings)
     if not isinstance(service, MemoryService):
         raise ValueError(
-            f"PALIMPSEST_DEPLOYMENT: make_service of {settings.deployment} must return a graphs.MemoryService, "
+            f"PALIMPSEST_DEPLOYMENT: make_service of {settings.deployment} must return a palimpsest.MemoryService, "
             f"not {type(service).__name__}"
         )
     return service

@@ -36,6 +36,17 @@ def test_the_example_is_found() -> None:
     assert [tool.name for tool in deployment.tools] == ["weather"]
 
 
+@pytest.mark.parametrize("first", ["graphs.chat", "palimpsest"])
+def test_its_module_may_import_from_the_public_door_whoever_is_imported_first(first: str) -> None:
+    program = f"import {first}, palimpsest; print(sorted(palimpsest.build_graph().compile().get_graph().nodes))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=PROJECT, env={"PALIMPSEST_DEPLOYMENT": "examples.own_model:deployment"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "'tools'" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("name", ["nothing", ":", "no.such.module:x", "graphs.deployment:nothing", "graphs:emit"])
 def test_a_name_of_nothing_names_the_variable(name: str) -> None:
     with pytest.raises(ValueError, match="PALIMPSEST_DEPLOYMENT"):

@@ -1,7 +1,7 @@
 """Run real conversations through extraction and print what was created and refused, with reasons.
 
-    python examples/extract.py conversation.json --turns 40
-    python examples/extract.py dataset.jsonl --texts 40
+    python -m benchmarks.extraction conversation.json --turns 40
+    python -m benchmarks.extraction dataset.jsonl --texts 40
 
 The model is the deployment's own (PALIMPSEST_MEMORY_MODEL or PALIMPSEST_MODEL); with PALIMPSEST_MODEL=local,
 PALIMPSEST_LOCAL_BASE_URL says where `python -m graphs.local.server` listens.
