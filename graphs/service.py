@@ -30,7 +30,7 @@ from memory.outbox.outbox import Recorded
 from memory.outbox.transcript import ThreadView, to_turn
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
-from memory.worker.job import ModelCalls, UpdateGate
+from memory.worker.effects import ModelCalls, UpdateGate
 from memory.worker.update import Drained
 from memory.worker.updater import MemoryUpdater
 

@@ -1,55 +1,139 @@
-"""How a decision is carried out: steps that yield what they want, and drivers that do it in sync and async."""
+"""Effects: a decision is a generator that yields what it wants done, and handlers, sync or async, do it.
+
+A plain list of operations is a batch for the store. Other effects are small classes: `Ask` here, the rest beside the
+decisions that need them. So every decision is written once, and reads neither a clock nor a network.
+"""
 
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar, overload
 
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
-Wish = TypeVar("Wish")
-Done = TypeVar("Done")
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
+W = TypeVar("W")
+X = TypeVar("X")
+Y = TypeVar("Y")
+
+Batch = Sequence[Op]
+"""Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
+StoreEffects = Generator[Batch, list[Any], T]
+"""Yields batches for the store, is sent their results, and returns a value."""
+Handlers = Mapping[type, Callable[[Any], Any]]
+"""What carries out an effect, by the effect's class; it returns what the generator is sent."""
+AsyncHandlers = Mapping[type, Callable[[Any], Awaitable[Any]]]
+
+PAGE = 1000
+_TRIES = 20
+_TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 
 
-def drive(steps: Generator[Wish, Done, T], do: Callable[[Wish], Done]) -> T:
-    """Carry the steps out in this thread and return their value.
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The effect of one model call; the model's answer is sent back.
 
-    Args:
-        steps: Yields wishes; is sent what comes of each, or thrown its failure, and decides what that means.
-        do: Does what is wished for.
-
-    Raises:
-        Exception: What the steps raise, or let pass.
+    Attributes:
+        model: Who is asked.
+        prompt: What it is sent.
     """
+
+    model: Runnable[Any, Any]
+    prompt: Sequence[BaseMessage]
+
+
+def perform(effects: Generator[Any, Any, T], handlers: Handlers) -> T:
+    """Carry out what a generator yields, in this thread, and return the generator's value.
+
+    A failure of a handler is thrown into the generator, which decides what it means.
+    """
+    effects = retrying_batches(effects)
     try:
-        wish = next(steps)
+        effect = next(effects)
         while True:
+            handle = handlers[type(effect)]
             try:
-                done = do(wish)
-            except Exception as error:  # whatever it is, the steps decide what it means
-                wish = steps.throw(error)
+                done = handle(effect)
+            except Exception as error:  # whatever it is, the generator decides
+                effect = effects.throw(error)
             else:
-                wish = steps.send(done)
+                effect = effects.send(done)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
 
 
-async def adrive(steps: Generator[Wish, Done, T], do: Callable[[Wish], Awaitable[Done]]) -> T:
-    """Carry the steps out on the event loop and return their value; all else is as in `drive`."""
+async def aperform(effects: Generator[Any, Any, T], handlers: AsyncHandlers) -> T:
+    """Do what `perform` does, on the event loop. Cancellation ends it without the generator being asked."""
+    effects = retrying_batches(effects)
     try:
-        wish = next(steps)
+        effect = next(effects)
+        while True:
+            handle = handlers[type(effect)]
+            try:
+                done = await handle(effect)
+            except Exception as error:  # whatever it is, the generator decides
+                effect = effects.throw(error)
+            else:
+                effect = effects.send(done)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+
+
+def run(store: BaseStore, effects: StoreEffects[T]) -> T:
+    """Carry out what needs a store only, on its synchronous interface, and return the value."""
+    return perform(effects, {list: store.batch})
+
+
+async def arun(store: BaseStore, effects: StoreEffects[T]) -> T:
+    """Carry out what needs a store only, on its asynchronous interface, and return the value."""
+    return await aperform(effects, {list: store.abatch})
+
+
+async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]], tries: int = 3) -> T:
+    """Do what `arun` does with effects that may be repeated, again if the store fails: a hiccup must not cost a turn.
+
+    Args:
+        store: Where they are carried out.
+        effects: Makes them anew for each try.
+        tries: After so many failures the last one is raised.
+    """
+    for _ in range(tries - 1):
+        with tolerated(logger, "a store call is tried again", level=logging.INFO):
+            return await arun(store, effects())
+    return await arun(store, effects())
+
+
+def retrying_batches(effects: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Return the same effects, with a batch again that a store took back whole in favour of another writer."""
+    try:
+        effect, tries = next(effects), _TRIES
         while True:
             try:
-                done = await do(wish)
-            except Exception as error:  # whatever it is, the steps decide what it means
-                wish = steps.throw(error)
+                done = yield effect
+            except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
+                # Two writers of the same rows in another order deadlock, and Postgres ends one of them. LangGraph's
+                # InMemoryStore fails a search while another thread writes: a dict changes "during iteration". Neither
+                # has written anything of the batch by then.
+                is_disturbed = isinstance(error, RuntimeError) and str(error).endswith("during iteration")
+                is_taken_back = is_disturbed or getattr(error, "sqlstate", None) in _TAKEN_BACK
+                if tries and isinstance(effect, list) and is_taken_back:
+                    tries -= 1
+                    logger.info("a batch is asked for again: %s", type(error).__name__)
+                else:
+                    effect, tries = effects.throw(error), _TRIES
             else:
-                wish = steps.send(done)
+                effect, tries = effects.send(done), _TRIES
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
 
@@ -93,72 +177,6 @@ def tolerated(
         raise
     except Exception as error:  # stores, providers and servers have exceptions of their own
         logger.log(level, "%s: %s", consequence % values, type(error).__name__)
-
-
-logger = logging.getLogger(__name__)
-
-U = TypeVar("U")
-V = TypeVar("V")
-W = TypeVar("W")
-X = TypeVar("X")
-Y = TypeVar("Y")
-StoreEffects = Generator[Sequence[Op], list[Any], T]
-
-PAGE = 1000
-_TRIES = 20
-_TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
-
-
-def run(store: BaseStore, steps: StoreEffects[T]) -> T:
-    """Carry the steps out on a store's synchronous interface and return their value."""
-    return drive(persistently(steps), store.batch)
-
-
-async def arun(store: BaseStore, steps: StoreEffects[T]) -> T:
-    """Carry the steps out on a store's asynchronous interface and return their value."""
-    return await adrive(persistently(steps), store.abatch)
-
-
-def persistently(steps: Generator[Wish, Any, T]) -> Generator[Wish, Any, T]:
-    """Return the same steps, which ask again for a batch that a store took back whole in favour of another writer.
-
-    Two writers of the same rows in another order deadlock, and Postgres ends one of them (SQLSTATE 40P01). LangGraph's
-    InMemoryStore fails a search while another thread writes. Neither has written anything of the batch by then.
-    """
-    try:
-        wish, tries = next(steps), _TRIES
-        while True:
-            try:
-                done = yield wish
-            except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
-                if tries and _was_taken_back(error):
-                    tries -= 1
-                    logger.info("a batch is asked for again: %s", type(error).__name__)
-                else:
-                    wish, tries = steps.throw(error), _TRIES
-            else:
-                wish, tries = steps.send(done), _TRIES
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
-
-
-def _was_taken_back(error: Exception) -> bool:
-    is_disturbed = isinstance(error, RuntimeError) and str(error).endswith("during iteration")  # of a dict's keys
-    return is_disturbed or getattr(error, "sqlstate", None) in _TAKEN_BACK
-
-
-async def arun_patiently(store: BaseStore, steps: Callable[[], StoreEffects[T]], tries: int = 3) -> T:
-    """Carry out steps that may be repeated like `arun`, again if the store fails: a hiccup must not cost a turn.
-
-    Args:
-        store: Where they are carried out.
-        steps: Makes the steps anew for each try.
-        tries: After so many failures the last one is raised.
-    """
-    for _ in range(tries - 1):
-        with tolerated(logger, "a store call is tried again", level=logging.INFO):
-            return await arun(store, steps())
-    return await arun(store, steps())
 
 
 def put(namespace: Sequence[str], key: str, value: Mapping[str, object]) -> PutOp:
@@ -229,12 +247,12 @@ def side_by_side(
 
 
 def side_by_side(*parts: StoreEffects[Any]) -> StoreEffects[tuple[Any, ...]]:
-    """Carry out steps that do not wait for each other, and return their values: what each asks for goes in one batch.
+    """Carry out effects that do not wait for each other, and return their values: what they ask for goes in one batch.
 
     Reads of one batch see the store before its writes, so no part may need what another one writes.
     """
     values: list[Any] = [None] * len(parts)
-    asked: dict[int, Sequence[Op]] = {}
+    asked: dict[int, Batch] = {}
 
     def resume(at: int, results: list[Any] | None) -> None:
         try:

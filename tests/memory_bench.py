@@ -14,7 +14,7 @@ from memory.outbox import outbox
 from memory.outbox.entry import Entry, EntryKind, Worker
 from memory.outbox.outbox import Recorded
 from memory.outbox.transcript import ThreadView
-from memory.worker.job import UpdateGate
+from memory.worker.effects import UpdateGate
 from memory.worker.update import Drained
 from memory.worker.updater import MemoryUpdater
 from tests.fakes import Clock, RecordingModel, learns

@@ -177,7 +177,7 @@ MUTANTS = (
     ),
     Mutant(
         "no pause between the updates of one drain",
-        "memory/worker/job.py",
+        "memory/worker/effects.py",
         "return max(now, last_start + spacing)",
         "return now",
         ("tests/unit/test_spacing.py",),

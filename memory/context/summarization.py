@@ -1,8 +1,9 @@
 """The public face of the context tier: as functions, and as a node of a graph."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Required, TypeVar, Unpack, get_type_hints
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
@@ -10,14 +11,15 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
-from memory import prompts
 from memory.context.budget import Budget
-from memory.context.driving import FlushHook, arun, run
+from memory.context.handlers import async_summary_handlers, summary_handlers
 from memory.context.running_summary import SUMMARY_ID, RunningSummary, state_of
-from memory.context.summarizer import UNFLUSHED, Cut, SummarizationResult, Summarizer, SummaryEffects
+from memory.context.summarizer import UNFLUSHED, Cut, FlushHook, SummarizationResult, Summarizer, SummaryEffects
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
+from memory.effects import aperform, perform
 
 __all__ = [
     "SUMMARY_ID",
@@ -26,6 +28,7 @@ __all__ = [
     "RunningSummary",
     "SummarizationNode",
     "SummarizationResult",
+    "SummaryOptions",
     "asummarize_messages",
     "summarize_messages",
 ]
@@ -33,23 +36,56 @@ __all__ = [
 NOT_SUMMARIZED = "not_summarized"
 """Where a state's `context` names the turn in which model or hook failed."""
 
+F = TypeVar("F", bound=Callable[..., Any])
 
+
+class SummaryOptions(TypedDict, total=False):
+    """What the functions and the node take alike; `summarize_messages` says what each means, and its default."""
+
+    model: Required[LanguageModelLike]
+    max_tokens: Required[int]
+    max_tokens_before_summary: int | None
+    max_summary_tokens: int
+    token_counter: MessagesCounter | TokenCounter | None
+    initial_summary_prompt: Prompt
+    existing_summary_prompt: Prompt
+    final_prompt: ChatPromptTemplate | None
+    keep_tokens: int | None
+    keep_messages: int | None
+    portion_tokens: int | None
+    memory_flush_hook: FlushHook | None
+
+
+def _summarizer(options: SummaryOptions) -> Summarizer:
+    """Return what decides under these options; the values they go into know the defaults, and refuse other names."""
+    left: dict[str, Any] = {**options}
+    budget, words = (
+        {each.name: left.pop(each.name) for each in fields(part) if each.name in left}
+        for part in (Budget, SummaryPrompts)
+    )
+    counter = TokenCounter.of(left.pop("token_counter", None))
+    return Summarizer(budget=Budget(**budget), prompts=SummaryPrompts(**words), counter=counter, **left)
+
+
+def _with_options(function: F) -> F:
+    """Let `help` and editors that ask the running program show each option with its default."""
+    known = {each.name: each.default for part in (Budget, SummaryPrompts, Summarizer) for each in fields(part)}
+    defaults = {name: inspect.Parameter.empty if value is MISSING else value for name, value in known.items()}
+    signature = inspect.signature(function)
+    parameters = [
+        *(each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD),
+        *(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind)
+            for name, kind in get_type_hints(SummaryOptions).items()
+        ),
+    ]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
+
+
+@_with_options
 def summarize_messages(
-    messages: Sequence[BaseMessage],
-    *,
-    running_summary: RunningSummary | None,
-    model: LanguageModelLike,
-    max_tokens: int,
-    max_tokens_before_summary: int | None = None,
-    max_summary_tokens: int = 256,
-    token_counter: MessagesCounter | TokenCounter | None = None,
-    initial_summary_prompt: Prompt = prompts.INITIAL_SUMMARY,
-    existing_summary_prompt: Prompt = prompts.UPDATE_SUMMARY,
-    final_prompt: ChatPromptTemplate | None = None,
-    keep_tokens: int | None = None,
-    keep_messages: int | None = None,
-    portion_tokens: int | None = None,
-    memory_flush_hook: FlushHook | None = None,
+    messages: Sequence[BaseMessage], *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
 ) -> SummarizationResult:
     """Summarize the oldest messages of a conversation when it exceeds its budget.
 
@@ -64,8 +100,8 @@ def summarize_messages(
         max_tokens: Tokens that the result has at most; also those of messages and existing summary that the model is
             sent in one call. More messages are summarized in several calls.
         max_tokens_before_summary: Summarize when so many tokens of messages are new, even within the budget.
-        max_summary_tokens: The share of the budget reserved for the summary. A longer summary is asked for again
-            once, then cut.
+        max_summary_tokens: The share of the budget reserved for the summary, 256 by default. A longer summary is asked
+            for again once, then cut.
         token_counter: Counts a list of messages; by default cl100k_base tokens, each message counted once.
         initial_summary_prompt: Words for a first summary, or a template with the placeholder `messages`.
         existing_summary_prompt: Words for a further one with `{existing_summary}` in them, or such a template.
@@ -83,55 +119,18 @@ def summarize_messages(
     Raises:
         ValueError: If a message has no id, or a number cannot be meant (`max_summary_tokens >= max_tokens`).
     """
-    summarizer = _summarizer(
-        Budget(
-            max_tokens=max_tokens,
-            max_summary_tokens=max_summary_tokens,
-            max_tokens_before_summary=max_tokens_before_summary,
-            keep_tokens=keep_tokens,
-            keep_messages=keep_messages,
-        ),
-        token_counter,
-        SummaryPrompts(initial_summary_prompt, existing_summary_prompt),
-        final_prompt,
-        portion_tokens,
-    )
-    return run(summarizer.steps(messages, running_summary), model, memory_flush_hook)
+    summarizer = _summarizer(options)
+    return perform(summarizer.summarize(messages, running_summary), summary_handlers())
 
 
+@_with_options
 async def asummarize_messages(
-    messages: Sequence[BaseMessage],
-    *,
-    running_summary: RunningSummary | None,
-    model: LanguageModelLike,
-    max_tokens: int,
-    max_tokens_before_summary: int | None = None,
-    max_summary_tokens: int = 256,
-    token_counter: MessagesCounter | TokenCounter | None = None,
-    initial_summary_prompt: Prompt = prompts.INITIAL_SUMMARY,
-    existing_summary_prompt: Prompt = prompts.UPDATE_SUMMARY,
-    final_prompt: ChatPromptTemplate | None = None,
-    keep_tokens: int | None = None,
-    keep_messages: int | None = None,
-    portion_tokens: int | None = None,
-    memory_flush_hook: FlushHook | None = None,
+    messages: Sequence[BaseMessage], *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
 ) -> SummarizationResult:
     """Do what `summarize_messages` does without blocking the event loop; a synchronous hook runs in a thread."""
-    summarizer = _summarizer(
-        Budget(
-            max_tokens=max_tokens,
-            max_summary_tokens=max_summary_tokens,
-            max_tokens_before_summary=max_tokens_before_summary,
-            keep_tokens=keep_tokens,
-            keep_messages=keep_messages,
-        ),
-        token_counter,
-        SummaryPrompts(initial_summary_prompt, existing_summary_prompt),
-        final_prompt,
-        portion_tokens,
-    )
+    summarizer = _summarizer(options)
     await summarizer.counter.awarm_up()
-    return await arun(summarizer.steps(messages, running_summary), model, memory_flush_hook)
+    return await aperform(summarizer.summarize(messages, running_summary), async_summary_handlers())
 
 
 class SummarizationNode(Runnable[Any, dict[str, Any]]):
@@ -145,53 +144,29 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     writes `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new list, in which no message is shortened.
 
     Args:
-        model: Writes the summaries; its tokens are kept out of the stream mode `messages`.
-        max_tokens: As in `summarize_messages`, like all that are not named here.
         input_messages_key: Where the conversation is.
         output_messages_key: Where the messages to send go.
         name: The node's name in traces.
+        options: As in `summarize_messages`. The model's tokens are kept out of the stream mode `messages`.
 
     Raises:
         ValueError: If a number or a prompt cannot be meant; when it runs, if the messages are missing or have no ids.
     """
 
+    @_with_options
     def __init__(
         self,
         *,
-        model: LanguageModelLike,
-        max_tokens: int,
-        max_tokens_before_summary: int | None = None,
-        max_summary_tokens: int = 256,
-        token_counter: MessagesCounter | TokenCounter | None = None,
-        initial_summary_prompt: Prompt = prompts.INITIAL_SUMMARY,
-        existing_summary_prompt: Prompt = prompts.UPDATE_SUMMARY,
-        final_prompt: ChatPromptTemplate | None = None,
         input_messages_key: str = "messages",
         output_messages_key: str = "summarized_messages",
         name: str = "summarization",
-        keep_tokens: int | None = None,
-        keep_messages: int | None = None,
-        portion_tokens: int | None = None,
-        memory_flush_hook: FlushHook | None = None,
+        **options: Unpack[SummaryOptions],
     ) -> None:
         self.name = name
-        self.model = model
         self.input_messages_key = input_messages_key
         self.output_messages_key = output_messages_key
-        self.memory_flush_hook = memory_flush_hook
-        self.summarizer = _summarizer(
-            Budget(
-                max_tokens=max_tokens,
-                max_summary_tokens=max_summary_tokens,
-                max_tokens_before_summary=max_tokens_before_summary,
-                keep_tokens=keep_tokens,
-                keep_messages=keep_messages,
-            ),
-            token_counter,
-            SummaryPrompts(initial_summary_prompt, existing_summary_prompt),
-            final_prompt,
-            portion_tokens,
-        )
+        self.summarizer = _summarizer(options)
+        self.model = self.summarizer.model
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - inherited
         """Return the update of the state."""
@@ -203,17 +178,26 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     def result(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
         """Return what comes of the state's messages, before it is made an update."""
-        return run(self._steps(state), self.model, self.memory_flush_hook, config)
+        return perform(self._effects(state), summary_handlers(config))
 
     async def aresult(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
         """Return what comes of the state's messages, before it is made an update."""
         await self.summarizer.counter.awarm_up()
-        return await arun(self._steps(state), self.model, self.memory_flush_hook, config)
+        return await aperform(self._effects(state), async_summary_handlers(config))
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
         running, messages = result.running_summary, self._messages(state)
-        context = self._context(state, result)
+        before = state_of(_read(state, "context"))
+        after = {key: value for key, value in before.items() if result.failed or key not in (NOT_SUMMARIZED, UNFLUSHED)}
+        if running is not None:
+            after["running_summary"] = running
+        if result.failed:
+            after[NOT_SUMMARIZED] = _turn_of(messages)
+        if result.unflushed is not None:
+            after[UNFLUSHED] = result.unflushed
+        # A thread that never had a `context` is not given an empty one.
+        context = {"context": after} if after or before else {}
         if self.input_messages_key != self.output_messages_key:
             return {self.output_messages_key: result.messages, **context}
         if running is None:
@@ -221,46 +205,18 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         whole = self.summarizer.whole(messages, running)
         return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
 
-    def _context(self, state: object, result: SummarizationResult) -> dict[str, Any]:
-        """Return the update of what a state holds under `context`; nothing where nothing is to be said."""
-        before = state_of(_read(state, "context"))
-        after = {key: value for key, value in before.items() if result.failed or key not in (NOT_SUMMARIZED, UNFLUSHED)}
-        if result.running_summary is not None:
-            after["running_summary"] = result.running_summary
-        if result.failed:
-            after[NOT_SUMMARIZED] = _turn_of(self._messages(state))
-        if result.unflushed is not None:
-            after[UNFLUSHED] = result.unflushed
-        return {"context": after} if after or before else {}
-
-    def _steps(self, state: object) -> SummaryEffects:
+    def _effects(self, state: object) -> SummaryEffects[SummarizationResult]:
         context, messages = state_of(_read(state, "context")), self._messages(state)
         failed_in = context.get(NOT_SUMMARIZED)
         has_failed = bool(failed_in) and failed_in == _turn_of(messages)
         kept = context.get(UNFLUSHED)
-        return self.summarizer.steps(messages, context.get("running_summary"), has_failed=has_failed, kept=kept)
+        return self.summarizer.summarize(messages, context.get("running_summary"), has_failed=has_failed, kept=kept)
 
     def _messages(self, state: object) -> Sequence[BaseMessage]:
         messages = _read(state, self.input_messages_key)
         if messages is None:
             raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
         return messages  # type: ignore[no-any-return]  # a state's values are what its schema says
-
-
-def _summarizer(
-    budget: Budget,
-    token_counter: MessagesCounter | TokenCounter | None,
-    words: SummaryPrompts,
-    final_prompt: ChatPromptTemplate | None,
-    portion_tokens: int | None,
-) -> Summarizer:
-    return Summarizer(
-        budget=budget,
-        counter=TokenCounter.of(token_counter),
-        prompts=words,
-        final_prompt=final_prompt,
-        portion_tokens=portion_tokens,
-    )
 
 
 def _turn_of(messages: Sequence[BaseMessage]) -> str | None:

@@ -2,11 +2,12 @@
 
 import logging
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 
@@ -15,7 +16,7 @@ from memory.context.budget import Budget, choose_cut, fit, shorten, shorten_text
 from memory.context.running_summary import SUMMARY_ID, DividedMessages, RunningSummary, divide, rehydrate, summary_text
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, words_for
 from memory.context.tokens import TokenCounter, shared_counter
-from memory.effects import tolerated
+from memory.effects import Ask, tolerated
 from memory.text import digest, normalize
 
 # So many words at most make the phrase that a loop repeats, and so often in a row makes a loop.
@@ -29,7 +30,15 @@ _SENTENCE_END = re.compile(r"(?<=[.!?\u3002\n])(?=\s)")
 
 def without_loops(text: str) -> str:
     """Return a text without sentences that stood in it before, and with a phrase that repeats itself in a row once."""
-    return _without_repeated_sentences(_without_repeated_phrases(text))
+    text = _without_repeated_phrases(text)
+    ends = [0, *(found.start() for found in _SENTENCE_END.finditer(text)), len(text)]
+    kept, seen = [], set[str]()
+    for start, end in pairwise(ends):
+        sentence = normalize(text[start:end])
+        if sentence not in seen or len(sentence.split()) < _LEAST_WORDS:
+            kept.append(text[start:end])
+        seen.add(sentence)
+    return "".join(kept)
 
 
 def _without_repeated_phrases(text: str) -> str:
@@ -48,17 +57,6 @@ def _without_repeated_phrases(text: str) -> str:
     if not any(dropped):
         return text
     return "".join(part for part, is_repeated in zip(parts, dropped, strict=True) if not is_repeated).rstrip()
-
-
-def _without_repeated_sentences(text: str) -> str:
-    ends = [0, *(found.start() for found in _SENTENCE_END.finditer(text)), len(text)]
-    kept, seen = [], set[str]()
-    for start, end in pairwise(ends):
-        sentence = normalize(text[start:end])
-        if sentence not in seen or len(sentence.split()) < _LEAST_WORDS:
-            kept.append(text[start:end])
-        seen.add(sentence)
-    return "".join(kept)
 
 
 UNFLUSHED = "unflushed_summary"
@@ -95,21 +93,21 @@ logger = logging.getLogger(__name__)
 _THOUGHTS = re.compile(r"\A\s*<think>.*?(</think>|\Z)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A request to the driver: send this to the model and return its reply's text."""
-
-    prompt: list[BaseMessage]
+FlushHook = Callable[[list[BaseMessage]], Awaitable[None] | None]
+"""Takes exactly the messages that are about to leave; returns at once. It may be a coroutine function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """A request to the driver: call the hook with the messages that are about to leave."""
+    """The effect of calling the hook with the messages that are about to leave; nothing is sent back."""
 
+    hook: FlushHook
     messages: list[BaseMessage]
 
 
-SummaryEffects = Generator[Ask | Flush, str, "SummarizationResult"]
+T = TypeVar("T")
+SummaryEffects = Generator[Ask | Flush, Any, T]
+"""Asks a model, is sent its reply's text, and calls the flush hook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ class SummarizationResult:
         running_summary: What to hand in next time; `None` as long as nothing was summarized.
         cut: What was summarized just now; `None` if nothing was.
         failed: Whether a summary was due and there is none, because the model or the hook failed.
-        unflushed: The summary that exists though the hook failed, as `memory.context.summarizer` keeps it.
+        unflushed: The summary that exists though the hook failed, as `unflushed` keeps it.
     """
 
     messages: list[BaseMessage]
@@ -144,9 +142,10 @@ class SummarizationResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summarizer:
-    """The decisions of the context tier, as steps for a driver that calls model and hook.
+    """The decisions of the context tier, which yield the calls of model and hook as effects.
 
     Attributes:
+        model: Writes the summaries.
         budget: What fits, and how far a cut goes down.
         counter: Counts messages.
         prompts: The words of a summary call.
@@ -154,29 +153,32 @@ class Summarizer:
             `messages` as langmem takes it; `None` puts the summary into a system message.
         portion_tokens: Summarize so many tokens of messages in one call, each portion for itself, and join what comes
             of it to the existing summary; `None` has the existing summary rewritten.
+        memory_flush_hook: Is given the messages that are about to leave, when their summary exists.
 
     Raises:
         ValueError: If `portion_tokens` cannot be meant.
     """
 
+    model: LanguageModelLike
     budget: Budget
     counter: TokenCounter = field(default_factory=shared_counter)
     prompts: SummaryPrompts = field(default_factory=SummaryPrompts)
     final_prompt: ChatPromptTemplate | None = None
     portion_tokens: int | None = None
+    memory_flush_hook: FlushHook | None = None
 
     def __post_init__(self) -> None:
         if self.portion_tokens is not None and self.portion_tokens < 1:
             raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
 
-    def steps(
+    def summarize(
         self,
         messages: Sequence[BaseMessage],
         running_summary: object,
         *,
         has_failed: bool = False,
         kept: object = None,
-    ) -> SummaryEffects:
+    ) -> SummaryEffects[SummarizationResult]:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
 
         Args:
@@ -224,10 +226,10 @@ class Summarizer:
         before: int,
         *,
         drop: bool,
-    ) -> SummaryEffects:
+    ) -> SummaryEffects[SummarizationResult]:
         fresh = _fresh(conversation, running, leaving)
-        if fresh:
-            yield Flush(fresh)
+        if fresh and self.memory_flush_hook:
+            yield Flush(self.memory_flush_hook, fresh)
         extended = conversation.summarized(running, summary, leaving)
         absent = set(leaving)
         stay = tuple(message for index, message in enumerate(conversation.live) if index not in absent)
@@ -236,7 +238,7 @@ class Summarizer:
         logger.info("summarized %d messages: %d tokens before, %d after", cut.messages, before, cut.tokens_after)
         return SummarizationResult(view, extended, cut)
 
-    def _written(self, messages: Sequence[BaseMessage], existing: str) -> Generator[Ask | Flush, str, str]:
+    def _written(self, messages: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
         """Return the summary that the model writes, portion by portion, within its share of the budget."""
         room = self.budget.room(self.budget.max_summary_tokens)
         if self.portion_tokens is None:
@@ -252,9 +254,9 @@ class Summarizer:
                     existing = yield from self._shorter(existing, self._max_words // 2)
         return existing
 
-    def _asked(self, portion: Sequence[BaseMessage], existing: str) -> Generator[Ask | Flush, str, str]:
+    def _asked(self, portion: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
         max_words = min(self._max_words, words_for(portion, existing))
-        reply = yield Ask(self.prompts.messages(portion, existing, max_words))
+        reply = yield Ask(self.model, self.prompts.messages(portion, existing, max_words))
         summary = _summary_in(reply)
         if not summary:
             raise ValueError("the model returned an empty summary")
@@ -267,8 +269,8 @@ class Summarizer:
     def _is_too_long(self, summary: str) -> bool:
         return self._text_tokens(summary) > self.budget.max_summary_tokens
 
-    def _shorter(self, summary: str, max_words: int) -> Generator[Ask | Flush, str, str]:
-        reply = yield Ask(shorter(summary, max_words))
+    def _shorter(self, summary: str, max_words: int) -> SummaryEffects[str]:
+        reply = yield Ask(self.model, shorter(summary, max_words))
         again = _summary_in(reply) or summary
         if not self._is_too_long(again):
             return again
@@ -290,16 +292,13 @@ class Summarizer:
         half = (self.budget.max_tokens - summary) // 2
         if self.counter(system) > half:
             logger.warning("a system message takes more than half of %d tokens", self.budget.max_tokens)
-            system = self._newest([shorten(message, half // len(system), self.counter) for message in system], half)
+            system = [shorten(message, half // len(system), self.counter) for message in system]
+            counts = self.counter.each(system)
+            while len(system) > 1 and sum(counts) > half:  # the oldest go, but not the last one
+                system, counts = system[1:], counts[1:]
         room = self.budget.room(self.counter(system) + summary)
         live = fit(conversation.live, room, self.counter, drop=drop)
         return self._composed(DividedMessages(tuple(system), ()), running, live)
-
-    def _newest(self, messages: list[BaseMessage], room: int) -> list[BaseMessage]:
-        """Return the newest messages that fit, at least one."""
-        counts = self.counter.each(messages)
-        start = next((at for at in range(len(messages)) if sum(counts[at:]) <= room), len(messages) - 1)
-        return messages[start:]
 
     def _composed(
         self, conversation: DividedMessages, running: RunningSummary | None, live: Sequence[BaseMessage]
@@ -311,8 +310,11 @@ class Summarizer:
             return [*conversation.system, summary, *live]
         values = {"system_message": [*conversation.system], "summary": running.summary, "messages": [*live]}
         given = {id(message) for message in (*conversation.system, *live)}
-        composed = self.final_prompt.invoke(values).to_messages()
-        return [message if id(message) in given or message.id else _named(message) for message in composed]
+        # What the template adds gets the id by which the next summary takes its place.
+        return [
+            message if id(message) in given or message.id else message.model_copy(update={"id": SUMMARY_ID})
+            for message in self.final_prompt.invoke(values).to_messages()
+        ]
 
     def _summary_tokens(self, running: RunningSummary | None) -> int:
         return self._text_tokens(running.summary) if running else 0
@@ -325,10 +327,6 @@ def _fresh(conversation: DividedMessages, running: RunningSummary | None, leavin
     """Return what leaves and is in no summary yet: one that a client sent again is not new."""
     known = running.summarized_message_ids if running else set()
     return [conversation.live[index] for index in leaving if conversation.live[index].id not in known]
-
-
-def _named(message: BaseMessage) -> BaseMessage:
-    return message.model_copy(update={"id": SUMMARY_ID})
 
 
 def _summary_in(reply: str) -> str:

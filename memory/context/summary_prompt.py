@@ -31,16 +31,17 @@ class SummaryPrompts:
         ValueError: If words for an extended summary do not say where the existing one goes.
     """
 
-    initial: Prompt = prompts.INITIAL_SUMMARY
-    update: Prompt = prompts.UPDATE_SUMMARY
+    initial_summary_prompt: Prompt = prompts.INITIAL_SUMMARY
+    existing_summary_prompt: Prompt = prompts.UPDATE_SUMMARY
 
     def __post_init__(self) -> None:
-        if isinstance(self.update, str) and "{existing_summary}" not in self.update:
+        prompt = self.existing_summary_prompt
+        if isinstance(prompt, str) and "{existing_summary}" not in prompt:
             raise ValueError("existing_summary_prompt must contain {existing_summary}")
 
     def messages(self, portion: Sequence[BaseMessage], existing: str, max_words: int) -> list[BaseMessage]:
         """Return what the model is sent to summarize one portion of plain messages."""
-        prompt = self.update if existing else self.initial
+        prompt = self.existing_summary_prompt if existing else self.initial_summary_prompt
         if not isinstance(prompt, str):
             values = (
                 {"messages": list(portion), "existing_summary": existing} if existing else {"messages": list(portion)}

@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 
 from memory.config import CATEGORIES, MemoryConfig
-from memory.effects import adrive, drive, in_daemon_thread
+from memory.effects import Ask, aperform, in_daemon_thread, perform
 from memory.facts.changes import ACTIONS
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
 from memory.message import StoredMessage
@@ -200,15 +200,25 @@ def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: f
         TimeoutError: If there is no answer in time.
         Exception: What the model raises.
     """
+
+    def answer(effect: Ask) -> Any:
+        # A thread that nothing waits for at exit: a hung call must not keep the process alive.
+        call = partial(contextvars.copy_context().run, effect.model.invoke, list(effect.prompt), _config())
+        return in_daemon_thread(call, "palimpsest-extract").result(timeout)
+
     with reason_logged(logger, _EXTRACTION, _material(prompt)):
-        return drive(_asking(model, schema), lambda asked: _within(timeout, asked, prompt))
+        return perform(_asking(model, prompt, schema), {Ask: answer})
 
 
 async def aask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
     """Do what `ask` does, asynchronously."""
+
+    async def answer(effect: Ask) -> Any:
+        return await effect.model.ainvoke(list(effect.prompt), _config())
+
     with reason_logged(logger, _EXTRACTION, _material(prompt)):
         async with asyncio.timeout(timeout):
-            return await adrive(_asking(model, schema), lambda asked: asked.ainvoke(list(prompt), _config()))
+            return await aperform(_asking(model, prompt, schema), {Ask: answer})
 
 
 def _material(prompt: Prompt) -> Prompt:
@@ -216,17 +226,17 @@ def _material(prompt: Prompt) -> Prompt:
     return [message for message in prompt if not isinstance(message, SystemMessage)]
 
 
-def _asking(model: BaseChatModel, schema: dict[str, Any]) -> Generator[Runnable[Any, Any], Any, str]:
-    """Yield whom to ask, in turn, until one answers, and return the answer's text."""
+def _asking(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Generator[Ask, Any, str]:
+    """Ask with the schema, then in the ways that a model may take instead, and return the first answer's text."""
     for structured in _structured(model, schema):
         try:
-            return _text((yield structured))
+            return _text((yield Ask(structured, prompt)))
         except Exception as error:  # whatever a provider's client raises for "I know no schemas"
             if broken_off := _broken_off(error):
                 return broken_off
             if not _is_refused(error):
                 raise
-    return _text((yield model))
+    return _text((yield Ask(model, prompt)))
 
 
 def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnable[Any, Any]]:
@@ -274,9 +284,3 @@ def _config() -> RunnableConfig:
 def _text(answer: Any) -> str:
     message = answer.get("raw") if isinstance(answer, Mapping) else answer
     return message.text if isinstance(message, BaseMessage) else str(message)
-
-
-def _within(timeout: float, model: Runnable[Any, Any], prompt: Prompt) -> Any:
-    """Call in a thread that nothing waits for at exit: a hung call must not keep the process alive."""
-    call = partial(contextvars.copy_context().run, model.invoke, list(prompt), _config())
-    return in_daemon_thread(call, "palimpsest-extract").result(timeout)

@@ -106,7 +106,7 @@ def _get(namespace: Sequence[str], key: str) -> GetOp:
     return GetOp(tuple(namespace), key, refresh_ttl=False)
 
 
-def _as_one(batch: Sequence[Op]) -> StoreEffects[list[Any]]:
+def _as_one(batch: list[Op]) -> StoreEffects[list[Any]]:
     return (yield batch)
 
 

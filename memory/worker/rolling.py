@@ -15,7 +15,7 @@ from memory.journal.rollup import Fold, Marks, chunks, fold, plan_rollup
 from memory.message import with_replies
 from memory.namespaces import Owner
 from memory.screening.door import without_suspects
-from memory.worker.job import Job, ModelCall, Start, Terms
+from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ MARKS = "rolled-up"
 """Key of the item, beside the journal's entries, that tells how far the history has been told."""
 
 
-def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
+def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     """Fold the days that are over into the history, then drop the days that are kept no longer.
 
     Sections are written before the marks: killed in between, the same days are told again, in the same sections. What
@@ -46,7 +46,7 @@ def roll_up(owner: Owner, terms: Terms) -> Job[bool]:
     texts = texts_of((yield from read_profile(owner, epoch)))
     sections = []
     if folds:
-        yield Start()
+        yield AwaitStart()
     for one in folds:
         told = yield from _tell(one, texts.get(f"history.{one.section}", ""))
         text, left_out = without_suspects(told)
@@ -99,7 +99,7 @@ def _forgotten_in(owner: Owner, epoch: str, entry: JournalEntry) -> StoreEffects
     return forgotten_messages(owner, epoch, entry.thread_id, [message.id for message in entry.messages])
 
 
-def _tell(one: Fold, existing: str) -> Job[str]:
+def _tell(one: Fold, existing: str) -> WorkerEffects[str]:
     text = "" if one.anew else existing
     for portion in chunks(one.entries):
         text = yield ModelCall(portion[-1].model, partial(fold, existing=text, entries=portion))

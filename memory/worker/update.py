@@ -28,7 +28,7 @@ from memory.outbox.entry import Entry, ExtractionProgress, Lease, is_held
 from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
 from memory.outbox.transcript import exchanges
 from memory.queue.schedule import is_retryable, may_blame_text, retry_delay
-from memory.worker.job import Job, ModelCall, Start, Terms
+from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 from memory.worker.reading import Reading, covered, portions, read_together, remembered, together
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Drained:
     due: float | None = None
 
 
-def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> Job[Drained]:
+def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEffects[Drained]:
     """Apply what is pending for an owner, conversation by conversation; a failure of one does not stop the next.
 
     Args:
@@ -151,13 +151,13 @@ def _is_final(entry: Entry, error: Exception, terms: Terms) -> bool:
     return entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error)
 
 
-def _update(batch: Sequence[Entry], terms: Terms) -> Job[UpdateReceipt | None]:
+def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt | None]:
     """Carry entries of one thread, the carrier of a journaled extraction last, into the tiers.
 
     Returns:
         The receipt, or `None` if somebody else took the entries or an erase cancelled them.
     """
-    yield Start()
+    yield AwaitStart()
     claimed = yield from _claim(batch, terms)
     if not claimed:
         return None
@@ -253,7 +253,7 @@ def _is_mine(entry: Entry, terms: Terms) -> bool:
 
 def _extraction(
     claimed: Sequence[Entry], reading: Reading, snapshot: MemorySnapshot, terms: Terms
-) -> Job[Extraction | None]:
+) -> WorkerEffects[Extraction | None]:
     """Return what the messages say: as journaled before, the rest from the model, journaled portion by portion.
 
     `None` if the entries were taken away while the model was asked.
@@ -290,7 +290,9 @@ def _edited_away(claimed: Sequence[Entry]) -> tuple[str, ...]:
     return tuple(sorted({message_id for entry in claimed for message_id in entry.edited_away}))
 
 
-def _ask(carrier: Entry, portion: Sequence[StoredMessage], snapshot: MemorySnapshot, terms: Terms) -> Job[Extraction]:
+def _ask(
+    carrier: Entry, portion: Sequence[StoredMessage], snapshot: MemorySnapshot, terms: Terms
+) -> WorkerEffects[Extraction]:
     extract = partial(
         extract_facts,
         messages=portion,

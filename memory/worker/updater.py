@@ -1,4 +1,4 @@
-"""Carries a store's pending updates into the tiers, on a thread or on an event loop: two drivers of one job."""
+"""The worker of one process for one store: it carries out updates and roll-ups on a thread or on an event loop."""
 
 import asyncio
 import logging
@@ -10,14 +10,14 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.effects import adrive, drive, persistently, run, tolerated
+from memory.effects import aperform, perform, run, tolerated
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Entry, EntryKind, Worker, process_exists
 from memory.outbox.transcript import ThreadView
 from memory.queue.schedule import ConversationContext, Message
-from memory.worker.job import Job, ModelCall, ModelCalls, Start, Terms, UpdateGate, Wish
+from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
 from memory.worker.rolling import roll_up
 from memory.worker.update import Drained, drain
 
@@ -65,7 +65,7 @@ class MemoryUpdater:
 
     def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop."""
-        return self._carry_out(drain(owner, self._terms(), thread_id))
+        return self._perform(drain(owner, self._terms(), thread_id))
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -96,7 +96,7 @@ class MemoryUpdater:
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""
-        return await self._acarry_out(drain(owner, self._terms(), thread_id))
+        return await self._aperform(drain(owner, self._terms(), thread_id))
 
     async def asweep(self, owners: Sequence[Owner]) -> list[Drained]:
         """Drain several owners side by side; one whose store or model fails does not stop the others."""
@@ -106,7 +106,7 @@ class MemoryUpdater:
         """Fold what of each owner's journal is due into their history, and say of whom something was."""
 
         async def roll_up_one(owner: Owner) -> bool:
-            return await self._acarry_out(roll_up(owner, self._terms()))
+            return await self._aperform(roll_up(owner, self._terms()))
 
         return await self._for_each(owners, roll_up_one, False)
 
@@ -124,25 +124,25 @@ class MemoryUpdater:
     def _terms(self) -> Terms:
         return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)
 
-    def _carry_out(self, job: Job[T]) -> T:
-        return drive(persistently(job), self._do)
+    def _perform(self, effects: WorkerEffects[T]) -> T:
+        return perform(
+            effects,
+            {
+                list: self._store.batch,
+                ModelCall: lambda effect: self._calls.run(*self._call(effect)),
+                AwaitStart: lambda _: self._gate.wait_turn(self._config.update_spacing_seconds),
+            },
+        )
 
-    async def _acarry_out(self, job: Job[T]) -> T:
-        return await adrive(persistently(job), self._ado)
+    async def _aperform(self, effects: WorkerEffects[T]) -> T:
+        return await aperform(
+            effects,
+            {
+                list: self._store.abatch,
+                ModelCall: lambda effect: self._calls.arun(*self._call(effect)),
+                AwaitStart: lambda _: self._gate.await_turn(self._config.update_spacing_seconds),
+            },
+        )
 
-    def _do(self, wish: Wish) -> Any:
-        if isinstance(wish, ModelCall):
-            return self._calls.run(*self._call(wish))
-        if isinstance(wish, Start):
-            return self._gate.wait_turn(self._config.update_spacing_seconds)
-        return self._store.batch(wish)
-
-    async def _ado(self, wish: Wish) -> Any:
-        if isinstance(wish, ModelCall):
-            return await self._calls.arun(*self._call(wish))
-        if isinstance(wish, Start):
-            return await self._gate.await_turn(self._config.update_spacing_seconds)
-        return await self._store.abatch(wish)
-
-    def _call(self, wish: ModelCall) -> tuple[Callable[[], Any], float]:
-        return lambda: wish.use(self._load_model(wish.model)), self._config.model_timeout_seconds
+    def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float]:
+        return lambda: effect.use(self._load_model(effect.model)), self._config.model_timeout_seconds

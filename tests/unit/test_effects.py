@@ -14,10 +14,10 @@ from memory.effects import (
     arun,
     arun_patiently,
     delete,
-    persistently,
     put,
     read,
     read_many,
+    retrying_batches,
     run,
     scan,
     side_by_side,
@@ -178,9 +178,9 @@ async def test_steps_that_may_be_repeated_are_tried_again(failures: int, survive
 
 @pytest.mark.parametrize("what", ["dictionary changed size", "dictionary keys changed"])
 def test_a_scan_that_another_threads_write_disturbs_is_asked_again(what: str) -> None:
-    steps = persistently(scan(("a",)))
-    asked = next(steps)
-    assert steps.throw(RuntimeError(f"{what} during iteration")) == asked
+    effects = retrying_batches(scan(("a",)))
+    asked = next(effects)
+    assert effects.throw(RuntimeError(f"{what} during iteration")) == asked
 
 
 @given(st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=3, max_size=3))

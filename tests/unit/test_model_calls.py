@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from memory.effects import in_daemon_thread
-from memory.worker.job import ModelCalls
+from memory.worker.effects import ModelCalls
 
 PATIENCE = 10.0
 whose: ContextVar[str] = ContextVar("whose", default="nobody's")
@@ -115,7 +115,7 @@ def test_a_call_sees_no_context_of_the_run_that_asked() -> None:
 def test_B5_a_hung_call_does_not_keep_the_process_from_ending() -> None:
     program = """
 import threading
-from memory.worker.job import ModelCalls
+from memory.worker.effects import ModelCalls
 
 begun = threading.Event()
 

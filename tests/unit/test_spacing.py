@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
 from memory.namespaces import Owner
-from memory.worker.job import UpdateGate, next_start
+from memory.worker.effects import UpdateGate, next_start
 from tests.fakes import Clock, learns
 from tests.memory_bench import ADA, MemoryBench
 

@@ -1,6 +1,8 @@
 """Summarizing a conversation: what is cut, what is asked, what the hook is given."""
 
 import threading
+from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 import pytest
@@ -12,10 +14,8 @@ from langchain_core.messages import (
 from langgraph.errors import GraphInterrupt
 
 from memory.context.running_summary import REMEMBERED_IDS, summarized_ids
-from memory.context.summarization import (
-    asummarize_messages,
-    summarize_messages,
-)
+from memory.context.summarization import SummarizationNode, asummarize_messages, summarize_messages
+from memory.prompts import INITIAL_SUMMARY, UPDATE_SUMMARY
 from tests.fakes import RecordingModel
 from tests.summarizing import ai, counting, hooked, human, make_node, saying, sent, summarize, talk
 from tests.threads import varied, word_counter
@@ -288,3 +288,37 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     await node.ainvoke({"messages": talk(5)})
     assert where
     assert where[0] != threading.get_ident()
+
+
+@pytest.mark.parametrize(
+    ("entrance", "own"),
+    [
+        (summarize_messages, {"messages", "running_summary"}),
+        (asummarize_messages, {"messages", "running_summary"}),
+        (SummarizationNode, {"input_messages_key", "output_messages_key", "name"}),
+    ],
+)
+def test_the_options_stand_in_each_signature_with_their_defaults(entrance: Callable[..., Any], own: set[str]) -> None:
+    options = {name: each for name, each in signature(entrance).parameters.items() if name not in own}
+    assert {name: each.default for name, each in options.items()} == {
+        "model": Parameter.empty,
+        "max_tokens": Parameter.empty,
+        "max_tokens_before_summary": None,
+        "max_summary_tokens": 256,
+        "token_counter": None,
+        "initial_summary_prompt": INITIAL_SUMMARY,
+        "existing_summary_prompt": UPDATE_SUMMARY,
+        "final_prompt": None,
+        "keep_tokens": None,
+        "keep_messages": None,
+        "portion_tokens": None,
+        "memory_flush_hook": None,
+    }
+    assert {each.kind for each in options.values()} == {Parameter.KEYWORD_ONLY}
+
+
+def test_an_option_that_does_not_exist_is_refused_by_its_name() -> None:
+    with pytest.raises(TypeError, match="max_token'"):
+        summarize(talk(5), max_token=100)
+    with pytest.raises(TypeError, match="model"):
+        SummarizationNode(max_tokens=300)  # type: ignore[call-arg]

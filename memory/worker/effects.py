@@ -1,19 +1,18 @@
-"""The terms of background work: what a job may ask for, how many models are called at a time, and when."""
+"""What updates and roll-ups ask for beside the store: a model, within the limits of one process, and when to start."""
 
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
-from memory.effects import in_daemon_thread
+from memory.effects import Batch, in_daemon_thread
 from memory.message import iso_time
 from memory.outbox.entry import Worker
 
@@ -22,7 +21,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """The wish for one model call; what `use` returns is sent back.
+    """The effect of work with a model, in one of the process's places for it (`ModelCalls`); its value is sent back.
+
+    It is not `memory.effects.Ask`, which its work comes down to: loading a model blocks, and a provider may hang for
+    ever, so that the work as a whole has a thread, a place and a deadline.
 
     Attributes:
         model: `provider:model`; empty means the deployment's own.
@@ -34,13 +36,12 @@ class ModelCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """The wish to start work that asks a model, once the process may start another one; nothing is sent back."""
+class AwaitStart:
+    """The effect of waiting until work that asks a model may start (`UpdateGate`); nothing is sent back."""
 
 
-Wish = Sequence[Op] | ModelCall | Start
-Job = Generator[Wish, Any, T]
-"""Yields store operations, model calls and starts, is sent results or thrown errors, and returns its value."""
+WorkerEffects = Generator[Batch | ModelCall | AwaitStart, Any, T]
+"""Yields batches for the store, model calls and waits, is sent what comes of each, and returns a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def next_start(now: float, last_start: float, spacing: float) -> float:
 
 
 class UpdateGate:
-    """Spaces the starts of updates, whether a thread or an event loop drives them. Nothing waits after the last one.
+    """Spaces the starts of updates, on threads and on event loops. Nothing waits after the last one.
 
     Args:
         clock: Returns seconds; only differences matter.

@@ -1,0 +1,67 @@
+"""How the effects of a summary are carried out: the model is asked, and the flush hook is called."""
+
+import asyncio
+import contextvars
+import inspect
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langgraph.constants import TAG_NOSTREAM
+
+from memory.context.summarizer import Flush
+from memory.effects import Ask, AsyncHandlers, Handlers
+from memory.provider_reason import reason_logged
+
+logger = logging.getLogger(__name__)
+
+_SUMMARY = "a summary call"
+# A summary's tokens are no part of the answer that a user watches.
+_CALL: RunnableConfig = {"tags": [TAG_NOSTREAM], "run_name": "summarize"}
+
+
+def summary_handlers(config: RunnableConfig | None = None) -> Handlers:
+    """Return what asks the model and calls the hook in this thread; a coroutine hook gets an event loop of its own."""
+
+    def ask(effect: Ask) -> str:
+        with reason_logged(logger, _SUMMARY, effect.prompt):
+            return _text(effect.model.invoke(effect.prompt, merge_configs(config, _CALL)))
+
+    def flush(effect: Flush) -> None:
+        called = effect.hook(effect.messages)
+        if not inspect.isawaitable(called):
+            return
+
+        async def wait() -> None:
+            await called
+
+        # On another thread: this one may have an event loop that is running, which must not be entered again.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
+
+    return {Ask: ask, Flush: flush}
+
+
+def async_summary_handlers(config: RunnableConfig | None = None) -> AsyncHandlers:
+    """Return what asks the model and calls the hook on the event loop; a synchronous hook runs in a thread."""
+
+    async def ask(effect: Ask) -> str:
+        with reason_logged(logger, _SUMMARY, effect.prompt):
+            return _text(await effect.model.ainvoke(effect.prompt, merge_configs(config, _CALL)))
+
+    async def flush(effect: Flush) -> None:
+        hook = effect.hook
+        # An object with an `async def __call__` is no coroutine function itself.
+        is_coroutine = inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
+        called = hook(effect.messages) if is_coroutine else await asyncio.to_thread(hook, effect.messages)
+        if inspect.isawaitable(called):
+            await called
+
+    return {Ask: ask, Flush: flush}
+
+
+def _text(reply: Any) -> str:
+    return reply.text if isinstance(reply, BaseMessage) else str(reply)
