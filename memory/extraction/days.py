@@ -40,6 +40,8 @@ _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
+_FIRST_YEAR: Final = 1900
+_LAST_YEAR: Final = 2100
 _MONTH: Final = "|".join(f"{name}|{name[:3]}\\.?" for name in _MONTHS)
 # One space at a time: runs of them would be tried in every division among the parts.
 _TIME: Final = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?m\.?)?(?:\s?(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
@@ -65,19 +67,28 @@ def leading_stamp(text: str) -> str:
 
 
 def stamped_day(stamp: str) -> date | None:
-    """Return the day that a stamp names; `None` for what is none, or names no day that ever was."""
+    """Return the day that a stamp names; `None` for what is none, or names no day that a chat can be from."""
     found = _STAMP.match(stamp)
     if not found:
         return None
     try:
         if found["iso"]:
-            return date.fromisoformat(found["iso"])
-        month = next(
-            at for at, name in enumerate(_MONTHS, 1) if name[:3] == (found["month"] or found["us_month"])[:3].lower()
-        )
-        return date(int(found["year"] or found["us_year"]), month, int(found["day"] or found["us_day"]))
+            day = date.fromisoformat(found["iso"])
+        else:
+            month = next(
+                at
+                for at, name in enumerate(_MONTHS, 1)
+                if name[:3] == (found["month"] or found["us_month"])[:3].lower()
+            )
+            day = date(int(found["year"] or found["us_year"]), month, int(found["day"] or found["us_day"]))
     except ValueError:
         return None
+    return day if is_possible(day) else None
+
+
+def is_possible(day: date) -> bool:
+    """Say whether a message may be from that day: near the ends of Python's calendar, "yesterday" is no date at all."""
+    return _FIRST_YEAR <= day.year <= _LAST_YEAR
 
 
 def with_dates(text: str, said: date) -> str:
@@ -212,7 +223,7 @@ def calendar(text: str, written: date | None) -> Calendar:
     weekdays, months = _named(text, WEEKDAYS), _named(text, MONTHS)
     found = {*iso_days(with_dates(text, written) if written else text)}
     said = numbers(text)
-    years = {each for each in said if len(each) == 4 and "1900" <= each <= "2100"}
+    years = {each for each in said if each.isdecimal() and _FIRST_YEAR <= int(each[:5]) <= _LAST_YEAR}
     near: set[int] = set()
     if written:
         found |= {written, *_meant(text, written, weekdays)}

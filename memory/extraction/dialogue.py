@@ -8,7 +8,7 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Final
 
-from memory.extraction.days import leading_stamp, stamped_day, with_dates
+from memory.extraction.days import is_possible, leading_stamp, stamped_day, with_dates
 from memory.extraction.grounding import is_thanks_or_greeting
 from memory.message import StoredMessage
 from memory.text import one_line
@@ -104,7 +104,7 @@ def day_of(message: StoredMessage) -> date | None:
         written = datetime.fromisoformat(message.time).date()
     except ValueError:
         return stated
-    return stated if stated and stated < written else written
+    return written if is_possible(written) and not (stated and stated < written) else stated
 
 
 def shortened(text: str, limit: int) -> str:

@@ -28,6 +28,7 @@ HONEST = [
     ("I'm 34 years old", "User is 34, born around 1992."),
     ("We have three kids", "User has 3 children."),
     ("My cats are called Biscuit and Mog", "User has two cats, Biscuit and Mog."),
+    ("A flat white costs me 2.75 each morning", "User pays 2.75 for a flat white every morning."),
     ("I earn 15k a month", "User earns 15,000 a month."),
     ("The flat costs 15,000 kroner", "User's flat costs 15000 kroner."),
     ("I'm 1.83 m tall and weigh 80kg", "User is 183 cm tall and weighs 80 kg."),
