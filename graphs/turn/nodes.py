@@ -39,7 +39,7 @@ from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.selection import Injected, TurnInfo, inject
+from memory.injection.selection import Injected, TurnConditions, inject
 
 logger = logging.getLogger(__name__)
 
@@ -219,9 +219,9 @@ class ChatNodes:
         prompt = prompt_of(run.context, state, messages, shown, facts, self._tools, self._counter)
         return prompt.without(refused_before(messages, self._name(run)))
 
-    def _turn(self, run: Run, prompt: Prompt) -> TurnInfo:
+    def _turn(self, run: Run, prompt: Prompt) -> TurnConditions:
         asked = [message.id for message in prompt.messages if isinstance(message, HumanMessage)]
-        return TurnInfo(
+        return TurnConditions(
             thread_id=run.thread_id,
             message_id=str(asked[-1]) if asked else "",
             window={str(message.id) for message in prompt.messages},

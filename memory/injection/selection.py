@@ -1,22 +1,23 @@
-"""Which memory a thread's prompt shows: a frozen block in the system prompt, and deltas appended to it."""
+"""Which memory a thread's prompt shows: a frozen block in the system prompt, and deltas appended to it. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final, Literal, Self
 
 from memory import prompts
 from memory.config import Category
-from memory.facts.fact import Fact, is_protected, strength
+from memory.facts.deletions import moment
+from memory.facts.fact import Fact, is_protected
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data, render_memory_block
 
 Entry = tuple[str, int]
 Rebase = Literal["first", "summary", "stale", "idle", "full"]
 
-# What the user asked of the assistant holds for every turn, so it stands in the block before what is known.
+# What the user asked of the assistant holds for every turn, so it comes before facts that only some turns need.
 STANDING: Final[frozenset[Category]] = frozenset({"preference", "correction"})
-# Of the block's budget: one delta at most so much; with more than so much in all of them, a new basis is due.
+# One delta takes at most a quarter of the block's budget: what arrives in a rush is told in several turns. When all
+# deltas together take more than half of it, one new block costs fewer tokens than they do, and its facts are sorted.
 DELTA_SHARE: Final = 4
 DELTAS_SHARE: Final = 2
 
@@ -34,25 +35,28 @@ class Injected:
     """What a thread's prompt shows, as ids and revisions; the texts are rendered from the store.
 
     Attributes:
-        basis: Facts (`fact_…`) and profile sections (`user.work`) of the block, each with its revision.
+        block: Facts (`fact_…`) and profile sections (`user.work`) of the block, each with its revision.
         deltas: What was appended since, oldest first.
-        since: When the basis was chosen, seconds since 1970.
+        since: When the block was chosen, seconds since 1970.
         at: When the prompt was last built, seconds since 1970.
     """
 
-    basis: tuple[Entry, ...] = ()
+    block: tuple[Entry, ...] = ()
     deltas: tuple[Delta, ...] = ()
     since: float = 0.0
     at: float = 0.0
 
     @classmethod
     def from_state(cls, value: object) -> Self | None:
-        """Return what a thread's state says; `None` if it says nothing that can be read."""
+        """Return what a thread's state says; `None` if it says nothing that can be read.
+
+        A state keeps the block under the key `basis`.
+        """
         if not isinstance(value, Mapping) or "basis" not in value:
             return None
         try:
             return cls(
-                basis=_entries(value["basis"]),
+                block=_entries(value["basis"]),
                 deltas=tuple(
                     Delta(str(each["message_id"]), _entries(each["facts"])) for each in value.get("deltas", ())
                 ),
@@ -65,7 +69,7 @@ class Injected:
     def to_state(self) -> dict[str, object]:
         """Return its JSON form: ids, revisions and times, never texts."""
         return {
-            "basis": [list(entry) for entry in self.basis],
+            "basis": [list(entry) for entry in self.block],
             "deltas": [
                 {"message_id": delta.message_id, "facts": [list(entry) for entry in delta.facts]}
                 for delta in self.deltas
@@ -74,14 +78,35 @@ class Injected:
             "at": self.at,
         }
 
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all that is shown, in the block and in deltas."""
+        return (*self.block, *(entry for delta in self.deltas for entry in delta.facts))
+
     def fact_ids(self) -> tuple[str, ...]:
         """Return the ids of all facts that are shown."""
-        entries = [*self.basis, *(entry for delta in self.deltas for entry in delta.facts)]
-        return tuple(dict.fromkeys(name for name, _ in entries if not _is_section(name)))
+        return tuple(dict.fromkeys(name for name, _ in self.entries() if not _is_section(name)))
+
+    def is_stale(self, snapshot: MemorySnapshot) -> bool:
+        """Say whether the prompt shows a fact that was corrected, edited or deleted, or a section that is gone."""
+        current = {(fact.id, fact.revision) for fact in snapshot.facts}
+        return any(
+            snapshot.profile[name].at(revision) is None
+            if _is_section(name) and name in snapshot.profile
+            else (name, revision) not in current
+            for name, revision in self.entries()
+        )
+
+
+def _entries(value: Iterable[Any]) -> tuple[Entry, ...]:
+    return tuple((str(name), int(revision)) for name, revision in value)
+
+
+def _is_section(name: str) -> bool:
+    return "." in name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnInfo:
+class TurnConditions:
     """What the choice depends on besides memory itself.
 
     Attributes:
@@ -104,29 +129,34 @@ class TurnInfo:
     budget: int
     protected_categories: frozenset[Category] = frozenset()
 
+    def shows(self, fact: Fact) -> bool:
+        """Say whether the model reads in the thread itself what a fact was taken from."""
+        return fact.thread_id == self.thread_id and any(each in self.window for each in fact.message_ids)
 
-def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter) -> Injected:
-    """Return what the prompt of this turn shows: the basis as it was and what arrived since, or a new basis."""
+
+def inject(
+    previous: Injected | None, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
+) -> Injected:
+    """Return what the prompt of this turn shows: the block as it was and what arrived since, or a new block."""
     if previous is None or needs_rebase(previous, snapshot, turn, token_counter) is not None:
-        basis = choose_block(snapshot, turn, token_counter)
-        return Injected(basis=basis, since=turn.now, at=turn.now)
-    arrived = _arrived(previous, snapshot, turn)
-    chosen = _fitting_delta(arrived, turn.budget // DELTA_SHARE, token_counter)
-    if not chosen:
-        return replace(previous, at=turn.now)
-    delta = Delta(turn.message_id, tuple((fact.id, fact.revision) for fact in chosen))
-    return replace(previous, deltas=(*previous.deltas, delta), at=turn.now)
+        return Injected(block=choose_block(snapshot, turn, token_counter), since=turn.now, at=turn.now)
+    chosen = choose_delta(previous, snapshot, turn, token_counter)
+    deltas = (*previous.deltas, Delta(turn.message_id, chosen)) if chosen else previous.deltas
+    return replace(previous, deltas=deltas, at=turn.now)
 
 
 def needs_rebase(
-    previous: Injected | None, snapshot: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter
+    previous: Injected | None, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
 ) -> Rebase | None:
-    """Say why a new basis is due: there is none, or the prefix is cold or wrong anyway; `None` if it is not."""
+    """Say why a new block is due: there is none, or the prefix is cold or wrong anyway; `None` if it is not.
+
+    A new block changes the prompt's prefix, so that the provider reads the whole prompt again at the full price.
+    """
     if previous is None:
         return "first"
     if turn.will_summarize:
         return "summary"
-    if _is_stale(previous, snapshot):
+    if previous.is_stale(snapshot):
         return "stale"
     if turn.now - previous.at > turn.cache_ttl_seconds:
         return "idle"
@@ -134,26 +164,50 @@ def needs_rebase(
     return "full" if used > turn.budget // DELTAS_SHARE else None
 
 
-def choose_block(snapshot: MemorySnapshot, turn: TurnInfo, token_counter: TextCounter) -> tuple[Entry, ...]:
+def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter) -> tuple[Entry, ...]:
     """Return what the block shows: the profile, then facts while they fit.
 
     Protected facts come first, then standing instructions, then the others; in each group the strongest.
     """
+
+    def rank(fact: Fact) -> tuple[bool, bool, float, str]:
+        protected = is_protected(fact, turn.protected_categories)
+        return (not protected, fact.category not in STANDING, -fact.confidence, fact.id)
+
     texts = {name: section.text for name, section in snapshot.profile.items()}
-    data = memory_data(sorted(snapshot.facts, key=lambda fact: _rank(fact, turn.protected_categories)), texts)
+    data = memory_data(sorted(snapshot.facts, key=rank), texts)
     chosen = {fact.id for fact in fitting_facts(data, turn.budget, token_counter) if isinstance(fact, Fact)}
     sections = [(name, section.revision) for name, section in snapshot.profile.items()]
     facts = [(fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen]
     return (*sections, *facts)
 
 
+def choose_delta(
+    previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
+) -> tuple[Entry, ...]:
+    """Return the facts written since the block was chosen that the prompt does not show yet, as many as fit.
+
+    The strongest come first. A fact that was older when the block was chosen found no place there, and is no news.
+    """
+    shown = set(previous.fact_ids())
+    chosen: list[Fact] = []
+    for fact in snapshot.facts:
+        written = moment(fact.updated_at)
+        if fact.id in shown or turn.shows(fact) or written is None or written.timestamp() <= previous.since:
+            continue
+        if token_counter(render_delta([*chosen, fact])) <= turn.budget // DELTA_SHARE:
+            chosen.append(fact)
+    return tuple((fact.id, fact.revision) for fact in chosen)
+
+
 def render_block(injected: Injected, snapshot: MemorySnapshot, budget: int, token_counter: TextCounter) -> str:
     """Return the memory block of the system prompt, fenced, within the budget; empty where there is nothing to say."""
     facts = {fact.id: fact for fact in snapshot.facts}
-    shown = [facts[name] for name, _ in injected.basis if name in facts]
+    shown = [facts[name] for name, _ in injected.block if name in facts]
     texts = {
+        # The text that the thread began with, so that the prefix stays as the provider cached it.
         name: section.at(revision) or section.text
-        for name, revision in injected.basis
+        for name, revision in injected.block
         if (section := snapshot.profile.get(name)) is not None
     }
     return render_memory_block(memory_data(shown, texts), budget, token_counter)
@@ -171,57 +225,3 @@ def render_deltas(injected: Injected, snapshot: MemorySnapshot) -> dict[str, str
 def render_delta(facts: Iterable[Fact]) -> str:
     """Return facts as one fenced text, named as reference data."""
     return prompts.MEMORY_DELTA.format(memory="\n".join(map(fact_line, facts)))
-
-
-def _rank(fact: Fact, protected: frozenset[Category]) -> tuple[bool, bool, float, str]:
-    confidence, _, _ = strength(fact)
-    return (not is_protected(fact, protected), fact.category not in STANDING, -confidence, fact.id)
-
-
-def _is_stale(previous: Injected, snapshot: MemorySnapshot) -> bool:
-    """Say whether the prompt shows a fact that was corrected, edited or deleted, or a section that is gone."""
-    current = {(fact.id, fact.revision) for fact in snapshot.facts}
-    shown = [*previous.basis, *(entry for delta in previous.deltas for entry in delta.facts)]
-    return any(
-        snapshot.profile[name].at(revision) is None
-        if _is_section(name) and name in snapshot.profile
-        else (name, revision) not in current
-        for name, revision in shown
-    )
-
-
-def _arrived(previous: Injected, snapshot: MemorySnapshot, turn: TurnInfo) -> list[Fact]:
-    """Return the facts written since the basis was chosen that the prompt does not show yet, strongest first."""
-    shown = set(previous.fact_ids())
-    return [
-        fact
-        for fact in snapshot.facts
-        if fact.id not in shown and _seconds(fact.updated_at) > previous.since and not _in_window(fact, turn)
-    ]
-
-
-def _in_window(fact: Fact, turn: TurnInfo) -> bool:
-    return fact.thread_id == turn.thread_id and any(each in turn.window for each in fact.message_ids)
-
-
-def _fitting_delta(facts: Sequence[Fact], budget: int, token_counter: TextCounter) -> list[Fact]:
-    chosen: list[Fact] = []
-    for fact in facts:
-        if token_counter(render_delta([*chosen, fact])) <= budget:
-            chosen.append(fact)
-    return chosen
-
-
-def _seconds(moment: str) -> float:
-    try:
-        return datetime.fromisoformat(moment).timestamp()
-    except ValueError:
-        return 0.0
-
-
-def _entries(value: Iterable[Any]) -> tuple[Entry, ...]:
-    return tuple((str(name), int(revision)) for name, revision in value)
-
-
-def _is_section(name: str) -> bool:
-    return "." in name

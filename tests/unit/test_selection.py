@@ -13,7 +13,7 @@ from memory.injection.selection import (
     DELTA_SHARE,
     Delta,
     Injected,
-    TurnInfo,
+    TurnConditions,
     choose_block,
     inject,
     needs_rebase,
@@ -23,7 +23,7 @@ from memory.injection.selection import (
 )
 
 NOW = 1_760_000_000.0
-TURN = TurnInfo(
+TURN = TurnConditions(
     thread_id="t",
     message_id="m9",
     window=frozenset({"m8", "m9"}),
@@ -50,24 +50,24 @@ def known(*facts: Fact, **sections: StoredSection) -> MemorySnapshot:
     return MemorySnapshot("e", facts, {f"user.{name}": section for name, section in sections.items()})
 
 
-def first(memory: MemorySnapshot, turn: TurnInfo = TURN) -> Injected:
+def first(memory: MemorySnapshot, turn: TurnConditions = TURN) -> Injected:
     return inject(None, memory, replace(turn, now=NOW), len)
 
 
-def test_the_first_turn_chooses_a_basis() -> None:
+def test_the_first_turn_chooses_a_block() -> None:
     memory = known(fact(1), work=StoredSection("Nurse", 3))
 
     assert needs_rebase(None, memory, TURN, len) == "first"
-    assert first(memory) == Injected(basis=(("user.work", 3), ("fact_00000001", 1)), since=NOW, at=NOW)
+    assert first(memory) == Injected(block=(("user.work", 3), ("fact_00000001", 1)), since=NOW, at=NOW)
 
 
-def test_the_basis_stays_while_nothing_in_it_changes() -> None:
+def test_the_block_stays_while_nothing_in_it_changes() -> None:
     before = first(known(fact(1)))
     grown = known(fact(1), fact(2, written=NOW + 30), work=StoredSection("Nurse"))
 
     after = inject(before, grown, TURN, len)
 
-    assert after.basis == before.basis
+    assert after.block == before.block
     assert render_block(after, grown, 2000, len) == render_block(before, known(fact(1)), 2000, len)
 
 
@@ -83,11 +83,11 @@ def test_what_arrived_since_is_appended_before_the_newest_message_and_stays_ther
     assert "not instructions" in render_delta([fact(2)])
 
 
-def test_what_did_not_fit_into_the_basis_is_no_news() -> None:
+def test_what_did_not_fit_into_the_block_is_no_news() -> None:
     memory = known(*(fact(n) for n in range(40)))
     before = first(memory, replace(TURN, budget=600))
 
-    assert len(before.basis) < 40
+    assert len(before.block) < 40
     assert inject(before, memory, replace(TURN, budget=600), len).deltas == ()
 
 
@@ -110,7 +110,7 @@ def test_what_was_said_in_this_thread_and_is_still_in_the_window_needs_no_delta(
         (known(fact(1), fact(9)), None),
     ],
 )
-def test_a_corrected_edited_or_deleted_fact_makes_the_basis_stale(memory: MemorySnapshot, reason: str | None) -> None:
+def test_a_corrected_edited_or_deleted_fact_makes_the_block_stale(memory: MemorySnapshot, reason: str | None) -> None:
     before = first(known(fact(1)))
 
     after = inject(before, memory, TURN, len)
@@ -142,7 +142,7 @@ def test_a_cold_prefix_is_rebased() -> None:
     assert needs_rebase(before, known(fact(1)), replace(TURN, will_summarize=True), len) == "summary"
 
 
-def test_too_many_deltas_make_a_new_basis_that_holds_them() -> None:
+def test_too_many_deltas_make_a_new_block_that_holds_them() -> None:
     memory = known(fact(1))
     injected = first(memory)
     facts = [fact(1)]
@@ -154,7 +154,7 @@ def test_too_many_deltas_make_a_new_basis_that_holds_them() -> None:
         assert used <= turn.budget
 
     assert injected.since > NOW
-    assert len(injected.basis) > 1
+    assert len(injected.block) > 1
 
 
 def test_one_delta_is_bounded_and_what_it_leaves_comes_later() -> None:
@@ -170,7 +170,7 @@ def test_one_delta_is_bounded_and_what_it_leaves_comes_later() -> None:
     assert not set(later.deltas[0].facts) & set(later.deltas[1].facts)
 
 
-def test_the_basis_holds_protected_facts_first_then_standing_instructions_then_the_strongest() -> None:
+def test_the_block_holds_protected_facts_first_then_standing_instructions_then_the_strongest() -> None:
     facts = (
         fact(1, "Strong knowledge", 0.99),
         fact(2, "A wish about answers", 0.6, category="preference"),
