@@ -5,13 +5,12 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
@@ -22,14 +21,14 @@ from graphs.identity import as_server
 from graphs.models import Purpose
 from graphs.settings import Settings
 from memory.effects import StoreEffects, arun, arun_patiently, run, tolerated
-from memory.message import iso_time, to_stored
+from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.outbox import outbox
-from memory.outbox.entry import Entry, EntryKind, Worker
+from memory.outbox.entry import Worker
 from memory.outbox.outbox import Recorded
-from memory.outbox.transcript import ThreadView, to_turn
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
+from memory.turn import Closing, close_turn
 from memory.worker.effects import ModelCalls, UpdateGate
 from memory.worker.update import Drained
 from memory.worker.updater import MemoryUpdater
@@ -40,8 +39,6 @@ T = TypeVar("T")
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
-
-_STORED_AS = {"turn": to_turn, "cut": to_stored}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,38 +112,13 @@ class MemoryService:
     def _memory_model(self, name: str) -> BaseChatModel:
         return self._load_model(self.settings.memory_model or name, "memory")
 
-    async def aremember(
-        self,
-        store: BaseStore,
-        owner: Owner,
-        kind: EntryKind,
-        messages: Sequence[BaseMessage],
-        *,
-        thread_id: str,
-        model: str = "",
-        epoch: str = "",
-        edit: str = "",
-        thread_epoch: str = "",
-        reader: str | None = None,
-        view: ThreadView | None = None,
-    ) -> Queued | None:
+    async def aremember(self, store: BaseStore, closing: Closing, *, reader: str | None = None) -> Queued | None:
         """Write down what was said, then trigger its update.
 
         Args:
             store: Where memory is kept.
-            owner: Whose memory it is.
-            kind: `turn`, the newest one of all messages of a thread, or `cut`, exactly these messages, which a
-                summary is about to replace.
-            messages: Messages of the thread, oldest first.
-            thread_id: The thread.
-            model: The assistant's choice as `provider:model`.
-            epoch: The user's epoch when the turn began, so that an erase since then cancels it; the current one
-                by default.
-            edit: The mark of the user's newest edit by hand when the turn began (`memory.control`); the current one
-                by default.
-            thread_epoch: The epoch of the thread when the turn began; empty if it was not read.
+            closing: What was said, by whom, and under which epochs the turn began.
             reader: The authenticated user, who may join the run that updates memory.
-            view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
 
         Returns:
             What became of it, or `None` if memory is off or paused, nothing was said, or all was erased meanwhile.
@@ -154,26 +126,16 @@ class MemoryService:
         Raises:
             Exception: Whatever the store raises; then nothing was written down.
         """
-        said = _STORED_AS[kind](messages, iso_time(self.clock()))
-        if not self._config.enabled or all(message.seen for message in said):
+        if not self._config.enabled:
             return None
-        now = self.clock()
-        draft = Entry(
-            kind=kind,
-            owner=owner,
-            thread_id=thread_id,
-            epoch=epoch,
-            created=now,
-            due=now + self._config.max_wait_seconds,
-            messages=tuple(replace(message, edit=edit if kind == "turn" else "") for message in said),
-            model=model,
-        )
-        recorded = await arun_patiently(store, functools.partial(outbox.record, draft, view, thread_epoch=thread_epoch))
+        steps = functools.partial(close_turn, closing, self.clock(), self._config.max_wait_seconds)
+        recorded = await arun_patiently(store, steps)
         if recorded is None:
             return None
-        await self._trigger(store, owner, thread_id, recorded, reader)
+        await self._trigger(store, closing.owner, closing.thread_id, recorded, reader)
         in_process = self.settings.trigger == "thread"
-        return Queued(recorded.key, iso_time(recorded.due), None if in_process else memory_thread_id(owner))
+        due, thread_id = iso_time(recorded.due), None if in_process else memory_thread_id(closing.owner)
+        return Queued(recorded.key, due, thread_id)
 
     async def _trigger(
         self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded, reader: str | None

@@ -1,25 +1,177 @@
-"""What a turn reads from memory before the model is asked: all of it at one moment, in one batch.
+"""One turn's memory: its mode, the one read that opens it, and the one write that closes it.
 
-How it is written down before the turn ends is `memory.outbox.outbox.record`.
+A graph, a middleware or a program of one's own keeps between two turns what `TurnEpochs` and
+`memory.injection.selection.Injected` give it as JSON. Nothing here knows in what kind of state.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Self, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.control import EDIT_KEY, LEARNING_KEY, edit_in, learning_in
 from memory.effects import StoreEffects, read_many, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
+from memory.message import iso_time, stored_id, to_stored
 from memory.namespaces import Owner
+from memory.outbox import outbox
+from memory.outbox.entry import Entry, EntryKind
+from memory.outbox.outbox import Recorded
 from memory.outbox.receipts import UpdateReceipt, receipts_of
-from memory.threads import read_thread_epoch
+from memory.outbox.transcript import ThreadView, to_turn
+from memory.threads import erased_between, read_thread_epoch
+
+MemoryMode = Literal["normal", "read_only", "incognito"]
+MODES: tuple[MemoryMode, ...] = ("normal", "read_only", "incognito")
+"""From the loosest to the strictest."""
+
+MODE_KEY = "memory_mode"
+"""Where a mode stands: in a thread's metadata, an assistant's context, and what a message carries."""
+
+Message = TypeVar("Message", bound=BaseMessage)
+
+
+def effective_mode(*declared: object) -> MemoryMode:
+    """Return the strictest of the modes that were declared; `None` declares nothing.
+
+    What is no mode counts as `incognito`: a misspelt wish for less memory must not mean all of it.
+    """
+    ranks = [MODES.index(mode) if mode in MODES else len(MODES) - 1 for mode in declared if mode is not None]
+    return MODES[max(ranks, default=0)]
+
+
+def may_read(mode: MemoryMode) -> bool:
+    """Say whether memory may be put before the model."""
+    return mode != "incognito"
+
+
+def may_learn(mode: MemoryMode) -> bool:
+    """Say whether what is said may be queued, journaled and learned."""
+    return mode == "normal"
+
+
+def with_mode(message: Message, mode: MemoryMode) -> Message:
+    """Return the message with the mode in which it was said, so that a later, looser mode does not learn it."""
+    if may_learn(mode):
+        return message
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MODE_KEY: mode}})
+
+
+def unanswered_with_mode(messages: Sequence[BaseMessage], mode: MemoryMode) -> list[BaseMessage]:
+    """Return the messages that no answer follows yet, each with the mode in which it was said; none in `normal`."""
+    if may_learn(mode):
+        return []
+    answered = max((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
+    return [with_mode(message, mode) for message in messages[answered + 1 :]]
+
+
+def mode_of(message: BaseMessage | None) -> MemoryMode:
+    """Return the mode in which a message was said."""
+    return effective_mode(message.additional_kwargs.get(MODE_KEY) if message else None)
+
+
+def mode_of_newest(messages: Sequence[BaseMessage]) -> MemoryMode:
+    """Return the mode in which the newest user message was said."""
+    return mode_of(next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None))
+
+
+def learnable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages that were said in `normal` mode.
+
+    What follows a user message of another mode, up to the next user message, belongs to it, whatever it carries itself.
+    """
+    kept: list[BaseMessage] = []
+    is_turn_open = True
+    for message in messages:
+        is_open = may_learn(mode_of(message))
+        if isinstance(message, HumanMessage):
+            is_turn_open = is_open
+        if is_turn_open and is_open:
+            kept.append(message)
+    return kept
 
 
 class TurnEpochs(NamedTuple):
-    """Under which epochs and after which edit by hand a turn began; empty where that could not be read."""
+    """What tells, when a turn is written down, whether an erase or an edit by hand came after it began.
+
+    Each part is empty where it was not read.
+
+    Attributes:
+        user: The user's epoch when the turn began.
+        thread: The thread's epoch then.
+        edit: The user's newest edit by hand then; what is said after it may change what it says.
+        learn_from: Id of the first message of the thread that no erase came after; empty if there was no erase.
+    """
 
     user: str = ""
     thread: str = ""
     edit: str = ""
+    learn_from: str = ""
+
+    @classmethod
+    def from_state(cls, kept: Mapping[str, object]) -> Self:
+        """Return what `to_state` gave; what a client wrote there instead counts as not read."""
+        values = [kept.get(key) for key in _STATE_KEYS]
+        return cls(*(value if isinstance(value, str) else "" for value in values))
+
+    def to_state(self) -> dict[str, str]:
+        """Return the JSON form that a thread keeps."""
+        return {key: value for key, value in zip(_STATE_KEYS, self, strict=True) if value}
+
+    def followed_by(self, now: "TurnEpochs | None", asked: str) -> Self:
+        """Return the epochs of the turn after this one.
+
+        Args:
+            now: What was read at its beginning. `None` where that was not possible: then all stays what it was. An
+                erase that is not seen yet must not be forgotten, and what is written down under an old epoch is
+                cancelled.
+            asked: Id of the message that the turn answers: after an erase, the thread may be learned from there on.
+        """
+        if now is None:
+            return self
+        is_user_erased = bool(self.user) and self.user != now.user
+        is_thread_erased = bool(self.thread) and erased_between(self.thread, now.thread)
+        learn_from = asked if asked and (is_user_erased or is_thread_erased) else self.learn_from
+        return self._replace(user=now.user, thread=now.thread, edit=now.edit or self.edit, learn_from=learn_from)
+
+    def newest_turn(self, messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+        """Return the end of the thread: the newest turn that may be learned, and the exchange that it replies to.
+
+        It never reaches back behind an erase. Only the end is looked at, however long the thread is.
+        """
+        is_asked = is_answered = False
+        for at in range(len(messages) - 1, -1, -1):
+            message = messages[at]
+            if self.learn_from and message.id == self.learn_from:
+                return messages[at:]
+            is_open = may_learn(mode_of(message))
+            if isinstance(message, HumanMessage):
+                # This question was answered, and a newer one asked: the newer one may reply to that answer.
+                if is_open and is_asked and is_answered:
+                    return messages[at:]
+                is_asked, is_answered = is_asked or is_open, False
+            elif is_open and isinstance(message, AIMessage) and not message.tool_calls:
+                is_answered = True
+        return messages
+
+    def not_erased(self, leaving: Sequence[BaseMessage], messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return those of the messages that leave a thread that no erase came after.
+
+        Args:
+            leaving: What a summary is about to take the place of.
+            messages: The whole thread.
+        """
+        if not self.learn_from:
+            return list(leaving)
+        newest_first = range(len(messages) - 1, -1, -1)  # an erase is seldom long ago
+        start = next((at for at in newest_first if messages[at].id == self.learn_from), 0)
+        erased = {message.id for message in messages[:start]}
+        return [message for message in leaving if message.id not in erased]
+
+
+# The names that checkpoints have had since the first version, in the order of the fields.
+_STATE_KEYS = ("epoch", "thread_epoch", "edit", "learn_from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +179,121 @@ class Opening:
     """What a turn found when it began.
 
     Attributes:
-        known: Facts and profile.
-        epochs: What tells, when the turn is written down, whether an erase or an edit came in between.
-        is_learning: Whether the user's memory learns: the user may have paused it.
+        mode: What memory may do in it; `None` if that cannot be read, and so nothing may be done.
+        snapshot: What may be shown of the user's memory; `None` if nothing may, or it cannot be read.
+        epochs: Under which epochs it began; `None` if it is not learned, or they cannot be read.
         updates: The receipts of updates since the turn before, oldest first.
     """
 
-    known: MemorySnapshot
-    epochs: TurnEpochs
-    is_learning: bool
-    updates: tuple[UpdateReceipt, ...]
+    mode: MemoryMode | None
+    snapshot: MemorySnapshot | None = None
+    epochs: TurnEpochs | None = None
+    updates: tuple[UpdateReceipt, ...] = ()
 
 
-def open_turn(owner: Owner, thread_id: str, since: str) -> StoreEffects[Opening]:
-    """Read what a turn begins with.
+def open_turn(owner: Owner, thread_id: str, mode: MemoryMode, before: float | None) -> StoreEffects[Opening]:
+    """Read what a turn begins with: all of it at one moment, in one batch.
 
     Args:
         owner: Whose memory it is.
         thread_id: The thread.
-        since: When (ISO 8601) the turn before read its memory: of later updates the receipts are told.
+        mode: What assistant, thread and run declare; nothing is read in a mode that may not read.
+        before: When the thread's turn before read its memory, seconds since the epoch. Of later updates the receipts
+            are told; `None` in a first turn, which is told of none.
     """
-    known, thread_epoch, (learning, edit), receipts = yield from side_by_side(
+    if not may_read(mode):
+        return Opening(mode)
+    snapshot, thread_epoch, (learning, edit), receipts = yield from side_by_side(
         read_snapshot(owner),
         read_thread_epoch(thread_id),
         read_many(owner.control, [LEARNING_KEY, EDIT_KEY]),
         scan(owner.namespace("receipts")),
     )
-    epochs = TurnEpochs(known.epoch, thread_epoch, edit_in(edit))
-    return Opening(known, epochs, learning_in(learning), tuple(receipts_of(receipts, known.epoch, since)))
+    if not learning_in(learning):  # the user may have paused it
+        mode = effective_mode(mode, "read_only")
+    epochs = TurnEpochs(snapshot.epoch, thread_epoch, edit_in(edit)) if may_learn(mode) else None
+    told = [] if before is None else receipts_of(receipts, snapshot.epoch, iso_time(before))
+    return Opening(mode, snapshot, epochs, tuple(told))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """What is written down before a turn ends, or before a summary takes the place of messages.
+
+    Attributes:
+        owner: Whose memory it is.
+        thread_id: The thread.
+        kind: `turn`, the newest one of these messages, or `cut`, exactly these messages.
+        messages: Messages of the thread, oldest first; those of other modes than `normal` are left out.
+        epochs: Under which epochs the turn began; an erase since then cancels it. What is empty counts as the current.
+        model: The assistant's choice as `provider:model`, for whoever reads it later.
+        view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
+    """
+
+    owner: Owner
+    thread_id: str
+    kind: EntryKind
+    messages: Sequence[BaseMessage]
+    epochs: TurnEpochs = field(default_factory=TurnEpochs)
+    model: str = ""
+    view: ThreadView | None = None
+
+
+def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEffects[Recorded | None]:
+    """Write a turn down for a later update of memory; doing it twice changes nothing.
+
+    Args:
+        closing: What is written down.
+        now: Seconds since the epoch.
+        max_wait_seconds: How long the update may wait.
+
+    Returns:
+        Where it was written down; `None` if nothing was said that may be learned, the user has paused learning, or all
+        of it was erased meanwhile.
+    """
+    messages, time = learnable(closing.messages), iso_time(now)
+    said = to_turn(messages, time) if closing.kind == "turn" else to_stored(messages, time)
+    if all(message.seen for message in said):
+        return None
+    # A cut may reach back behind the edit after which the turn began.
+    edit = closing.epochs.edit if closing.kind == "turn" else ""
+    draft = Entry(
+        kind=closing.kind,
+        owner=closing.owner,
+        thread_id=closing.thread_id,
+        epoch=closing.epochs.user,
+        created=now,
+        due=now + max_wait_seconds,
+        messages=tuple(replace(message, edit=edit) for message in said),
+        model=closing.model,
+    )
+    return (yield from outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread))
+
+
+def view_of_thread(
+    messages: Sequence[BaseMessage], summarized: Collection[str] = (), *, is_complete: bool = True
+) -> ThreadView:
+    """Return the ids of a thread's messages and of those that its summary stands for, read only as far as needed.
+
+    Args:
+        messages: The thread's messages.
+        summarized: Ids of messages that its summary is known to stand for.
+        is_complete: Whether the summary stands for no others.
+    """
+    return ThreadView(_NewestFirst(messages, summarized), is_complete)
+
+
+class _NewestFirst:
+    """Ids, read from the newest message on: what is pending is new, and a turn must not pay for a long thread."""
+
+    def __init__(self, messages: Sequence[BaseMessage], more: Iterable[str]) -> None:
+        self._unread = reversed(messages)
+        self._read = set(map(stored_id, more))
+
+    def __contains__(self, identity: object) -> bool:
+        while identity not in self._read:
+            message = next(self._unread, None)
+            if message is None:
+                return False
+            self._read.add(stored_id(message.id))
+        return True

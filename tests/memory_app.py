@@ -18,7 +18,6 @@ from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.api import Service, memory_routes
 from graphs.server.api.guard import RateLimit
 from graphs.settings import Settings
-from graphs.turn.modes import MemoryMode
 from memory.effects import arun
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
@@ -27,6 +26,7 @@ from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Entry
+from memory.turn import MemoryMode
 from tests.fakes import Clock
 
 

@@ -15,8 +15,8 @@ from langgraph_sdk import Auth
 
 from graphs.delayed_runs import OWNER_KEY, READER_KEY
 from graphs.server.authenticate import Authenticator, User
-from graphs.turn.modes import MODE_KEY, MODES
 from memory.namespaces import user_root
+from memory.turn import MODE_KEY, MODES
 
 logger = logging.getLogger(__name__)
 

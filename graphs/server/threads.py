@@ -16,8 +16,8 @@ from langgraph_sdk.schema import Cron, Thread, ThreadSelectField
 from graphs.delayed_runs import OWNER_KEY, READER_KEY
 from graphs.identity import as_server
 from graphs.server.permissions import CLOSED_GRAPHS
-from graphs.turn.modes import MODE_KEY, MemoryMode
 from memory.context.running_summary import rehydrate, state_of
+from memory.turn import MODE_KEY, MemoryMode
 
 Json = Mapping[str, object]
 

@@ -143,10 +143,10 @@ NOTE = "[{kind} left out: the model cannot read it]"
 ATTACHMENT = "attachment"
 """The kind of what is neither text nor anything that has a name here."""
 
-Unreadable = frozenset[tuple[str, str]]
+Refused = frozenset[tuple[str, str]]
 """The id of a message, and a kind of content in it."""
 
-NOTHING: Unreadable = frozenset()
+NOTHING: Refused = frozenset()
 
 _NAMES = {
     "image": ("image", "vision", "picture", "photo"),
@@ -158,14 +158,14 @@ _NAMES = {
 _ACCEPTED = re.compile(r"supported (?:values|types|formats)|expected|must be|one of")
 
 
-def content_of(message: BaseMessage) -> Unreadable:
+def content_of(message: BaseMessage) -> Refused:
     """Return what a message carries beside its text."""
     blocks = [] if isinstance(message.content, str) else message.content
     kinds = (_kind_in(block, message) for block in blocks)
     return frozenset((message.id or "", kind) for kind in kinds if kind)
 
 
-def without(message: BaseMessage, refused: Unreadable) -> BaseMessage:
+def without(message: BaseMessage, refused: Refused) -> BaseMessage:
     """Return the message with a note in the place of what was refused."""
     if not content_of(message) & refused:
         return message
@@ -177,7 +177,7 @@ def without(message: BaseMessage, refused: Unreadable) -> BaseMessage:
     return message.model_copy(update={"content": blocks})
 
 
-def refused_more(messages: Sequence[BaseMessage], refused: Unreadable, reason: str) -> Unreadable | None:
+def refused_more(messages: Sequence[BaseMessage], refused: Refused, reason: str) -> Refused | None:
     """Return what to leave out once a provider refused these messages; `None` if all that it may have meant is.
 
     First what its words name among what is new since the last answer, then all that is new, then all.
@@ -196,7 +196,7 @@ def refused_more(messages: Sequence[BaseMessage], refused: Unreadable, reason: s
     return next((refused | more for more in tries if more - refused), None)
 
 
-def refused_before(messages: Iterable[BaseMessage], model: str) -> Unreadable:
+def refused_before(messages: Iterable[BaseMessage], model: str) -> Refused:
     """Return what a model could not read in earlier turns; a client may have written anything there."""
     said = [one.additional_kwargs.get(REFUSED_KEY) for one in messages if isinstance(one, AIMessage)]
     of_model = [one for one in said if isinstance(one, Mapping) and one.get("model") == model]
@@ -209,7 +209,7 @@ def refused_before(messages: Iterable[BaseMessage], model: str) -> Unreadable:
     )
 
 
-def remembering(answer: AIMessage, model: str, refused: Unreadable) -> AIMessage:
+def remembering(answer: AIMessage, model: str, refused: Refused) -> AIMessage:
     """Return the answer with what its model could not read."""
     if not refused:
         return answer

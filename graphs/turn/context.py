@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from graphs.turn.modes import MemoryMode
 from memory import prompts
+from memory.turn import MemoryMode
 
 _PROMPT = {"langgraph_nodes": ["call_model"], "langgraph_type": "prompt"}
 _MODEL = {"langgraph_nodes": ["call_model"], "langgraph_type": "llm"}

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
@@ -15,31 +15,19 @@ from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
-from graphs.models import Purpose, resolve
 from graphs.service import MemoryService
-from graphs.settings import Settings
 from graphs.turn.channels import changes
-from graphs.turn.content import refused_before
 from graphs.turn.context import Context
 from graphs.turn.memory import Run, TurnMemory
-from graphs.turn.modes import epochs_of, fence, mark_turn, marked, newest_turn, not_erased, said_mode
-from graphs.turn.opening import Beginnings, Begun, begins, superstep_of, view_of
-from graphs.turn.prompt import Prompt, ask, memory_budget, prompt_of, spoken, visible
-from graphs.turn.state import (
-    MemoryState,
-    Receipt,
-    State,
-    asked_in,
-    memory_of,
-    receipt_of,
-    summary_lost,
-    warn_summary_lost,
-)
+from graphs.turn.opening import Begun, OpenTurns, superstep_of
+from graphs.turn.prompt import Prompt, ask, prompt_of
+from graphs.turn.state import MemoryState, Receipt, State, summary_lost, warn_summary_lost
+from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
-from memory.facts.snapshot import MemorySnapshot
-from memory.injection.selection import Injected, TurnConditions, inject
+from memory.injection.selection import TurnConditions, inject
+from memory.turn import TurnEpochs, mode_of_newest, unanswered_with_mode, with_mode
 
 logger = logging.getLogger(__name__)
 
@@ -65,16 +53,12 @@ class ChatNodes:
         self._given = service
         self._tools = tuple(tools)
         self._counter = TokenCounter.of(counter)
-        self._beginnings = Beginnings()
+        self._turns = OpenTurns()
 
     # Found by the first run, not when a module is imported: `service_of_process` says why.
     @cached_property
     def _service(self) -> MemoryService:
         return self._given or service_of_process()
-
-    @property
-    def _settings(self) -> Settings:
-        return self._service.settings
 
     @cached_property
     def _memory(self) -> TurnMemory:
@@ -88,29 +72,26 @@ class ChatNodes:
         """
         if not state.get("messages"):
             raise ValueError("messages must hold at least one message: there is nothing to answer")
-        with self._beginnings.first(superstep_of(runtime)):
-            return await self._inject(state, runtime)
-
-    async def _inject(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
-        run = await self._run(runtime)
-        begun = await self._begun(run, state, runtime)
-        logger.info("memory mode of the turn: %s", begun.mode or "unknown")
-        receipt = Receipt(
-            asked=asked_in(state),
-            facts=list(begun.injected.fact_ids()) if begun.injected and begun.known else [],
-            tokens=begun.prompt.tokens().model_dump(),
-            messages_budget=begun.prompt.shares.messages,
-            updates=begun.updates,
-        )
-        if reason := self._memory.why_without(run, begun.mode, begun.known):
-            receipt["without_memory"] = reason
-        if lost := summary_lost(get_config()):
-            warn_summary_lost()
-            receipt["summary_lost"] = lost
-        memory: StateUpdate = {"memory": {**begun.memory, "receipt": receipt}}
-        # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
-        marks = begun.marks if run.context.transcript == "keep" else []
-        return {**memory, "messages": marks} if marks else memory
+        with self._turns.first(superstep_of(runtime)):
+            run, thread = await self._run(runtime), Thread(state)
+            begun = await self._begun(run, thread, runtime)
+            logger.info("memory mode of the turn: %s", begun.opening.mode or "unknown")
+            receipt = Receipt(
+                asked=thread.asked,
+                facts=list(begun.injected.fact_ids()) if begun.injected and begun.opening.snapshot else [],
+                tokens=begun.prompt.tokens().model_dump(),
+                messages_budget=begun.prompt.shares.messages,
+                updates=[update.to_json() for update in begun.opening.updates],
+            )
+            if reason := self._memory.why_without(run, begun.opening):
+                receipt["without_memory"] = reason
+            if lost := summary_lost(get_config()):
+                warn_summary_lost()
+                receipt["summary_lost"] = lost
+            memory: StateUpdate = {"memory": {**begun.memory, "receipt": receipt}}
+            # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
+            writes_messages = begun.with_mode and run.context.transcript == "keep"
+            return {**memory, "messages": begun.with_mode} if writes_messages else memory
 
     async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget.
@@ -119,13 +100,14 @@ class ChatNodes:
         """
         if not state.get("messages"):
             return {}  # `inject_memory` says that there is nothing to answer
-        run = await self._run(runtime)
-        begun = await self._begun(run, state, runtime) if begins(state) else None
+        run, thread = await self._run(runtime), Thread(state)
+        begun = await self._begun(run, thread, runtime) if thread.begins_turn else None
         now, context = begun.applied(state) if begun else state, run.context
-        budget = begun.prompt.shares.messages if begun else self._messages_budget(run, state)
+        budget = begun.prompt.shares.messages if begun else self._messages_budget(run, thread)
+        epochs = TurnEpochs.from_state(begun.memory) if begun else thread.epochs
 
         async def write_down(leaving: list[BaseMessage]) -> None:
-            await self._memory.write_down(run, "cut", not_erased(now, leaving), epochs_of(now))
+            await self._memory.write_down(run, "cut", epochs.not_erased(leaving, now["messages"]), epochs)
 
         node = SummarizationNode(
             model=RunnableLambda(self._summary_model(run)),
@@ -143,83 +125,68 @@ class ChatNodes:
         result = await node.aresult(now)
         if result.cut is not None:
             await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
-        await self._beginnings.after(superstep_of(runtime))
+        await self._turns.after(superstep_of(runtime))
         update = changes(state, node.update(now, result))
-        # Messages that are written whole carry their marks already.
-        is_marking = begun and begun.marks and context.transcript == "compact" and "messages" not in update
-        return {**update, "messages": begun.marks} if begun and is_marking else update
+        # Messages that are written whole carry their mode already.
+        needs_mode = begun and begun.with_mode and context.transcript == "compact" and "messages" not in update
+        return {**update, "messages": begun.with_mode} if begun and needs_mode else update
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
-        run = await self._run(runtime)
-        injected = Injected.from_state(memory_of(state))
-        mode = said_mode(state["messages"])
-        known = await self._memory.known(run, asked_in(state), mode)
-        prompt = self._prompt(run, state, visible(state, run.context), injected, known)
-        if isinstance(state["messages"][-1], HumanMessage):
-            event = MemoryInjected(facts=tuple(receipt_of(state).get("facts", ())), tokens=prompt.tokens())
+        run, thread = await self._run(runtime), Thread(state)
+        mode = mode_of_newest(thread.messages)
+        snapshot = await self._memory.shown(run, mode, self._turns.take_fresh(_name(run, thread)))
+        prompt = self._prompt(run, thread, thread.visible(run.context)).showing(thread.injected, snapshot)
+        if isinstance(thread.messages[-1], HumanMessage):
+            event = MemoryInjected(facts=tuple(thread.receipt.get("facts", ())), tokens=prompt.tokens())
             await aemit(MemoryInjected.name, event)
-        return {"messages": [marked(await self._ask(run, prompt), mode)]}
+        model = await self._service.aload_model(run.context.model, "chat")
+        bound = model.bind_tools(self._tools) if self._tools else model
+        return {"messages": [with_mode(await ask(bound, prompt, run.model), mode)]}
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
-        run = await self._run(runtime)
-        view = view_of(state, get_config())
-        queued = await self._memory.remember(run, newest_turn(state), epochs_of(state), view)
+        run, thread = await self._run(runtime), Thread(state)
+        newest = thread.epochs.newest_turn(thread.messages)
+        queued = await self._memory.close(run, newest, thread.epochs, thread.view(get_config()))
         if queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
-        receipt = Receipt(**{**receipt_of(state), "queued": queued.entry if queued else None})
-        return {"memory": {**memory_of(state), "receipt": receipt}}
+        receipt = Receipt(**{**thread.receipt, "queued": queued.entry if queued else None})
+        return {"memory": {**thread.memory, "receipt": receipt}}
 
     async def _run(self, runtime: Runtime[Context]) -> Run:
         """Return the run, once its tokens can be counted: it may begin, or resume in a new process, at any node."""
         await self._counter.tokenizer.awarm_up()
-        return Run.of(get_config(), runtime, self._settings)
+        return Run.of(get_config(), runtime, self._service.settings)
 
-    async def _begun(self, run: Run, state: State, runtime: Runtime[Context]) -> Begun:
+    async def _begun(self, run: Run, thread: Thread, runtime: Runtime[Context]) -> Begun:
         """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side."""
-        turn = (superstep_of(runtime), run.context, run.owner, run.user_id)
-        return await self._beginnings.of(turn, lambda: self._begin(run, state))
 
-    async def _begin(self, run: Run, state: State) -> Begun:
-        previous = Injected.from_state(memory_of(state))
-        opened = await self._memory.open(run, asked_in(state), previous.at if previous else None)
-        mode, known = opened.mode, opened.known(run.context)
-        injected = self._chosen(run, state, previous, known)
-        epochs = fence(state, opened.epochs)
-        return Begun(
-            mode=mode,
-            known=known,
-            updates=[receipt.to_json() for receipt in opened.opening.updates] if opened.opening and known else [],
-            injected=injected,
-            prompt=self._prompt(run, state, spoken(state), injected, known),
-            memory=MemoryState(**{**(injected.to_state() if injected else {}), **epochs}),  # type: ignore[typeddict-item]
-            # A mode that could not be read marks nothing: flushing reads it again, and a mark would be for good.
-            marks=mark_turn(state["messages"], mode) if mode else [],
-        )
+        async def begin() -> Begun:
+            previous = thread.injected
+            opening = await self._memory.open(run, previous.at if previous else None)
+            prompt = self._prompt(run, thread, thread.divided.live).showing(previous, opening.snapshot)
+            injected = previous
+            # Where memory cannot be read, the choice before stays for the next turn.
+            if opening.snapshot is not None:
+                injected = inject(previous, opening.snapshot, self._conditions(run, prompt), self._counter.text)
+                prompt = prompt.showing(injected, opening.snapshot)
+            epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
+            return Begun(
+                opening=opening,
+                injected=injected,
+                prompt=prompt,
+                memory=MemoryState(**{**(injected.to_state() if injected else {}), **epochs.to_state()}),  # type: ignore[typeddict-item]
+                # A mode that could not be read is not noted: flushing reads it again, and a note would be for good.
+                with_mode=unanswered_with_mode(thread.messages, opening.mode) if opening.mode else [],
+            )
 
-    def _chosen(
-        self, run: Run, state: State, previous: Injected | None, known: MemorySnapshot | None
-    ) -> Injected | None:
-        """Choose what this turn shows; where memory cannot be read, the choice before stays for the next turn."""
-        if known is None:
-            return previous
-        before = self._prompt(run, state, spoken(state), previous, known)
-        return inject(previous, known, self._turn(run, before), self._counter.text)
+        return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
 
-    def _prompt(
-        self,
-        run: Run,
-        state: State,
-        messages: Sequence[BaseMessage],
-        injected: Injected | None,
-        known: MemorySnapshot | None,
-    ) -> Prompt:
-        shown, facts = injected or Injected(), known or MemorySnapshot()
-        prompt = prompt_of(run.context, state, messages, shown, facts, self._tools, self._counter)
-        return prompt.without(refused_before(messages, self._name(run)))
+    def _prompt(self, run: Run, thread: Thread, messages: Sequence[BaseMessage]) -> Prompt:
+        return prompt_of(run.context, thread, messages, self._tools, self._counter, model=run.model)
 
-    def _turn(self, run: Run, prompt: Prompt) -> TurnConditions:
+    def _conditions(self, run: Run, prompt: Prompt) -> TurnConditions:
         asked = [message.id for message in prompt.messages if isinstance(message, HumanMessage)]
         return TurnConditions(
             thread_id=run.thread_id,
@@ -228,35 +195,30 @@ class ChatNodes:
             now=self._service.clock(),
             cache_ttl_seconds=run.context.cache_ttl_seconds,
             will_summarize=prompt.exceeds(),
-            budget=memory_budget(run.context),
-            protected_categories=self._settings.memory.protected_categories,
+            budget=prompt.memory_budget,
+            protected_categories=self._service.settings.memory.protected_categories,
         )
 
-    async def _ask(self, run: Run, prompt: Prompt) -> AIMessage:
-        model = await self._load(run.context.model, "chat")
-        bound = model.bind_tools(self._tools) if self._tools else model
-        return await ask(bound, prompt, self._name(run))
-
-    def _name(self, run: Run) -> str:
-        return resolve(run.context.model, self._settings)
-
-    async def _load(self, name: str, purpose: Purpose) -> BaseChatModel:
-        return await self._service.aload_model(name, purpose)
-
-    def _messages_budget(self, run: Run, state: State) -> int:
+    def _messages_budget(self, run: Run, thread: Thread) -> int:
         """Return the tokens that messages and summary may have; a state that a client edited may not say it."""
-        known: object = receipt_of(state).get("messages_budget")
-        if isinstance(known, int) and known >= LEAST_MESSAGE_TOKENS:
-            return known
-        return self._prompt(run, state, spoken(state), None, None).shares.messages
+        said: object = thread.receipt.get("messages_budget")
+        if isinstance(said, int) and said >= LEAST_MESSAGE_TOKENS:
+            return said
+        return self._prompt(run, thread, thread.divided.live).shares.messages
 
     def _summary_model(self, run: Run) -> Callable[[LanguageModelInput, RunnableConfig], Awaitable[str]]:
         """Return the call of a model that is loaded when a summary is due, so that its lack fails only the summary."""
+        settings = self._service.settings
 
         async def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
-            async with asyncio.timeout(self._settings.memory.model_timeout_seconds):
-                model = await self._load(self._settings.memory_model or run.context.model, "summary")
+            async with asyncio.timeout(settings.memory.model_timeout_seconds):
+                model = await self._service.aload_model(settings.memory_model or run.context.model, "summary")
                 # Its text alone: a message that a runnable returns inside a node is streamed to the user.
                 return (await model.ainvoke(prompt, config)).text
 
         return ask
+
+
+def _name(run: Run, thread: Thread) -> Hashable:
+    """Return what names a turn in this process, whichever of its nodes asks."""
+    return asyncio.get_running_loop(), run.context, run.owner, run.user_id, run.thread_id, thread.asked

@@ -1,63 +1,25 @@
-"""What a turn begins with: what its thread holds, what memory may do and shows in it. Two nodes share it."""
+"""What turns under way began with: computed once for the nodes that share it, in this process's memory only."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from langchain_core.messages import BaseMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.constants import CONFIG_KEY_CHECKPOINTER
+from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from graphs.turn.channels import merge_messages
 from graphs.turn.context import Context
-from graphs.turn.modes import MemoryMode
-from graphs.turn.prompt import Prompt, running_of
-from graphs.turn.state import MemoryState, State, asked_in, receipt_of
+from graphs.turn.prompt import Prompt
+from graphs.turn.state import MemoryState, State
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.selection import Injected
-from memory.message import stored_id
-from memory.outbox.transcript import ThreadView
+from memory.turn import Opening
 
-
-def view_of(state: State, config: RunnableConfig) -> ThreadView | None:
-    """Return the thread's messages, and those that its summary stands for as far as it remembers, by their ids.
-
-    Args:
-        state: What the run's thread holds.
-        config: The node's own, in which LangGraph names the checkpointer, and where below other graphs the node is.
-
-    Returns:
-        `None` where the state is not the thread: without a checkpointer it holds what this one call was given, and
-        below another graph, its own part of a thread that several share.
-    """
-    configurable = config.get("configurable", {})
-    if not configurable.get(CONFIG_KEY_CHECKPOINTER) or "|" in str(configurable.get("checkpoint_ns", "")):
-        return None
-    running, messages = running_of(state), state["messages"]
-    known = running.summarized_message_ids if running else ()
-    return ThreadView(_NewestFirst(messages, known), is_complete=running is None or not running.forgotten)
-
-
-class _NewestFirst:
-    """The ids of messages and some more, read from the newest message on as far as somebody asks.
-
-    What is pending is new: a turn must not pay for the length of its thread.
-    """
-
-    def __init__(self, messages: Sequence[BaseMessage], more: Iterable[str]) -> None:
-        self._unread = reversed(messages)
-        self._read = set(map(stored_id, more))
-
-    def __contains__(self, identity: object) -> bool:
-        while identity not in self._read:
-            message = next(self._unread, None)
-            if message is None:
-                return False
-            self._read.add(stored_id(message.id))
-        return True
+_FRESH_SECONDS = 2.0
+"""So long what a turn began with is shown without another look at the store; a summary may take longer."""
+_KEPT_TURNS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,52 +27,77 @@ class Begun:
     """The choices of a turn, made before any node of it has written.
 
     Attributes:
-        mode: What memory may do; `None` if that cannot be read.
-        known: What is known about the user; `None` if nothing may be, or the store does not answer.
-        updates: The receipts of updates since the turn before.
+        opening: What was read.
         injected: What the prompt shows of it.
         prompt: The prompt with it.
         memory: What the state keeps of it: ids, and the epochs under which the turn began.
-        marks: The messages of the turn with the mode under which they were said; none in `normal` mode.
+        with_mode: The messages that the turn answers, with the mode in which they were said; none in `normal` mode.
     """
 
-    mode: MemoryMode | None
-    known: MemorySnapshot | None
-    updates: list[dict[str, object]]
+    opening: Opening
     injected: Injected | None
     prompt: Prompt
     memory: MemoryState
-    marks: list[BaseMessage]
+    with_mode: list[BaseMessage]
 
     def applied(self, state: State) -> State:
         """Return the state with these choices in it, for a node that cannot wait until they are written."""
-        marked = {"messages": merge_messages(state["messages"], [self.marks])} if self.marks else {}
-        return cast("State", {**state, **marked, "memory": self.memory})
+        messages = {"messages": merge_messages(state["messages"], [self.with_mode])} if self.with_mode else {}
+        return cast("State", {**state, **messages, "memory": self.memory})
 
 
-class Beginnings:
-    """What turns begin with, computed once for all who ask for the same at the same time, and who ends first."""
+@dataclass(slots=True)
+class _Open:
+    """A turn that was opened: in which superstep, what it begins with, and when that was known by the loop's clock."""
+
+    superstep: Hashable
+    begun: asyncio.Task[Begun]
+    at: float = float("-inf")
+
+
+class OpenTurns:
+    """The turns that this process has opened and not yet asked a model for.
+
+    A turn is named by whatever its nodes have in common. What it began with is given to whoever asks in the same
+    superstep at the same time, and its memory to the first call of the model, unless it is no longer fresh.
+    """
 
     def __init__(self) -> None:
-        self._pending: dict[Hashable, asyncio.Task[Begun]] = {}
+        self._open: dict[Hashable, _Open] = {}
         self._first: dict[Hashable, asyncio.Event] = {}
 
-    async def of(self, turn: Hashable, begin: Callable[[], Awaitable[Begun]]) -> Begun:
+    async def begin(self, turn: Hashable, superstep: Hashable, begin: Callable[[], Awaitable[Begun]]) -> Begun:
         """Return what a turn begins with. A caller that is cancelled does not cancel the others' wait.
 
         Args:
             turn: Names the turn.
+            superstep: Names the superstep in progress; the same turn may be begun again in another.
             begin: Computes it; called unless that is under way.
         """
-        task = self._pending.get(turn)
-        if task is None:
+        opened = self._open.get(turn)
+        if opened is None or opened.superstep != superstep or opened.begun.done():
 
             async def compute() -> Begun:
-                return await begin()
+                begun = await begin()
+                fresh.at = asyncio.get_running_loop().time()
+                return begun
 
-            self._pending[turn] = task = asyncio.create_task(compute())
-            task.add_done_callback(lambda _: self._pending.pop(turn))
-        return await asyncio.shield(task)
+            # Behind the others: the first is the oldest.
+            self._open.pop(turn, None)
+            self._open[turn] = opened = fresh = _Open(superstep, asyncio.create_task(compute()))
+            if len(self._open) > _KEPT_TURNS:  # turns that ended before they asked a model
+                del self._open[next(iter(self._open))]
+        return await asyncio.shield(opened.begun)
+
+    def take_fresh(self, turn: Hashable) -> MemorySnapshot | None:
+        """Return the memory that a turn began with, once, if it was read only just; else `None`.
+
+        Later calls of the model follow tools, which take their time: what was erased meanwhile must not be shown.
+        """
+        opened = self._open.pop(turn, None)
+        if opened is None or asyncio.get_running_loop().time() - opened.at > _FRESH_SECONDS:
+            return None
+        return opened.begun.result().opening.snapshot
 
     @contextmanager
     def first(self, superstep: Hashable) -> Iterator[None]:
@@ -132,9 +119,3 @@ def superstep_of(runtime: Runtime[Context]) -> Hashable:
     """Return what names the superstep in progress; without LangGraph's own word for it, nothing else has that name."""
     info = runtime.execution_info
     return (asyncio.get_running_loop(), info.thread_id, info.checkpoint_id) if info else object()
-
-
-def begins(state: State) -> bool:
-    """Say whether a turn begins; after its tools it goes on, with the choices that the state has of it."""
-    goes_on = isinstance(state["messages"][-1], ToolMessage) and receipt_of(state).get("asked") == asked_in(state)
-    return not goes_on

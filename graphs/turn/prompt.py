@@ -1,8 +1,8 @@
 """The parts of one model call, how the tokens are divided among them, and how the model is asked."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -13,19 +13,17 @@ from langchain_core.tools import BaseTool
 
 from graphs.events import TokenParts
 from graphs.models import explain, is_context_overflow, refuses_content
-from graphs.turn.content import NOTHING, Unreadable, refused_more, remembering, standard, without
+from graphs.turn.content import NOTHING, Refused, refused_before, refused_more, remembering, standard, without
 from graphs.turn.context import Context
-from graphs.turn.state import State
-from graphs.turn.view import RenderedDelta, Shares, shares, smaller, view
-from memory.context.budget import MARK
-from memory.context.running_summary import RunningSummary, divide, rehydrate, state_of, summary_text
+from graphs.turn.thread import Thread
+from graphs.turn.view import Shares, shares, smaller, view
+from memory.context.running_summary import RunningSummary, summary_text
 from memory.context.tokens import TokenCounter
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.selection import Injected, render_block, render_deltas
 from memory.provider_reason import origin, provider_reason, words_of
 
 _MEMORY_SHARE = 4
-_MARK_BEGIN, _MARK_END = MARK.split("{tokens}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,27 +33,32 @@ class Prompt:
     Attributes:
         context: The run's choices.
         system_prompt: The assistant's instructions, and those that a client put into the thread.
-        block: The memory block, fenced.
-        deltas: What was recalled for single messages.
         running: The thread's running summary.
         messages: The messages that no summary stands for, their content in standard form.
         tools: What the model may call.
         counter: Counts tokens.
+        block: The memory block, fenced.
+        recalled: What was recalled for single messages, fenced, by the messages' ids.
     """
 
     context: Context
     system_prompt: str
-    block: str
-    deltas: tuple[RenderedDelta, ...]
     running: RunningSummary | None
     messages: tuple[BaseMessage, ...]
     tools: tuple[BaseTool, ...]
     counter: TokenCounter
+    block: str = ""
+    recalled: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
         """The running summary's text, or nothing."""
         return self.running.summary if self.running else ""
+
+    @property
+    def memory_budget(self) -> int:
+        """Tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
+        return min(self.context.memory_tokens, self.context.max_tokens // _MEMORY_SHARE)
 
     @cached_property
     def shares(self) -> Shares:
@@ -65,12 +68,19 @@ class Prompt:
             reply_tokens=self.context.reply_tokens,
             system_prompt=self.system_prompt,
             memory_block=self.block,
-            deltas=self.deltas,
+            recalled=self.recalled,
             tools=self.tools,
             counter=self.counter,
         )
 
-    def without(self, refused: Unreadable) -> Self:
+    def showing(self, injected: Injected | None, snapshot: MemorySnapshot | None) -> Self:
+        """Return the prompt with this memory in it: the texts of what was chosen, as they are now."""
+        if injected is None or snapshot is None:
+            return replace(self, block="", recalled={})
+        block = render_block(injected, snapshot, self.memory_budget, self.counter.text)
+        return replace(self, block=block, recalled=render_deltas(injected, snapshot))
+
+    def without(self, refused: Refused) -> Self:
         """Return the prompt with a note in the place of what a model could not read."""
         if not refused:
             return self
@@ -83,7 +93,7 @@ class Prompt:
             memory_block=self.block,
             summary=self.summary,
             messages=self.messages,
-            deltas=self.deltas,
+            recalled=self.recalled,
             max_tokens=max_tokens,
             counter=self.counter,
         )
@@ -109,67 +119,36 @@ class Prompt:
         )
 
 
-def memory_budget(context: Context) -> int:
-    """Return the tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
-    return min(context.memory_tokens, context.max_tokens // _MEMORY_SHARE)
-
-
-def spoken(state: State) -> tuple[BaseMessage, ...]:
-    """Return the messages of a thread that no summary stands for."""
-    return divide(state["messages"], running_of(state)).live
-
-
-def visible(state: State, context: Context) -> tuple[BaseMessage, ...]:
-    """Return what the model sees of the conversation, without the summary itself: as `summarize` left it.
-
-    Somebody may have edited the thread since, where the run was interrupted: then the thread counts.
-    """
-    if context.transcript == "compact":
-        return spoken(state)
-    left = {message.id: message for message in state.get("summarized_messages") or ()}
-    return tuple(_as_left(message, left.get(message.id)) for message in spoken(state))
-
-
-def _as_left(message: BaseMessage, left: BaseMessage | None) -> BaseMessage:
-    """Return the shortened copy that was left of a message, if it is one of this message."""
-    head, _, rest = left.text.partition(_MARK_BEGIN) if left else ("", "", "")
-    is_copy = rest and message.text.startswith(head) and message.text.endswith(rest.partition(_MARK_END)[2])
-    return left if left and is_copy else message
-
-
-def _instructions(state: State) -> tuple[BaseMessage, ...]:
-    return divide(state["messages"], running_of(state)).system
-
-
 def prompt_of(
     context: Context,
-    state: State,
+    thread: Thread,
     messages: Sequence[BaseMessage],
-    injected: Injected,
-    known: MemorySnapshot,
     tools: Sequence[BaseTool],
     counter: TokenCounter,
+    *,
+    model: str = "",
 ) -> Prompt:
-    """Return the prompt that these messages of a thread come to, with the texts of what is known now.
+    """Return the prompt that a thread comes to, without memory.
 
-    Instructions that a client gives later in the thread join those at its beginning: some providers refuse them there.
+    Args:
+        context: The run's choices.
+        thread: The thread.
+        messages: Those of its messages that the model may see. Instructions that a client gives among them join those
+            at the thread's beginning: some providers refuse them later.
+        tools: What the model may call.
+        counter: Counts tokens.
+        model: Whose earlier refusals count: what this model could not read is left out.
     """
-    given = [one.text for one in (*_instructions(state), *messages) if isinstance(one, SystemMessage)]
-    return Prompt(
+    given = [one.text for one in (*thread.divided.system, *messages) if isinstance(one, SystemMessage)]
+    prompt = Prompt(
         context=context,
         system_prompt="\n\n".join(filter(None, [context.system_prompt, *given])),
-        block=render_block(injected, known, memory_budget(context), counter.text),
-        deltas=tuple(RenderedDelta(*each) for each in render_deltas(injected, known).items()),
-        running=running_of(state),
+        running=thread.running,
         messages=tuple(standard(message) for message in messages if not isinstance(message, SystemMessage)),
         tools=tuple(tools),
         counter=counter,
     )
-
-
-def running_of(state: State) -> RunningSummary | None:
-    """Return the thread's running summary, in whatever form the state holds it."""
-    return rehydrate(state_of(state.get("context")).get("running_summary"))
+    return prompt.without(refused_before(messages, model))
 
 
 logger = logging.getLogger(__name__)
@@ -182,7 +161,7 @@ class Attempt:
     """What one try sends: in how many tokens, and without which content."""
 
     room: int
-    refused: Unreadable = NOTHING
+    refused: Refused = NOTHING
     sizes: int = 1
 
     def after(self, error: Exception, messages: Sequence[BaseMessage]) -> Self | None:

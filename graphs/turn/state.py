@@ -2,10 +2,9 @@
 
 import functools
 import logging
-from collections.abc import Mapping
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from typing_extensions import TypedDict
@@ -95,7 +94,7 @@ class InputState(TypedDict):
     """The thread's new messages."""
 
 
-class StoredDelta(TypedDict):
+class RecalledFacts(TypedDict):
     """What was recalled for one user message, by reference: the texts are rendered from the store."""
 
     message_id: str
@@ -129,10 +128,10 @@ class MemoryState(TypedDict, total=False):
 
     basis: list[list[str | int]]
     """`[fact id, revision]` of each fact in the memory block, in its order."""
-    deltas: list[StoredDelta]
-    """What was recalled since the basis was chosen."""
+    deltas: list[RecalledFacts]
+    """What was recalled since the block was chosen."""
     since: float
-    """When the basis was chosen, seconds since the epoch."""
+    """When the block was chosen, seconds since the epoch."""
     at: float
     """When the prompt was last built, seconds since the epoch."""
     epoch: str
@@ -142,7 +141,7 @@ class MemoryState(TypedDict, total=False):
     learn_from: str
     """The first message of the thread that no erase came after; empty if there was none."""
     edit: str
-    """The mark of the user's newest edit by hand when the turn began; what is said after it may change what it says."""
+    """The user's newest edit by hand when the turn began; what is said after it may change what it says."""
     receipt: Receipt
     """What memory did in the latest turn."""
 
@@ -156,20 +155,3 @@ class State(InputState):
     """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""
     memory: MemoryState
     """What memory put before the model."""
-
-
-def asked_in(state: State) -> str:
-    """Return the id of the newest user message; empty if there is none."""
-    return next((str(one.id) for one in reversed(state["messages"]) if isinstance(one, HumanMessage)), "")
-
-
-def memory_of(state: State) -> MemoryState:
-    """Return what memory put before the model; empty in a first turn, or where a client wrote something else."""
-    memory: object = state.get("memory")
-    return cast("MemoryState", memory) if isinstance(memory, Mapping) else MemoryState()
-
-
-def receipt_of(state: State) -> Receipt:
-    """Return what memory did in the latest turn; empty where `memory_of` is."""
-    receipt: object = memory_of(state).get("receipt")
-    return cast("Receipt", receipt) if isinstance(receipt, Mapping) else Receipt()

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -33,15 +33,13 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         groups.append([said] if said else [])
         if isinstance(said, AIMessage):
             waiting.update((call["id"], groups[-1]) for call in said.tool_calls)
-    return [message for group in groups for message in _complete(group)]
-
-
-def _complete(group: list[BaseMessage]) -> Iterable[BaseMessage]:
-    yield from group
-    if group and isinstance(asked := group[0], AIMessage):
-        answered = {message.tool_call_id for message in group if isinstance(message, ToolMessage)}
-        missing = [str(call["id"]) for call in asked.tool_calls if call["id"] not in answered]
-        yield from (ToolMessage(_NOT_CARRIED_OUT, tool_call_id=call_id) for call_id in missing)
+    for group in groups:
+        if group and isinstance(asked := group[0], AIMessage):
+            # Not what is left in `waiting`: some models number their calls anew in each message.
+            answered = {message.tool_call_id for message in group if isinstance(message, ToolMessage)}
+            missing = (str(call["id"]) for call in asked.tool_calls if call["id"] not in answered)
+            group += [ToolMessage(_NOT_CARRIED_OUT, tool_call_id=call_id) for call_id in missing]
+    return [message for group in groups for message in group]
 
 
 def _without_garbled_calls(message: AIMessage) -> AIMessage | None:
@@ -67,14 +65,6 @@ _RECALL_JOINT_TOKENS = 2
 _SMALLER = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedDelta:
-    """What was recalled for one user message: fenced text that the model reads directly before it."""
-
-    message_id: str
-    text: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
     """How many tokens each part of a model call has; `messages` is the budget for messages and their summary."""
@@ -93,7 +83,7 @@ def shares(
     reply_tokens: int,
     system_prompt: str,
     memory_block: str,
-    deltas: Sequence[RenderedDelta],
+    recalled: Mapping[str, str],
     tools: Sequence[BaseTool | Mapping[str, object]],
     counter: TokenCounter,
 ) -> Shares:
@@ -104,14 +94,14 @@ def shares(
     """
     frame = counter.message(SystemMessage(system_text(system_prompt, "", " ")))
     memory = counter.text(memory_block)
-    recalled = sum(counter.text(delta.text) for delta in deltas)
+    recalled_tokens = sum(map(counter.text, recalled.values()))
     tool_tokens = count_tools(tools, counter)
     reply = min(reply_tokens, max_tokens // 4)
-    left = max_tokens - reply - frame - memory - recalled - tool_tokens - _JOINT_TOKENS
+    left = max_tokens - reply - frame - memory - recalled_tokens - tool_tokens - _JOINT_TOKENS
     return Shares(
         system=frame,
         memory=memory,
-        recalled=recalled,
+        recalled=recalled_tokens,
         tools=tool_tokens,
         reply=reply,
         messages=max(left, LEAST_MESSAGE_TOKENS),
@@ -124,32 +114,36 @@ def view(
     memory_block: str,
     summary: str,
     messages: Sequence[BaseMessage],
-    deltas: Sequence[RenderedDelta],
+    recalled: Mapping[str, str],
     max_tokens: int,
     counter: TokenCounter,
 ) -> list[BaseMessage]:
     """Return what the model is sent, in at most `max_tokens` tokens.
 
     Everything that is no message stands in one system message at the beginning, because some providers refuse a
-    later one. The messages themselves are not changed: a recalled delta is put before a copy of its user message.
+    later one. The messages themselves are not changed: what was recalled is put before a copy of its user message.
 
     Args:
         system_prompt: The assistant's instructions.
         memory_block: What is known of the user, fenced; may be empty.
         summary: The running summary's text; may be empty.
         messages: The messages that no summary stands for; a summary message among them is left out.
-        deltas: What was recalled for user messages; of one that is no longer there nothing is sent, and the oldest
-            give way before the messages do.
+        recalled: What was recalled for user messages, by their ids, oldest first; of one that is no longer there
+            nothing is sent, and the oldest give way before the messages do.
         max_tokens: Tokens of the whole, without tool schemas and reply. The oldest messages are left out to keep it.
         counter: Counts messages.
     """
     system = SystemMessage(_fitting_system(system_prompt, memory_block, summary, max_tokens, counter))
     spoken = paired([message for message in messages if message.id != SUMMARY_ID])
     room = max_tokens - counter.message(system)
-    recalled = _fitting_recalled(deltas, spoken, room - LEAST_MESSAGE_TOKENS, counter)
-    room -= sum(_recalled_tokens(text, counter) for text in recalled.values())
+    there, shown = {message.id for message in spoken}, dict[str | None, str]()
+    for message_id, told in reversed([*recalled.items()]):
+        tokens = counter.text(told) + _RECALL_JOINT_TOKENS
+        if message_id in there and tokens <= room - LEAST_MESSAGE_TOKENS:
+            shown[message_id] = told
+            room -= tokens
     fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
-    return [system, *(_with_recalled(message, recalled.get(message.id or "")) for message in fitting)]
+    return [system, *(_with_recalled(message, shown.get(message.id, "")) for message in fitting)]
 
 
 def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
@@ -173,24 +167,6 @@ def _fitting_system(system_prompt: str, memory_block: str, summary: str, max_tok
     return bare if fits else shorten_text(system_prompt, limit, counter)
 
 
-def _fitting_recalled(
-    deltas: Sequence[RenderedDelta], messages: Sequence[BaseMessage], room: int, counter: TokenCounter
-) -> dict[str, str]:
-    """Return what was recalled for messages that are there, the newest first, as far as it fits."""
-    there = {message.id for message in messages}
-    recalled: dict[str, str] = {}
-    for delta in reversed(deltas):
-        tokens = _recalled_tokens(delta.text, counter)
-        if delta.message_id in there and tokens <= room:
-            recalled[delta.message_id] = delta.text
-            room -= tokens
-    return recalled
-
-
-def _recalled_tokens(text: str, counter: TokenCounter) -> int:
-    return counter.text(text) + _RECALL_JOINT_TOKENS
-
-
 def count_tools(tools: Sequence[BaseTool | Mapping[str, object]], counter: TokenCounter) -> int:
     """Return the tokens of the tools' schemas, in OpenAI's form, as they are sent with every call."""
     schemas = (convert_to_openai_tool(tool if isinstance(tool, BaseTool) else dict(tool)) for tool in tools)
@@ -202,7 +178,7 @@ def smaller(max_tokens: int) -> int:
     return int(max_tokens * _SMALLER)
 
 
-def _with_recalled(message: BaseMessage, recalled: str | None) -> BaseMessage:
+def _with_recalled(message: BaseMessage, recalled: str) -> BaseMessage:
     if not recalled:
         return message
     if isinstance(message.content, str):

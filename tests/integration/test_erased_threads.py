@@ -12,8 +12,6 @@ from graphs.chat import build_graph
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
-from graphs.turn.modes import epochs_of, fence
-from graphs.turn.state import MemoryState, State
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.erase import erase_thread, erase_user
@@ -120,14 +118,21 @@ async def test_a_summary_after_an_erase_writes_nothing_down_that_was_said_before
 
 
 def test_what_could_not_be_read_stays_what_it_was() -> None:
-    before = MemoryState(epoch="e", thread_epoch="t", learn_from="h1")
-    state = State(messages=[HumanMessage("hi", id="h2")], summarized_messages=[], context={}, memory=before)
-    assert fence(state, None) == before
-    assert fence(state, TurnEpochs("e", "t")) == before
-    assert fence(state, TurnEpochs("e", "later")) == before | {"thread_epoch": "later", "learn_from": "h2"}
-    assert fence(state, TurnEpochs("later", "t")) == before | {"epoch": "later", "learn_from": "h2"}
-    assert fence(state, TurnEpochs("e", NEVER_ERASED)) == before | {"thread_epoch": NEVER_ERASED}
-    assert epochs_of(state) == TurnEpochs("e", "t")
+    before = TurnEpochs("e", "t", learn_from="h1")
+    assert before.followed_by(None, "h2") == before
+    assert before.followed_by(TurnEpochs("e", "t"), "h2") == before
+    assert before.followed_by(TurnEpochs("e", "later"), "h2") == TurnEpochs("e", "later", learn_from="h2")
+    assert before.followed_by(TurnEpochs("later", "t"), "h2") == TurnEpochs("later", "t", learn_from="h2")
+    assert before.followed_by(TurnEpochs("e", NEVER_ERASED), "h2") == TurnEpochs("e", NEVER_ERASED, learn_from="h1")
+    assert TurnEpochs("e", "t", "3").followed_by(TurnEpochs("e", "t"), "h2").edit == "3"
+
+
+def test_a_thread_keeps_its_epochs_under_the_names_that_stored_checkpoints_have() -> None:
+    kept = {"epoch": "e", "thread_epoch": "t", "edit": "2.x", "learn_from": "h1"}
+    assert TurnEpochs.from_state(kept) == TurnEpochs("e", "t", "2.x", "h1")
+    assert TurnEpochs.from_state(kept).to_state() == kept
+    assert TurnEpochs().to_state() == {}
+    assert TurnEpochs.from_state({"epoch": 1, "edit": None, "basis": []}) == TurnEpochs()
 
 
 def test_an_erased_threads_mark_goes_after_a_day_and_that_is_no_erase() -> None:

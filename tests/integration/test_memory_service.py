@@ -24,6 +24,7 @@ from memory.facts.store import FactStore
 from memory.journal.journal import append
 from memory.namespaces import Owner
 from memory.outbox.outbox import due_owners, read_entries, retry_dead, write
+from memory.turn import Closing
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async
@@ -38,6 +39,14 @@ AT_ONCE = MemoryConfig(debounce_seconds=0, update_spacing_seconds=0)
 
 def turn(text: str, number: int = 1) -> list[BaseMessage]:
     return [HumanMessage(text, id=f"u{number}"), AIMessage("Noted.", id=f"a{number}")]
+
+
+def said(messages: list[BaseMessage], owner: Owner = ADA, thread_id: str = "T") -> Closing:
+    return Closing(owner=owner, thread_id=thread_id, kind="turn", messages=messages)
+
+
+def cut(messages: list[BaseMessage]) -> Closing:
+    return Closing(owner=ADA, thread_id="T", kind="cut", messages=messages)
 
 
 @dataclass
@@ -105,7 +114,7 @@ class Process:
         )
 
     async def say(self, store: BaseStore, text: str, number: int = 1, owner: Owner = ADA, thread: str = "T") -> Any:
-        return await self.service.aremember(store, owner, "turn", turn(text, number), thread_id=thread)
+        return await self.service.aremember(store, said(turn(text, number), owner=owner, thread_id=thread))
 
     async def close(self) -> bool:
         return await asyncio.to_thread(self.service.close, PATIENCE)
@@ -137,14 +146,14 @@ async def test_a_turn_is_written_down_and_its_update_runs_on_a_thread_of_this_pr
 async def test_a_turn_whose_ids_and_text_no_database_takes_is_learnt_too(store: BaseStore) -> None:
     process = Process(memory=AT_ONCE)
     messages = [HumanMessage("I like \x00figs\ud800", id="u\x001"), AIMessage("Noted.", id="a\ud800")]
-    await process.service.aremember(store, ADA, "turn", messages, thread_id="T")
+    await process.service.aremember(store, said(messages))
     assert await process.close()
     assert await learnt(store) == ["Likes figs"]
 
 
 async def test_C5_exactly_what_is_cut_is_written_down(store: BaseStore) -> None:
     process = Process()
-    await process.service.aremember(store, ADA, "cut", turn("I like figs"), thread_id="T")
+    await process.service.aremember(store, cut(turn("I like figs")))
     (pending,) = await arun(store, read_entries(ADA))
     assert (pending.kind, [message.id for message in pending.messages]) == ("cut", ["u1", "a1"])
     await process.close()
@@ -154,7 +163,7 @@ async def test_C5_what_cannot_be_written_down_raises_so_that_it_is_kept() -> Non
     store = FaultyStore()
     store.fault = lambda _: OSError("disk full")
     with pytest.raises(OSError, match="disk full"):
-        await Process().service.aremember(store, ADA, "cut", turn("I like figs"), thread_id="T")
+        await Process().service.aremember(store, cut(turn("I like figs")))
 
 
 async def test_a_hiccup_of_the_store_costs_no_turn() -> None:
@@ -176,7 +185,7 @@ async def test_B8_a_disabled_memory_writes_nothing_and_asks_nothing(store: BaseS
 
 
 async def test_a_turn_in_which_nothing_was_said_is_not_written_down(store: BaseStore) -> None:
-    assert await Process().service.aremember(store, ADA, "turn", [], thread_id="T") is None
+    assert await Process().service.aremember(store, said([])) is None
 
 
 async def test_what_an_earlier_process_left_is_taken_over_with_the_first_turn(store: BaseStore) -> None:
@@ -249,7 +258,7 @@ async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: B
 
 async def test_the_run_of_an_authenticated_user_may_be_followed_by_them(store: BaseStore) -> None:
     process = Process(trigger="run")
-    await process.service.aremember(store, ADA, "turn", turn("I like figs"), thread_id="T", reader="ada")
+    await process.service.aremember(store, said(turn("I like figs")), reader="ada")
     assert process.server.opened == [(memory_thread_id(ADA), {"reader": "ada"})]
 
 

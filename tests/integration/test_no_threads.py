@@ -13,6 +13,7 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.facts.store import FactStore
+from memory.turn import Closing
 from tests.fakes import RecordingModel, learns
 from tests.memory_bench import ADA
 
@@ -23,7 +24,7 @@ service = MemoryService(Settings(memory=memory), lambda *_: model)
 
 def say(number, text):
     said = [HumanMessage(text, id=f"u{number}"), AIMessage("Noted.", id=f"a{number}")]
-    return asyncio.run(service.aremember(store, ADA, "turn", said, thread_id="T"))
+    return asyncio.run(service.aremember(store, Closing(owner=ADA, thread_id="T", kind="turn", messages=said)))
 
 resource.setrlimit(resource.RLIMIT_AS, (8 * GIB, resource.RLIM_INFINITY))
 threading.stack_size(16 * GIB)

@@ -13,13 +13,13 @@ from graphs.chat import build_graph
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
-from graphs.turn.modes import MODES, MemoryMode
 from graphs.turn.state import InputState
 from memory.config import MemoryConfig
 from memory.control import write_learning
 from memory.effects import arun, run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
+from memory.turn import MODES, MemoryMode
 from tests.fakes import RecordingModel
 from tests.stores import FaultyStore
 
@@ -76,6 +76,13 @@ async def test_a_mode_says_what_is_read_and_what_is_learned(house: House, mode: 
     assert await house.written_down() == (["I like plums."] if mode == "normal" else [])
     assert (state["memory"]["receipt"]["queued"] is not None) == (mode == "normal")
     assert bool(state["memory"]["receipt"]["facts"]) == (mode != "incognito")
+
+
+async def test_a_question_that_a_client_sends_as_incognito_is_answered_without_memory(house: House) -> None:
+    asked = HumanMessage("What do I like?", additional_kwargs={"memory_mode": "incognito"})
+    await house.graph.ainvoke({"messages": [asked]}, {"configurable": {"thread_id": "t"}})
+    assert "Likes pears" not in house.prompt()
+    assert await house.written_down() == []
 
 
 @pytest.mark.parametrize("transcript", ["keep", "compact"])

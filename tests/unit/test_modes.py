@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graphs.turn.context import Context
-from graphs.turn.modes import MODES, MemoryMode, effective_mode, learnable, marked, may_learn, may_read, mode_of_run
+from graphs.turn.memory import mode_of_run
+from memory.turn import MODES, MemoryMode, effective_mode, learnable, may_learn, may_read, with_mode
 
 modes = st.sampled_from(MODES)
 declared = st.one_of(st.none(), modes)
@@ -53,33 +54,33 @@ async def test_a_server_whose_rows_cannot_be_read_goes_on_without_memory(caplog:
     assert "incognito" in caplog.text
 
 
-def turn(number: int, mode: MemoryMode, *, all_marked: bool) -> list[BaseMessage]:
+def turn(number: int, mode: MemoryMode, *, all_say_it: bool) -> list[BaseMessage]:
     question, call = HumanMessage(f"q{number}"), AIMessage(f"a{number}")
     answer, result = AIMessage(f"b{number}"), ToolMessage(f"t{number}", tool_call_id="1")
     follow = [call, result, answer]
-    return [marked(question, mode), *(marked(message, mode) if all_marked else message for message in follow)]
+    return [with_mode(question, mode), *(with_mode(message, mode) if all_say_it else message for message in follow)]
 
 
 @given(st.lists(st.tuples(modes, st.booleans()), max_size=6))
 def test_only_what_was_said_in_normal_mode_is_learned(turns: list[tuple[MemoryMode, bool]]) -> None:
     messages: list[BaseMessage] = []
     expected: list[BaseMessage] = []
-    for number, (mode, all_marked) in enumerate(turns):
-        said = turn(number, mode, all_marked=all_marked)
+    for number, (mode, all_say_it) in enumerate(turns):
+        said = turn(number, mode, all_say_it=all_say_it)
         messages += said
         expected += said if mode == "normal" else []
     assert learnable(messages) == expected
 
 
-def test_the_rest_of_a_turn_keeps_its_own_mark() -> None:
-    cut_off: Sequence[BaseMessage] = turn(1, "incognito", all_marked=True)[1:]
+def test_the_rest_of_a_turn_keeps_its_own_mode() -> None:
+    cut_off: Sequence[BaseMessage] = turn(1, "incognito", all_say_it=True)[1:]
     assert learnable([*cut_off, HumanMessage("q2")]) == [HumanMessage("q2")]
 
 
-def test_a_mark_changes_nothing_else() -> None:
+def test_noting_a_mode_changes_nothing_else() -> None:
     message = HumanMessage("q", id="1", name="ada", additional_kwargs={"x": 1})
-    assert marked(message, "normal") is message
-    copy = marked(message, "read_only")
+    assert with_mode(message, "normal") is message
+    copy = with_mode(message, "read_only")
     assert copy.additional_kwargs == {"x": 1, "memory_mode": "read_only"}
     assert (copy.content, copy.id, copy.name) == ("q", "1", "ada")
     assert message.additional_kwargs == {"x": 1}

@@ -9,7 +9,7 @@ from graphs.models import ModelUnavailable, refuses_content
 from graphs.turn.content import (
     NOTHING,
     REFUSED_KEY,
-    Unreadable,
+    Refused,
     content_of,
     refused_before,
     refused_more,
@@ -68,7 +68,7 @@ OLD: list[BaseMessage] = [asked("h1", IMAGE, FILE), AIMessage("A cat.", id="a1")
     ],
 )
 def test_what_is_new_is_left_out_first_and_what_the_words_name_before_all(
-    messages: list[BaseMessage], before: Unreadable, reason: str, expected: set[tuple[str, str]] | None
+    messages: list[BaseMessage], before: Refused, reason: str, expected: set[tuple[str, str]] | None
 ) -> None:
     assert refused_more(messages, frozenset(before), reason) == expected
 

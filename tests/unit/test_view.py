@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 
-from graphs.turn.view import LEAST_MESSAGE_TOKENS, RenderedDelta, count_tools, shares, smaller, view
+from graphs.turn.view import LEAST_MESSAGE_TOKENS, count_tools, shares, smaller, view
 from memory.context.summarization import SUMMARY_ID
 from memory.context.tokenizer import Tokenizer
 from memory.context.tokens import TokenCounter
@@ -18,7 +18,7 @@ PARTS: dict[str, Any] = {
     "system_prompt": "Be brief.",
     "memory_block": "<memory>\nlives in Bergen\n</memory>",
     "summary": "They planned a trip.",
-    "deltas": [],
+    "recalled": {},
     "max_tokens": 500,
 }
 
@@ -55,19 +55,19 @@ def test_a_summary_cannot_end_its_fence() -> None:
 @pytest.mark.parametrize("content", ["Where do I live?", [{"type": "text", "text": "Where do I live?"}]])
 def test_what_was_recalled_stands_before_its_user_message_and_is_not_stored(content: Any) -> None:
     asked = HumanMessage(content, id="h9")
-    recalled = [RenderedDelta("h9", "<recalled>Bergen</recalled>"), RenderedDelta("gone", "<recalled>Oslo</recalled>")]
-    *_, last = seen([*talk(2), asked], deltas=recalled)
+    recalled = {"h9": "<recalled>Bergen</recalled>", "gone": "<recalled>Oslo</recalled>"}
+    *_, last = seen([*talk(2), asked], recalled=recalled)
     assert last.text.startswith("<recalled>Bergen</recalled>")
     assert last.text.endswith("Where do I live?")
     assert asked.content == content
-    assert "Oslo" not in "".join(message.text for message in seen([asked], deltas=recalled))
+    assert "Oslo" not in "".join(message.text for message in seen([asked], recalled=recalled))
 
 
 @given(turns=st.integers(1, 40), size=st.integers(1, 400), budget=st.integers(250, 2000), recalled=st.integers(0, 50))
 def test_C1_the_whole_never_has_more_than_its_tokens(turns: int, size: int, budget: int, recalled: int) -> None:
     messages = talk(turns, size)
-    deltas = [RenderedDelta(str(messages[-1].id), words(recalled, "known"))] if recalled else []
-    sent = seen(messages, max_tokens=budget, deltas=deltas)
+    told = {str(messages[-1].id): words(recalled, "known")} if recalled else {}
+    sent = seen(messages, max_tokens=budget, recalled=told)
     assert word_counter()(sent) <= budget
     assert newest_user(sent) == newest_user(messages)
 
@@ -76,8 +76,8 @@ def test_C1_the_whole_never_has_more_than_its_tokens(turns: int, size: int, budg
 def test_C1_what_was_recalled_gives_way_before_the_messages_do(recalled: list[int], budget: int, prompt: int) -> None:
     characters = TokenCounter(tokenizer=Tokenizer([lambda: len]))
     messages = talk(len(recalled), 20)
-    deltas = [RenderedDelta(f"h{turn}", "k" * size) for turn, size in enumerate(recalled) if size]
-    parts = PARTS | {"system_prompt": "p" * prompt, "max_tokens": budget, "deltas": deltas}
+    told = {f"h{turn}": "k" * size for turn, size in enumerate(recalled) if size}
+    parts = PARTS | {"system_prompt": "p" * prompt, "max_tokens": budget, "recalled": told}
     sent = view(messages=messages, counter=characters, **parts)
     assert characters(sent) <= budget
     assert newest_user(sent) == newest_user(messages)
@@ -91,14 +91,14 @@ def look_up(query: str) -> str:
 
 def shared(**parts: Any) -> Any:
     given: dict[str, Any] = {"max_tokens": 1000, "reply_tokens": 100, "tools": [], "counter": word_counter()}
-    return shares(**{name: PARTS[name] for name in ("system_prompt", "memory_block", "deltas")} | given | parts)
+    return shares(**{name: PARTS[name] for name in ("system_prompt", "memory_block", "recalled")} | given | parts)
 
 
 def test_C1_what_is_no_message_is_taken_off_the_messages_budget() -> None:
     alone = shared()
     assert shared(tools=[look_up]).messages == alone.messages - count_tools([look_up], word_counter())
     assert shared(memory_block=words(105)).messages == alone.messages - 100
-    assert shared(deltas=[RenderedDelta("h1", words(30))]).messages == alone.messages - 30
+    assert shared(recalled={"h1": words(30)}).messages == alone.messages - 30
     assert shared(reply_tokens=0).messages == alone.messages + 100
     assert count_tools([look_up], word_counter()) > 5
 

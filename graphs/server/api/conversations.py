@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field, JsonValue
 from graphs.server.api.endpoint import Call, Endpoint, Form, Query
 from graphs.server.api.facts import fact_set_of
 from graphs.server.api.guard import RefusedRequest
-from graphs.turn.modes import MODE_KEY, MemoryMode, effective_mode
 from memory.injection.selection import Injected
+from memory.turn import MODE_KEY, MemoryMode, effective_mode
 
 Json = Mapping[str, Any]
 

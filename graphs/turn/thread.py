@@ -1,0 +1,108 @@
+"""A thread as a node finds it in the state: each part is read once, whatever a client has put there."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import cast
+
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
+
+from graphs.turn.context import Context
+from graphs.turn.state import MemoryState, Receipt, State
+from memory.context.budget import MARK
+from memory.context.running_summary import DividedMessages, RunningSummary, divide, rehydrate, state_of
+from memory.injection.selection import Injected
+from memory.outbox.transcript import ThreadView
+from memory.turn import TurnEpochs, view_of_thread
+
+_MARK_BEGIN, _MARK_END = MARK.split("{tokens}")
+
+
+class Thread:
+    """What a state says of its thread.
+
+    Args:
+        state: What a node was called with.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.messages: list[AnyMessage] = state["messages"]
+
+    @cached_property
+    def asked(self) -> str:
+        """Id of the newest user message; empty if there is none."""
+        return next((str(one.id) for one in reversed(self.messages) if isinstance(one, HumanMessage)), "")
+
+    @cached_property
+    def memory(self) -> MemoryState:
+        """What memory put before the model; empty in a first turn, or where a client wrote something else."""
+        memory: object = self._state.get("memory")
+        return cast("MemoryState", memory) if isinstance(memory, Mapping) else MemoryState()
+
+    @cached_property
+    def receipt(self) -> Receipt:
+        """What memory did in the latest turn; empty where `memory` is."""
+        receipt: object = self.memory.get("receipt")
+        return cast("Receipt", receipt) if isinstance(receipt, Mapping) else Receipt()
+
+    @cached_property
+    def injected(self) -> Injected | None:
+        """Which memory the prompt shows; `None` in a first turn."""
+        return Injected.from_state(self.memory)
+
+    @cached_property
+    def epochs(self) -> TurnEpochs:
+        """The epochs under which the turn began."""
+        return TurnEpochs.from_state(self.memory)
+
+    @cached_property
+    def running(self) -> RunningSummary | None:
+        """The running summary, in whatever form the state holds it."""
+        return rehydrate(state_of(self._state.get("context")).get("running_summary"))
+
+    @cached_property
+    def divided(self) -> DividedMessages:
+        """The messages, parted by what the summary says of them: `live` are those that it does not stand for."""
+        return divide(self.messages, self.running)
+
+    @property
+    def begins_turn(self) -> bool:
+        """Whether a turn begins; after its tools it goes on, with the choices that the state has of it."""
+        return not (isinstance(self.messages[-1], ToolMessage) and self.receipt.get("asked") == self.asked)
+
+    def visible(self, context: Context) -> tuple[BaseMessage, ...]:
+        """Return what the model sees of the conversation, without the summary itself: as `summarize` left it."""
+        live = self.divided.live
+        if context.transcript == "compact":
+            return live
+        # Somebody may have edited the thread since, where the run was interrupted: then the thread counts.
+        left = {message.id: message for message in self._state.get("summarized_messages") or ()}
+        return tuple(
+            copy if (copy := left.get(message.id)) and _is_shortened(copy, message) else message for message in live
+        )
+
+    def view(self, config: RunnableConfig) -> ThreadView | None:
+        """Return the ids that the thread holds, as far as its summary remembers those that it stands for.
+
+        Args:
+            config: The node's own, in which LangGraph names the checkpointer, and where below other graphs the node is.
+
+        Returns:
+            `None` where the state is not the thread: without a checkpointer it holds what this one call was given, and
+            below another graph, its own part of a thread that several share.
+        """
+        configurable = config.get("configurable", {})
+        if not configurable.get(CONFIG_KEY_CHECKPOINTER) or "|" in str(configurable.get("checkpoint_ns", "")):
+            return None
+        if self.running is None:
+            return view_of_thread(self.messages)
+        summarized = self.running.summarized_message_ids
+        return view_of_thread(self.messages, summarized, is_complete=not self.running.forgotten)
+
+
+def _is_shortened(copy: BaseMessage, message: BaseMessage) -> bool:
+    """Say whether a copy is this message with its middle left out."""
+    head, _, rest = copy.text.partition(_MARK_BEGIN)
+    return bool(rest) and message.text.startswith(head) and message.text.endswith(rest.partition(_MARK_END)[2])
