@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 from uuid import uuid4
@@ -124,6 +124,11 @@ class ExtractionProgress:
             "result": self.result.to_json(),
         }
 
+    def covers(self, entries: Sequence["Entry"], size: int) -> bool:
+        """Say whether it was made from just these entries and what of them is read now, in portions of this size."""
+        is_same = {*self.entries} == {entry.key for entry in entries}
+        return is_same and self.size in (None, size) and self.edited_away == edited_away_in(entries)
+
     @classmethod
     def from_json(cls, value: Any) -> Self | None:
         """Return the progress of a stored JSON form, or `None` if none can be read: then the model is asked again."""
@@ -139,6 +144,11 @@ class ExtractionProgress:
             return None
 
 
+def edited_away_in(entries: Iterable["Entry"]) -> tuple[str, ...]:
+    """Return the ids of all messages of the entries that the user edited away, sorted."""
+    return tuple(sorted({message_id for entry in entries for message_id in entry.edited_away}))
+
+
 EntryKind = Literal["turn", "cut"]
 EntryState = Literal["pending", "running", "dead"]
 
@@ -152,7 +162,7 @@ class Entry:
         owner: Whose memory it is.
         thread_id: The thread the messages are from.
         epoch: The user's epoch when it was written; another one cancels it.
-        thread_epoch: The thread's generation when it was written; after an erase of the thread, another one cancels it.
+        thread_epoch: The thread's epoch when it was written; after an erase of the thread, another one cancels it.
         created: When it was written down, in seconds since the epoch.
         due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
         messages: What was said, oldest first.
@@ -197,6 +207,17 @@ class Entry:
     def to_learn(self) -> tuple[StoredMessage, ...]:
         """What was said and not edited away."""
         return tuple(message for message in self.messages if message.id not in self.edited_away)
+
+    def is_ready(self, now: float, longest_delay: float) -> bool:
+        """Say whether it may be read: a fresh one at any time, one that failed once it is due again.
+
+        No delay is longer than the longest: one that is was written under a clock that was ahead.
+        """
+        return self.state != "dead" and (self.attempts == 0 or not 0 < self.due - now <= longest_delay)
+
+    def released(self) -> Self:
+        """Return the entry as one that nobody works on."""
+        return replace(self, state="pending", lease=None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps."""

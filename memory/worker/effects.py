@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from memory.config import MemoryConfig
 from memory.effects import Batch, in_daemon_thread
 from memory.message import iso_time
-from memory.outbox.entry import Worker
+from memory.outbox.entry import Entry, Lease, Worker
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ WorkerEffects = Generator[Batch | ModelCall | AwaitStart, Any, T]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Under which terms a worker works.
+    """What an update is told from outside: limits, who carries it out, what time it is.
 
     Attributes:
         config: Limits and switches.
@@ -63,6 +63,14 @@ class Terms:
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC."""
         return iso_time(self.clock())
+
+    def lease(self) -> Lease:
+        """Return this worker's claim from now on."""
+        return Lease(self.worker, self.clock() + self.config.lease_seconds)
+
+    def holds(self, entry: Entry) -> bool:
+        """Say whether the entry is under this worker's lease."""
+        return entry.lease is not None and entry.lease.worker == self.worker
 
 
 class ModelCalls:
@@ -86,36 +94,29 @@ class ModelCalls:
             TimeoutError: If the call takes longer than `timeout` seconds, not counting the wait for a place; or if
                 abandoned calls hold all places.
         """
-        self._take_place()
-        future = in_daemon_thread(call)
-        try:
-            return future.result(timeout)
-        finally:
-            self._leave(future)
-
-    async def arun(self, call: Callable[[], T], timeout: float) -> T:
-        """Make the call like `run`, without holding up the event loop."""
-        return await asyncio.wrap_future(in_daemon_thread(partial(self.run, call, timeout)))
-
-    def _take_place(self) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._places() <= 0 or self._waited_for < self._places())
             if self._places() <= 0:
                 raise TimeoutError("every place is held by a model call that passed its deadline and still runs")
             self._waited_for += 1
+        future = in_daemon_thread(call)
+        try:
+            return future.result(timeout)
+        finally:
+            with self._changed:
+                self._waited_for -= 1
+                if not future.done():  # a thread cannot be ended: it counts as abandoned until it ends by itself
+                    self._abandoned.add(future)  # type: ignore[arg-type]  # only ever asked whether it has ended
+                self._changed.notify_all()
+            future.add_done_callback(self._ended)
+
+    async def arun(self, call: Callable[[], T], timeout: float) -> T:
+        """Make the call like `run`, without holding up the event loop."""
+        return await asyncio.wrap_future(in_daemon_thread(partial(self.run, call, timeout)))
 
     def _places(self) -> int:
         """Return how many calls may be waited for; abandoned ones beyond their number take places from them."""
         return self._max_workers - max(0, len(self._abandoned) - self._max_abandoned)
-
-    def _leave(self, future: "Future[T]") -> None:
-        """Stop waiting for a call; if it still runs, it is abandoned until it ends."""
-        with self._changed:
-            self._waited_for -= 1
-            if not future.done():
-                self._abandoned.add(future)  # type: ignore[arg-type]  # only ever asked whether it has ended
-            self._changed.notify_all()
-        future.add_done_callback(self._ended)
 
     def _ended(self, future: "Future[T]") -> None:
         with self._changed:

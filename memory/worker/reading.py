@@ -35,25 +35,25 @@ class Reading:
 
 
 def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after_erase: bool) -> Reading:
-    """Merge entries of one thread by message id: scheduled turns and edits out, flushed messages out or marked.
+    """Merge entries of one thread by message id, without scheduled turns and edited messages.
+
+    What was flushed before is left out, or marked as seen where a new message needs it.
 
     Args:
         entries: Of one thread, in any order.
-        flushed: When (ISO 8601) what was flushed before was said, by its hash (`memory.text.flush_hash`).
-        after_erase: Whether the user erased memory at some time. What is cut then counts only as far as turns since
-            have it: the rest of the thread is older than the erase and must not come back.
+        flushed: When (ISO 8601) each flushed message was said, by its hash (`memory.text.flush_hash`).
+        after_erase: Whether the user erased memory at some time. What a summary cut then counts only where a turn
+            since the erase holds it too: the rest of the thread is older than the erase and must not come back.
     """
     entries = sorted(entries, key=in_thread)
     said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.to_learn if not one.seen}
 
-    def is_welcome(message: StoredMessage) -> bool:
-        return not after_erase or message.id in said_since or _hash(message) in flushed
+    def counts(message: StoredMessage, entry: Entry) -> bool:
+        return entry.kind == "turn" or not after_erase or message.id in said_since or _hash(message) in flushed
 
-    def counting(entry: Entry) -> list[StoredMessage]:
-        return [one for one in entry.to_learn if entry.kind == "turn" or is_welcome(one)]
-
-    written = [(entry.created, counting(entry)) for entry in entries]
-    messages = tuple(_with_time(one, flushed) for one in merge(written))
+    written = [(entry.created, [one for one in entry.to_learn if counts(one, entry)]) for entry in entries]
+    # A message that comes again, in a cut, was said when it was flushed first.
+    messages = tuple(replace(one, time=min(one.time, flushed.get(_hash(one), one.time))) for one in merge(written))
     talk = strip_scheduled(_without_scheduled_replies(messages, flushed))
     cut_ids = {one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "cut" for one in said}
     return Reading(unseen(talk, flushed), tuple(one for one in talk if one.id in cut_ids), messages)
@@ -76,23 +76,20 @@ def _scheduled_hash(message: StoredMessage) -> str:
     return flush_hash("scheduled", message.text)
 
 
-def _with_time(message: StoredMessage, flushed: Mapping[str, str]) -> StoredMessage:
-    return replace(message, time=min(message.time, flushed.get(_hash(message), message.time)))
-
-
 def remembered(flushed: Mapping[str, str], messages: Iterable[StoredMessage], limit: int) -> dict[str, str]:
     """Return what counts as flushed once these messages are, the newest `limit` of them, and which were scheduled."""
     read = tuple(messages)
-    known = {key: time for key, time in flushed.items() if key != _OPEN or not read}
-    told = {message.id for message in _without_scheduled_replies(strip_scheduled(read), flushed)}
+    times = {key: time for key, time in flushed.items() if key != _OPEN or not read}
+    by_people = {message.id for message in _without_scheduled_replies(strip_scheduled(read), flushed)}
     for message in read:
         if not message.seen:
-            known[_hash(message)] = min(message.time, known.pop(_hash(message), message.time))
-        if message.id not in told:
-            known[_scheduled_hash(message)] = message.time
+            # Taken out and put in again, so that the limit drops what was flushed longest ago.
+            times[_hash(message)] = min(message.time, times.pop(_hash(message), message.time))
+        if message.id not in by_people:
+            times[_scheduled_hash(message)] = message.time
     if read and is_scheduled(read[-1]):
-        known[_OPEN] = read[-1].time
-    return dict(list(known.items())[-limit:])
+        times[_OPEN] = read[-1].time
+    return dict(list(times.items())[-limit:])
 
 
 def together(entries: Iterable[Entry], limit: int = PORTION_MESSAGES) -> list[tuple[Entry, ...]]:
@@ -100,7 +97,9 @@ def together(entries: Iterable[Entry], limit: int = PORTION_MESSAGES) -> list[tu
     groups: dict[tuple[str, str], list[list[Entry]]] = {}
     for entry in sorted(entries, key=in_thread):
         parts = groups.setdefault((entry.thread_id, entry.model), [[]])
-        if parts[-1] and _is_too_much([*parts[-1], entry], limit):
+        # Entries share messages: a turn begins with the answer before it, and a cut repeats turns.
+        messages = {message.id: message for one in (*parts[-1], entry) for message in one.to_learn}
+        if parts[-1] and _is_too_much(messages.values(), limit):
             parts.append([])
         parts[-1].append(entry)
     return [tuple(part) for parts in groups.values() for part in parts]
@@ -118,17 +117,13 @@ def portions(talk: Iterable[StoredMessage], limit: int = PORTION_MESSAGES) -> li
     """
     cut: list[list[StoredMessage]] = [[]]
     for exchange in exchanges(in_pieces(talk)):
-        if cut[-1] and _is_much([*cut[-1], *exchange], limit):
+        if cut[-1] and _is_too_much([*cut[-1], *exchange], limit):
             cut.append([])
         cut[-1].extend(exchange)
     return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
 
 
-def _is_too_much(entries: Iterable[Entry], limit: int) -> bool:
-    return _is_much({message.id: message for entry in entries for message in entry.to_learn}.values(), limit)
-
-
-def _is_much(messages: Collection[StoredMessage], limit: int) -> bool:
+def _is_too_much(messages: Collection[StoredMessage], limit: int) -> bool:
     return len(messages) > limit or sum(map(read_chars, messages)) > limit * CHARS_PER_MESSAGE
 
 

@@ -1,4 +1,4 @@
-"""One owner's pending updates on their way into the tiers, as a job that yields store operations and model calls.
+"""How the pending updates of one owner get into the tiers: claimed, extracted, applied, acknowledged.
 
 Killed at any point, the next worker ends in the same place: what the model found is journaled in an entry before
 it is applied, applying twice is the same as once, and the entries go last.
@@ -15,16 +15,16 @@ from memory.effects import StoreEffects, side_by_side
 from memory.erase import forget_rows
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
-from memory.facts.changes import Extraction, Outcome, reasons
+from memory.facts.changes import Extraction, reasons
 from memory.facts.deletions import forgotten_messages, read_erasure
 from memory.facts.profile import drop_sections, texts_of
 from memory.facts.rows import take_back
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.journal.journal import JournalEntry, append, day_of, entries_of, redact
-from memory.message import StoredMessage, with_replies
+from memory.message import with_replies
 from memory.namespaces import Owner
 from memory.outbox import outbox
-from memory.outbox.entry import Entry, ExtractionProgress, Lease, is_held
+from memory.outbox.entry import Entry, ExtractionProgress, edited_away_in, is_held
 from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
 from memory.outbox.transcript import exchanges
 from memory.queue.schedule import is_retryable, may_blame_text, retry_delay
@@ -68,8 +68,12 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     receipts: list[UpdateReceipt] = []
     done = {entry.key for entry in cancelled}
     failed = 0
-    ready = [entry for entry in entries if not _is_cancelled(entry, epochs) and _is_ready(entry, terms)]
-    waiting = deque(_batches(ready, terms.config.portion_messages))
+    longest = terms.config.retry_max_seconds
+    ready = [one for one in entries if not _is_cancelled(one, epochs) and one.is_ready(terms.clock(), longest)]
+    # What was extracted and not applied comes first, in the batch in which it was extracted.
+    started = [covered(entry, ready) for entry in ready if entry.extracted]
+    rest = [entry for entry in ready if not any(entry in batch for batch in started)]
+    waiting = deque(started + together(rest, terms.config.portion_messages))
     while waiting:
         batch = waiting.popleft()
         if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):
@@ -77,9 +81,9 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
         try:
             receipt = yield from _update(batch, terms)
         except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-            apart = yield from _taken_apart(batch, error, terms)
-            waiting.extend(apart)
-            failed += 0 if apart else (yield from _note_failure(batch, error, terms))
+            alone, given_up = yield from _after_failure(batch, error, terms)
+            waiting.extend((entry,) for entry in alone)
+            failed += given_up
         else:
             receipts.extend([receipt] if receipt else [])
             done |= {entry.key for entry in batch}
@@ -94,61 +98,41 @@ def _is_cancelled(entry: Entry, epochs: Epochs) -> bool:
     return epochs.cancels(entry.epoch, entry.thread_id, entry.thread_epoch)
 
 
-def _is_ready(entry: Entry, terms: Terms) -> bool:
-    """A fresh entry is ready whenever somebody asks; one that failed waits until it is due again.
+def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> StoreEffects[tuple[Sequence[Entry], int]]:
+    """Release a batch that failed for good, so that each entry is tried alone; of any other, note the failure.
 
-    No delay is longer than the longest: one that is was written under a clock that was ahead.
+    Returns:
+        The entries to try alone, and in how many the failure was noted.
     """
-    wait = entry.due - terms.clock()
-    return entry.state != "dead" and (entry.attempts == 0 or not 0 < wait <= terms.config.retry_max_seconds)
 
+    def is_final(entry: Entry) -> bool:
+        return entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error)
 
-def _batches(entries: Sequence[Entry], limit: int) -> list[tuple[Entry, ...]]:
-    """Group what is updated together; what was extracted before and not applied comes first, as it was extracted."""
-    started = [covered(entry, entries) for entry in entries if entry.extracted]
-    rest = [entry for entry in entries if not any(entry in batch for batch in started)]
-    return started + together(rest, limit)
-
-
-def _taken_apart(batch: Sequence[Entry], error: Exception, terms: Terms) -> StoreEffects[list[tuple[Entry, ...]]]:
-    """Free what failed together for good, to be tried one by one: one message may be to blame for all."""
-    is_final = any(_is_final(entry, error, terms) for entry in batch)
-    if len(batch) == 1 or not is_final or not may_blame_text(error):
-        return []
-    free = [replace(entry, state="pending", lease=None) for entry in (yield from _left_to_me(batch, terms))]
-    yield from outbox.write(free)
-    return [(entry,) for entry in free]
-
-
-def _left_to_me(batch: Sequence[Entry], terms: Terms) -> StoreEffects[list[Entry]]:
     entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
-    return [entry for entry in entries if entry.lease is None or _is_mine(entry, terms)]
-
-
-def _note_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> StoreEffects[int]:
-    failed = [_failed(entry, error, terms) for entry in (yield from _left_to_me(batch, terms))]
+    # What another worker took over meanwhile is that worker's to judge.
+    mine = [entry for entry in entries if entry.lease is None or terms.holds(entry)]
+    if len(batch) > 1 and may_blame_text(error) and any(map(is_final, batch)):
+        # One message may be to blame for all.
+        alone = [entry.released() for entry in mine]
+        yield from outbox.write(alone)
+        return alone, 0
+    failed = [
+        replace(
+            entry,
+            state="dead" if is_final(entry) else "pending",
+            attempts=entry.attempts + 1,
+            due=terms.clock() + retry_delay(entry.attempts + 1, terms.config),
+            lease=None,
+            error=type(error).__name__,
+        )
+        for entry in mine
+    ]
     yield from outbox.write(failed)
     for entry in failed:
         logger.warning(
             "update %.12s failed with %s, attempt %d, now %s", entry.key, entry.error, entry.attempts, entry.state
         )
-    return len(failed)
-
-
-def _failed(entry: Entry, error: Exception, terms: Terms) -> Entry:
-    attempts = entry.attempts + 1
-    return replace(
-        entry,
-        state="dead" if _is_final(entry, error, terms) else "pending",
-        attempts=attempts,
-        due=terms.clock() + retry_delay(attempts, terms.config),
-        lease=None,
-        error=type(error).__name__,
-    )
-
-
-def _is_final(entry: Entry, error: Exception, terms: Terms) -> bool:
-    return entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error)
+    return (), len(failed)
 
 
 def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt | None]:
@@ -186,7 +170,16 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     yield from _journal_cut(carrier, reading, terms)
     # Not before everything is applied: what counts as flushed is never read again.
     flushed = remembered(flushed, reading.all, terms.config.seen_limit)
-    receipt = _receipt(carrier, reading, outcome, terms)
+    receipt = UpdateReceipt(
+        time=terms.now(),
+        thread_id=thread_id,
+        created=outcome.created,
+        confirmed=outcome.confirmed,
+        superseded=outcome.superseded,
+        refused=reasons(outcome.refused),
+        messages=tuple(message.id for message in reading.talk if not message.seen),
+        epoch=epoch,
+    )
     yield [*note, seen_put(owner, thread_id, epoch, flushed), receipt_put(owner, carrier.key, receipt)]
     # After the last write, so that an erase either sees these rows or is seen here.
     epochs, erased, stored, _ = yield from side_by_side(
@@ -228,27 +221,19 @@ def _claim(batch: Sequence[Entry], terms: Terms) -> StoreEffects[tuple[Entry, ..
     """
     if (yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])) != outbox.oldest_first(batch):
         return ()
-    claimed = tuple(replace(entry, state="running", lease=_lease(terms)) for entry in batch)
+    claimed = tuple(replace(entry, state="running", lease=terms.lease()) for entry in batch)
     yield from outbox.write(claimed)
     return claimed
-
-
-def _lease(terms: Terms) -> Lease:
-    return Lease(terms.worker, terms.clock() + terms.config.lease_seconds)
 
 
 def _are_mine(claimed: Sequence[Entry], terms: Terms) -> StoreEffects[bool]:
     """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
     entries = yield from outbox.read_entries(claimed[0].owner, [entry.key for entry in claimed])
-    mine = [entry for entry in entries if _is_mine(entry, terms)]
+    mine = [entry for entry in entries if terms.holds(entry)]
     if len(mine) == len(claimed):
         return True
-    yield from outbox.write(replace(entry, state="pending", lease=None) for entry in mine)
+    yield from outbox.write(entry.released() for entry in mine)
     return False
-
-
-def _is_mine(entry: Entry, terms: Terms) -> bool:
-    return entry.lease is not None and entry.lease.worker == terms.worker
 
 
 def _extraction(
@@ -260,66 +245,32 @@ def _extraction(
     """
     carrier = claimed[-1]
     size = terms.config.portion_messages
-    found, done = _journaled(claimed, size)
+    found, done = Extraction(), 0
+    if carrier.extracted and carrier.extracted.covers(claimed, size):
+        found, done = carrier.extracted.result, carrier.extracted.portions
     for number, portion in enumerate(portions(reading.talk, size)[done:], done + 1):
-        part = yield from _ask(carrier, portion, snapshot, terms)
+        extract = partial(
+            extract_facts,
+            messages=portion,
+            existing=snapshot.facts,
+            profile=texts_of(snapshot.profile),
+            config=terms.config,
+        )
+        part: Extraction = yield ModelCall(carrier.model, extract)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):
             return None
-        found = _joined(found, part)
-        keys, without = tuple(entry.key for entry in claimed), _edited_away(claimed)
-        journal = ExtractionProgress(entries=keys, edited_away=without, portions=number, size=size, result=found)
-        yield from outbox.write([replace(carrier, lease=_lease(terms), extracted=journal)])
+        found = Extraction(
+            changes=found.changes + part.changes,
+            refused=found.refused + part.refused,
+            profile=found.profile + part.profile,
+        )
+        progress = ExtractionProgress(
+            entries=tuple(entry.key for entry in claimed),
+            edited_away=edited_away_in(claimed),
+            portions=number,
+            size=size,
+            result=found,
+        )
+        yield from outbox.write([replace(carrier, lease=terms.lease(), extracted=progress)])
     return found
-
-
-def _journaled(claimed: Sequence[Entry], size: int) -> tuple[Extraction, int]:
-    """Return what an earlier worker found, and in how many portions of the messages.
-
-    Nothing, if it read other entries, or others of their messages, or cut other portions than today's.
-    """
-    journal = claimed[-1].extracted
-    if not journal or journal.size not in (None, size) or {*journal.entries} != {entry.key for entry in claimed}:
-        return Extraction(), 0
-    if journal.edited_away != _edited_away(claimed):
-        return Extraction(), 0
-    return journal.result, journal.portions
-
-
-def _edited_away(claimed: Sequence[Entry]) -> tuple[str, ...]:
-    return tuple(sorted({message_id for entry in claimed for message_id in entry.edited_away}))
-
-
-def _ask(
-    carrier: Entry, portion: Sequence[StoredMessage], snapshot: MemorySnapshot, terms: Terms
-) -> WorkerEffects[Extraction]:
-    extract = partial(
-        extract_facts,
-        messages=portion,
-        existing=snapshot.facts,
-        profile=texts_of(snapshot.profile),
-        config=terms.config,
-    )
-    found: Extraction = yield ModelCall(carrier.model, extract)
-    return found
-
-
-def _joined(first: Extraction, second: Extraction) -> Extraction:
-    return Extraction(
-        changes=first.changes + second.changes,
-        refused=first.refused + second.refused,
-        profile=first.profile + second.profile,
-    )
-
-
-def _receipt(carrier: Entry, reading: Reading, outcome: Outcome, terms: Terms) -> UpdateReceipt:
-    return UpdateReceipt(
-        time=terms.now(),
-        thread_id=carrier.thread_id,
-        created=outcome.created,
-        confirmed=outcome.confirmed,
-        superseded=outcome.superseded,
-        refused=reasons(outcome.refused),
-        messages=tuple(message.id for message in reading.talk if not message.seen),
-        epoch=carrier.epoch,
-    )
