@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-floors test-busy check check-mutants e2e bench demo lock
+.PHONY: help dev test test-floors test-busy test-wheel check check-mutants e2e bench demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -56,6 +56,10 @@ TIMES ?= 3
 test-busy: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests three times beside two busy loops (TIMES=3)
 	@for loop in 1 2; do while :; do :; done & done; trap 'kill $$(jobs -p)' EXIT; \
 	for time in $$(seq $(TIMES)); do echo "Running the tests on a busy machine, $$time of $(TIMES) ..."; $(TESTS) || exit 1; done
+
+test-wheel: $(VENV)/dev ## Run the unit and integration tests against the built wheel, in a fresh environment without the sources
+	@echo "Running the tests against the wheel ..."
+	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/unit tests/integration
 
 KILLS ?= 30
 e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)

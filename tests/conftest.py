@@ -1,6 +1,9 @@
 """Options of the test run, and how it ends."""
 
+import importlib.util
 import signal
+import sysconfig
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,11 +23,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--postgres", action="store_true", help="fail where Postgres is not installed, instead of skipping"
     )
+    parser.addoption(
+        "--installed", action="store_true", help="fail unless the packages under test are installed ones, not sources"
+    )
 
 
-def pytest_configure() -> None:
+def tested() -> list[Path]:
+    """Return the files of the packages that an import finds now."""
+    specs = map(importlib.util.find_spec, ("graphs", "memory", "palimpsest"))
+    return [Path(spec.origin) for spec in specs if spec and spec.origin]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    site = Path(sysconfig.get_paths()["purelib"])
+    sources = [str(file) for file in tested() if not file.is_relative_to(site)]
+    if sources and config.getoption("--installed"):
+        raise pytest.UsageError(f"--installed: the tests would run against {', '.join(sources)}")
     # A terminated run ends like an interrupted one: fixtures stop the servers under test.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def pytest_report_header() -> str:
+    return f"tests of: {', '.join(map(str, tested()))}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,18 @@ def test_it_hands_every_public_name_on() -> None:
         for name in room.__all__:
             assert getattr(palimpsest, name) is getattr(room, name), name
     assert dir(palimpsest) == sorted(palimpsest.__all__)
+
+
+def test_every_module_of_ours_comes_from_one_installation(pytestconfig: pytest.Config) -> None:
+    files = [
+        Path(str(module.__file__))
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] in {"graphs", "memory", "palimpsest"}
+    ]
+    assert len(files) > 50
+    assert {file.is_relative_to(INSTALLED) for file in files} == {True}
+    site = Path(sysconfig.get_paths()["purelib"])
+    assert pytestconfig.getoption("--installed") == (site == INSTALLED)
 
 
 def test_type_checkers_and_editors_see_every_name() -> None:
