@@ -1,10 +1,20 @@
 """What memory may hold and when it works: one frozen, validated value (it reads no environment)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
 Category = Literal["preference", "knowledge", "context", "behavior", "goal", "correction"]
-CATEGORIES: tuple[Category, ...] = ("preference", "knowledge", "context", "behavior", "goal", "correction")
+MEANINGS: Mapping[Category, str] = {
+    "preference": "likes, dislikes, how to answer",
+    "knowledge": "who the user is, people, places, health, skills",
+    "context": "current work and circumstances",
+    "behavior": "habits",
+    "goal": "plans and wishes",
+    "correction": "the assistant was wrong",
+}
+"""Every category with what belongs into it, in the words that the memory model reads."""
+CATEGORIES: tuple[Category, ...] = tuple(MEANINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +26,8 @@ class MemoryConfig:
         max_facts: How many active facts one user and agent may hold.
         confidence_threshold: Extracted facts below it are refused as `low_confidence`.
         protected_categories: Categories that an eviction spares while another fact can go.
+        extraction_prompt: What the memory model is told to do; empty means `memory.prompts.EXTRACTION`. The form of its
+            answer and the checks of what it says stay.
         max_fact_chars: Longer extracted facts are refused as `too_long`.
         debounce_seconds: Quiet time of one conversation before its update runs.
         max_wait_seconds: The longest an update waits under steady traffic.
@@ -38,6 +50,7 @@ class MemoryConfig:
     max_facts: int = 500
     confidence_threshold: float = 0.5
     protected_categories: frozenset[Category] = frozenset()
+    extraction_prompt: str = ""
     max_fact_chars: int = 500
     debounce_seconds: float = 30.0
     max_wait_seconds: float = 120.0
@@ -63,13 +76,15 @@ class MemoryConfig:
 _POSITIVE_INTEGERS = frozenset(
     {"max_facts", "max_fact_chars", "max_attempts", "portion_messages", "seen_limit", "journal_days"}
 )
+_OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text")}
 
 
 def _check(name: str, value: object) -> None:
     """Raise `ValueError` naming the field when a value cannot be meant."""
-    if name == "enabled":
-        if not isinstance(value, bool):
-            raise ValueError(f"enabled must be true or false, not {value!r}")
+    if name in _OF_TYPE:
+        kind, words = _OF_TYPE[name]
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} must be {words}, not {value!r}")
     elif name == "protected_categories":
         unknown = set(value if isinstance(value, frozenset | set | tuple | list) else [value]) - set(CATEGORIES)
         if unknown:

@@ -1,5 +1,7 @@
 """All words that are sent to a model."""
 
+from memory.config import MEANINGS
+
 SYSTEM = "You are a helpful assistant. Answer briefly and plainly."
 
 INITIAL_SUMMARY = """Summarize the conversation above in the third person, for an assistant that will continue it
@@ -65,9 +67,7 @@ Each fact has
 "action": "new"; for a known fact "confirms" (said again), "corrects" (the content is the new truth), or "ends" (over);
 "known": the number of the known fact, 0 if it is new;
 "content": the sentence;
-"category": "preference" (likes, dislikes, how to answer), "knowledge" (who the user is, people, places, health, \
-skills), "context" (current work and circumstances), "behavior" (habits), "goal" (plans and wishes), "correction" \
-(the assistant was wrong);
+"category": {categories};
 "confidence": 0.9 if the user said it, 0.6 if it only follows.
 "profile": only sections that change, each rewritten in at most three sentences: "work", "personal", "topOfMind" \
 (what occupies the user now), "recent", "earlier", "background". Often none.
@@ -82,7 +82,9 @@ carpenter.", "category": "context", "confidence": 0.9}, {"message": 2, "action":
 "User's daughter Ilse hates mushrooms.", "category": "knowledge", "confidence": 0.9}], "profile": [{"section": \
 "work", "text": "Left the bank in May 2026; becoming a carpenter."}]}
 
-Answer with JSON only. If there is nothing to note down: {"facts": [], "profile": []}"""
+Answer with JSON only. If there is nothing to note down: {"facts": [], "profile": []}""".replace(
+    "{categories}", ", ".join(f'"{name}" ({meaning})' for name, meaning in MEANINGS.items())
+)
 
 EXTRACTION_EXAMPLE = (
     "User left the bank on 2026-05-07 to become a carpenter.",

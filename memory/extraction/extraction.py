@@ -46,7 +46,7 @@ def extract_facts(
         time: When LangChain's messages were said, ISO 8601: it is what "yesterday" counts from; unknown by default.
         existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
         profile: The profile's sections by name (`user.work`).
-        config: Threshold, longest fact, deadline.
+        config: Threshold, longest fact, deadline, and the prompt if another than the shipped one.
 
     Returns:
         The changes to make, the sections that changed, and what was refused, each with its reason.
@@ -109,7 +109,7 @@ class _Task:
         material = prompts.EXTRACTION_INPUT.format(
             known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(self.messages)
         )
-        return [SystemMessage(prompts.EXTRACTION), HumanMessage(material)]
+        return [SystemMessage(self.config.extraction_prompt or prompts.EXTRACTION), HumanMessage(material)]
 
     def schema(self) -> dict[str, object]:
         """Return the JSON schema of the answer."""

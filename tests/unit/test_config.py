@@ -1,10 +1,11 @@
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from graphs.identity import LOCAL_USER, identify, owner_of_run
 from graphs.settings import Settings
-from memory.config import MemoryConfig
+from memory import prompts
+from memory.config import CATEGORIES, MEANINGS, Category, MemoryConfig
 from memory.namespaces import Owner
 
 
@@ -20,11 +21,18 @@ from memory.namespaces import Owner
         ("debounce_seconds", -1),
         ("max_wait_seconds", float("inf")),
         ("protected_categories", frozenset({"hobby"})),
+        ("extraction_prompt", None),
     ],
 )
 def test_a_bad_limit_is_refused_by_name(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=field):
         MemoryConfig(**{field: value})
+
+
+def test_the_memory_model_is_told_of_every_category_what_belongs_into_it() -> None:
+    assert get_args(Category) == CATEGORIES == tuple(MEANINGS)
+    for name, meaning in MEANINGS.items():
+        assert f'"{name}" ({meaning})' in prompts.EXTRACTION
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from memory import prompts
 from memory.config import MemoryConfig
 from memory.extraction.answer import MAX_FACTS_PER_ANSWER, ExtractionError
 from memory.extraction.extraction import aextract_facts, extract_facts
@@ -40,6 +41,17 @@ def test_F1_the_call_is_hidden_from_the_user_s_stream() -> None:
     extract_facts(model, [said("I live in Bergen")])
 
     assert model.tags_seen == [["nostream"]]
+
+
+def test_a_deployment_says_what_the_memory_model_is_told() -> None:
+    model = RecordingModel(replies=['{"facts": []}', '{"facts": []}'])
+    told = f"{prompts.EXTRACTION}\n\nNote down every allergy."
+
+    extract_facts(model, [said("I live in Bergen")], config=MemoryConfig(extraction_prompt=told))
+    extract_facts(model, [said("I live in Bergen")])
+
+    assert [prompt[0].text for prompt in model.prompts] == [told, prompts.EXTRACTION]
+    assert model.prompts[0][1] == model.prompts[1][1]
 
 
 @pytest.mark.parametrize("category", ["hobby", "Knowledge", "", None, 3, ["knowledge"]])
