@@ -1,15 +1,21 @@
 """A large JSON object read piece by piece: no more of it is in memory than one entry of one of its lists. Pure."""
 
+# Why our own and not ijson (3.6.0 was tried): its C backend ends the process with a segmentation fault at a number of
+# more than 4,300 digits, and its Python backend takes eight times as long as this file; neither has a limit for one
+# value (200 MB of one string were held), nested brackets take memory by the square of their number, a lone surrogate
+# comes back as a question mark, and errors quote the document instead of naming the place.
+
 import codecs
 import json
 import re
 from collections.abc import Generator, Iterator
 from typing import Final, NamedTuple
 
+# An entry is in memory as a whole while it is read: this bounds what one body takes, also if it is one long string.
 MAX_ENTRY_CHARS: Final = 32 * 1024 * 1024
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-# What is wrong closer to the end of what was read so far may only be cut off: an escape, a name, a number.
+# What is wrong closer to the end of what was read so far may only be cut off: `\ud83d\ude0` is the longest such piece.
 _MAY_BE_CUT = 12
 _NUMBER = re.compile(r"[0-9+\-.eE]*")
 
@@ -26,12 +32,8 @@ class JsonPart(NamedTuple):
     size: int = 0
 
 
-def _whole_number(digits: str) -> float:
-    """Read a whole number of any length: Python refuses to convert more than 4,300 digits."""
-    return int(digits) if len(digits) < 300 else float(digits[:400])
-
-
-_DECODER: Final = json.JSONDecoder(parse_int=_whole_number)
+# Python refuses to convert more than 4,300 digits, and a float has no more than 309.
+_DECODER: Final = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits[:400]))
 
 
 class PartsReader:
@@ -84,25 +86,22 @@ class PartsReader:
                 raise ValueError(f"{name[:64]} stands in the document twice")
             self._names.add(name)
             yield from self._expect(":", "a colon")
-            yield from self._member(name)
+            if (yield from self._next()) != "[":
+                yield JsonPart(name, None, (yield from self._value()), self._size)
+                continue
+            self._at += 1
+            index = 0
+            while (yield from self._next()) != "]":
+                if index:
+                    yield from self._expect(",", "a comma or ]")
+                yield JsonPart(name, index, (yield from self._value()), self._size)
+                index += 1
+            self._at += 1
+            if not index:
+                yield JsonPart(name, None, [], 2)
         self._at += len(char)
         if (yield from self._next(or_end=True)):
             raise self._wrong("nothing more")
-
-    def _member(self, name: str) -> Generator[JsonPart | None, None, None]:
-        if (yield from self._next()) != "[":
-            yield JsonPart(name, None, (yield from self._value()), self._size)
-            return
-        self._at += 1
-        index = 0
-        while (yield from self._next()) != "]":
-            if index:
-                yield from self._expect(",", "a comma or ]")
-            yield JsonPart(name, index, (yield from self._value()), self._size)
-            index += 1
-        self._at += 1
-        if not index:
-            yield JsonPart(name, None, [], 2)
 
     def _expect(self, wanted: str, said: str) -> Generator[None, None, None]:
         if (yield from self._next()) != wanted:
@@ -112,7 +111,8 @@ class PartsReader:
     def _next(self, *, or_end: bool = False) -> Generator[None, None, str]:
         """Return the next character that is no space; empty at the end, if that may come."""
         while True:
-            self._skip_space()
+            found = _SPACE.match(self._text, self._at)
+            self._at = found.end() if found else self._at
             if self._at < len(self._text):
                 return self._text[self._at]
             if self._is_last:
@@ -130,7 +130,9 @@ class PartsReader:
                 raise ValueError(f"body: the entry at character {self._read + self._at} is longer than {self._max}")
             if length >= wait_for or self._is_last:
                 value, end = self._decoded()
-                if end is not None and (self._is_last or not self._may_go_on(end)):
+                number = _NUMBER.match(self._text, self._at)
+                # What ends where the text ends may go on in the next piece: "1" as "12", and "1" as "1e5".
+                if end is not None and (self._is_last or len(self._text) not in (end, number.end() if number else end)):
                     self._size, self._at = end - self._at, end
                     return value
                 # Twice as much, or reading a long entry again with each piece would take the square of its length.
@@ -149,15 +151,6 @@ class PartsReader:
             raise self._wrong("JSON") from None
         except RecursionError:
             raise ValueError("body is nested too deeply") from None
-
-    def _may_go_on(self, end: int) -> bool:
-        """Say whether a value that ends here may go on in the next piece: a number does, as far as anybody knows."""
-        number = _NUMBER.match(self._text, self._at)
-        return len(self._text) in (end, number.end() if number else end)
-
-    def _skip_space(self) -> None:
-        found = _SPACE.match(self._text, self._at)
-        self._at = found.end() if found else self._at
 
     def _wrong(self, wanted: str) -> ValueError:
         return ValueError(f"body must have {wanted} at character {self._read + self._at}")
