@@ -10,14 +10,16 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
+# Only with a digit in it what follows is a key: "key parameter" is the provider's own sentence.
 _KEY = re.compile(r"\b(?:sk|pk|rk|key|bearer)[-_ ]([\w-]{6,})", re.IGNORECASE)
 _GONE = "…"
 _GAPS = re.compile(f"{_GONE}(?:[^\\w{_GONE}]*{_GONE})+")
-_MASKED = "**"
-"""How providers show a key that they were given."""
+_MASKED = "**"  # how providers show a key that they were given
+# Shorter words tell nothing of a person, and without them no sentence can be read; in other scripts they may be names.
 _LEAST_WORD = 3
+# An answer may quote the whole prompt. A log line has room for a reason, a person's error for one sentence.
 _READ_CHARS, _LOGGED_CHARS, _SHOWN_CHARS = 6_000, 600, 160
-# A prompt has these too; what a provider says with them tells nothing about it.
+# Words that a prompt has, too, but without which a provider's sentence could not be read.
 _COMMON = frozenset({
     "a", "all", "allowed", "an", "and", "any", "api", "are", "as", "at", "be", "by", "can", "cannot", "content",
     "contain", "contains", "could", "does", "each", "error", "expected", "failed", "field", "for", "format", "from",

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from memory import prompts
 from memory.config import CATEGORIES
@@ -18,7 +18,7 @@ TextCounter = Callable[[str], int]
 CUT_MARK: Final = "\n..."
 _USER_LABELS: Final = {"work": "Work", "personal": "Personal", "topOfMind": "Current Focus"}
 _HISTORY_LABELS: Final = {"recent": "Recent", "earlier": "Earlier", "background": "Background"}
-# What looks like the label of a fact line, `[goal | 0.90]`, may stand in a content without its brackets.
+# A content with `[goal | 0.90]` in it would look like two facts: it is shown as `(goal | 0.90)`.
 _LABEL = re.compile(r"\[([^\[\]|]*\|[^\[\]]*)\]")
 _ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
 
@@ -36,6 +36,42 @@ class MemoryData:
     user: Mapping[str, object] = field(default_factory=dict)
     history: Mapping[str, object] = field(default_factory=dict)
     facts: Sequence[Fact | Mapping[str, object]] = ()
+
+    @classmethod
+    def of(cls, memory: Mapping[str, object]) -> Self:
+        """Return what can be read of a mapping that anybody may have made."""
+        user, history, facts = (memory.get(name) for name in ("user", "history", "facts"))
+        return cls(
+            user=user if isinstance(user, Mapping) else {},
+            history=history if isinstance(history, Mapping) else {},
+            facts=[fact for fact in facts if isinstance(fact, Fact | Mapping)] if isinstance(facts, Sequence) else (),
+        )
+
+
+class _FactLine(NamedTuple):
+    """A fact as the block shows it: category and confidence within their bounds, the content escaped."""
+
+    category: str
+    confidence: float
+    content: str
+
+    @classmethod
+    def of(cls, fact: Fact | Mapping[str, object]) -> Self:
+        if isinstance(fact, Fact):
+            return cls(fact.category, fact.confidence, escape(fact.content))
+        category, confidence, content = (fact.get(name) for name in ("category", "confidence", "content"))
+        strength = 0.0
+        # Infinities and NaN say nothing; a comparison takes whole numbers that are too long for a float.
+        if isinstance(confidence, int | float) and not isinstance(confidence, bool) and abs(confidence) < math.inf:
+            strength = float(min(1, max(0, confidence)))
+        return cls(
+            category if isinstance(category, str) and category in CATEGORIES else "context",
+            strength,
+            escape(content) if isinstance(content, str) else "",
+        )
+
+    def __str__(self) -> str:
+        return f"- [{self.category} | {self.confidence:.2f}] {self.content}"
 
 
 def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:
@@ -66,16 +102,27 @@ def format_memory_for_injection(
     """
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
         raise ValueError(f"max_tokens must be a whole number of at least 0, not {max_tokens!r}")
-    data = memory if isinstance(memory, MemoryData) else _as_data(memory)
+    data = memory if isinstance(memory, MemoryData) else MemoryData.of(memory)
     sections = _sections(data)
-    lines = _fact_lines(data.facts)
+    active = (
+        each
+        for each in data.facts
+        if (each.status if isinstance(each, Fact) else each.get("status", "active")) == "active"
+    )
+    facts = sorted(map(_FactLine.of, active), key=lambda fact: -fact.confidence)
+    lines = [str(fact) for fact in facts if fact.content]
 
     def fits(text: str) -> bool:
         return token_counter(text) <= max_tokens
 
-    kept = _fitting(sections, lines, fits)
-    text = _join(sections, kept or (() if sections else tuple(lines[:1])))
-    return text if fits(text) else _cut(text, fits)
+    # Without a section, the first fact is cut where no fact fits whole: a part of it is more than nothing.
+    text = _join(sections, _fitting(sections, lines, fits) or (() if sections else lines[:1]))
+    if fits(text):
+        return text
+    if not fits(CUT_MARK):
+        return ""
+    kept = _largest(len(text), lambda n: fits(text[:n].rstrip() + CUT_MARK))
+    return text[:kept].rstrip() + CUT_MARK
 
 
 def render_memory_block(
@@ -120,8 +167,7 @@ def fitting_facts(
 
 def fact_line(fact: Fact | Mapping[str, object]) -> str:
     """Return the one line of a fact, `- [{category} | {confidence:.2f}] {content}`."""
-    category, confidence, content = _parts(fact)
-    return f"- [{category} | {confidence:.2f}] {content}"
+    return str(_FactLine.of(fact))
 
 
 def escape(text: str) -> str:
@@ -129,64 +175,21 @@ def escape(text: str) -> str:
     return _LABEL.sub(r"(\1)", one_line(text)).translate(_ESCAPES)
 
 
-def _as_data(memory: Mapping[str, object]) -> MemoryData:
-    facts = memory.get("facts")
-    return MemoryData(
-        user=_mapping(memory.get("user")),
-        history=_mapping(memory.get("history")),
-        facts=[fact for fact in facts if isinstance(fact, Fact | Mapping)] if isinstance(facts, Sequence) else [],
-    )
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _sections(data: MemoryData) -> str:
-    parts = [
-        _section("User Context:", _USER_LABELS, data.user),
-        _section("History:", _HISTORY_LABELS, data.history),
-    ]
-    return "\n\n".join(filter(None, parts))
-
-
-def _section(title: str, labels: Mapping[str, str], texts: Mapping[str, object]) -> str:
-    lines = [f"- {label}: {text}" for name, label in labels.items() if (text := _section_text(texts.get(name)))]
-    return "\n".join([title, *lines]) if lines else ""
-
-
-def _section_text(value: object) -> str:
-    """Return the text of a section, also of one in the form `{"summary": text}`."""
-    text = value.get("summary") if isinstance(value, Mapping) else value
-    return escape(text) if isinstance(text, str) else ""
-
-
-def _fact_lines(facts: Sequence[Fact | Mapping[str, object]]) -> list[str]:
-    """Return the lines of the facts that count, by confidence, highest first; equal ones keep their order."""
-    parts = [_parts(fact) for fact in facts if _counts(fact)]
-    parts.sort(key=lambda part: -part[1])
-    return [f"- [{category} | {confidence:.2f}] {content}" for category, confidence, content in parts if content]
-
-
-def _counts(fact: Fact | Mapping[str, object]) -> bool:
-    return (fact.status if isinstance(fact, Fact) else fact.get("status", "active")) == "active"
-
-
-def _parts(fact: Fact | Mapping[str, object]) -> tuple[str, float, str]:
-    if isinstance(fact, Fact):
-        return fact.category, fact.confidence, escape(fact.content)
-    category, content = fact.get("category"), fact.get("content")
-    return (
-        category if category in CATEGORIES else "context",
-        _confidence(fact.get("confidence")),
-        escape(content) if isinstance(content, str) else "",
-    )
-
-
-def _confidence(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return 0.0
-    return min(1.0, max(0.0, float(value)))
+    sides = [("User Context:", _USER_LABELS, data.user), ("History:", _HISTORY_LABELS, data.history)]
+    parts = []
+    for title, labels, texts in sides:
+        lines = []
+        for name, label in labels.items():
+            value = texts.get(name)
+            text = (
+                value.get("summary") if isinstance(value, Mapping) else value
+            )  # other programs keep {"summary": text}
+            if isinstance(text, str) and (shown := escape(text)):
+                lines.append(f"- {label}: {shown}")
+        if lines:
+            parts.append("\n".join([title, *lines]))
+    return "\n\n".join(parts)
 
 
 def _join(sections: str, lines: Sequence[str]) -> str:
@@ -223,10 +226,3 @@ def _largest(limit: int, fits: Callable[[int], bool]) -> int:
         else:
             misfit = middle
     return fitting
-
-
-def _cut(text: str, fits: Callable[[str], bool]) -> str:
-    if not fits(CUT_MARK):
-        return ""
-    kept = _largest(len(text), lambda n: fits(text[:n].rstrip() + CUT_MARK))
-    return text[:kept].rstrip() + CUT_MARK
