@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -57,6 +57,27 @@ class Budget:
         half = min(room, self.max_tokens_before_summary or room) // 2
         tokens = half if self.keep_tokens is None else min(self.keep_tokens, half)
         return Keep(tokens=tokens, messages=self.keep_messages, least_cut=tokens)
+
+    def keep_ahead(self, share: float, *, system: int, messages: int, beside: int) -> "Keep | None":
+        """Return what stays now of what the next cut will leave, so that its summary can be written before it is due.
+
+        What is said until then will stay as well, so that much less stays of what is there now. That way the messages
+        that leave now are among those that leave then.
+
+        Args:
+            share: Of `max_tokens`; while less than this is there, it is too early.
+            system: Tokens of the leading system message.
+            messages: Tokens of the messages.
+            beside: Tokens of system message and summary.
+
+        Returns:
+            `None` if it is too early: too little is there, or all of it could stay.
+        """
+        room, keep = self.room(beside), self.keep(system)
+        to_come = max(0, min(room, self.max_tokens_before_summary or room) - messages)
+        if messages + beside < share * self.max_tokens or to_come > keep.tokens:
+            return None
+        return replace(keep, tokens=keep.tokens - to_come)
 
 
 @dataclass(frozen=True, slots=True)

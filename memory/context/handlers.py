@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langgraph.constants import TAG_NOSTREAM
 
-from memory.context.summarizer import Flush
+from memory.context.summarizer import Fetch, Flush
 from memory.effects import Ask, AsyncHandlers, Handlers
 from memory.provider_reason import reason_logged
 
@@ -30,19 +30,11 @@ def summary_handlers(config: RunnableConfig | None = None) -> Handlers:
         with reason_logged(logger, _SUMMARY, effect.prompt):
             return _text(effect.model.invoke(effect.prompt, merge_configs(config, _CALL)))
 
-    def flush(effect: Flush) -> None:
-        called = effect.hook(effect.messages)
-        if not inspect.isawaitable(called):
-            return
-
-        async def wait() -> None:
-            await called
-
-        # On another thread: this one may have an event loop that is running, which must not be entered again.
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
-
-    return {Ask: ask, Flush: flush}
+    return {
+        Ask: ask,
+        Flush: lambda effect: _finished(effect.hook(effect.messages)),
+        Fetch: lambda effect: _finished(effect.source()),
+    }
 
 
 def async_summary_handlers(config: RunnableConfig | None = None) -> AsyncHandlers:
@@ -60,7 +52,24 @@ def async_summary_handlers(config: RunnableConfig | None = None) -> AsyncHandler
         if inspect.isawaitable(called):
             await called
 
-    return {Ask: ask, Flush: flush}
+    async def fetch(effect: Fetch) -> Any:
+        found = effect.source()
+        return await found if inspect.isawaitable(found) else found
+
+    return {Ask: ask, Flush: flush, Fetch: fetch}
+
+
+def _finished(called: Any) -> Any:
+    """Return a call's value; a coroutine's, once it is done."""
+    if not inspect.isawaitable(called):
+        return called
+
+    async def wait() -> Any:
+        return await called
+
+    # On another thread: this one may have an event loop that is running, which must not be entered again.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
 
 
 def _text(reply: Any) -> str:

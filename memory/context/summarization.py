@@ -16,7 +16,16 @@ from typing_extensions import TypedDict
 from memory.context.budget import Budget
 from memory.context.handlers import async_summary_handlers, summary_handlers
 from memory.context.running_summary import SUMMARY_ID, RunningSummary, state_of
-from memory.context.summarizer import UNFLUSHED, Cut, FlushHook, SummarizationResult, Summarizer, SummaryEffects
+from memory.context.summarizer import (
+    UNFLUSHED,
+    Cut,
+    FlushHook,
+    PreparedSummary,
+    SummarizationResult,
+    Summarizer,
+    SummaryEffects,
+    WrittenSummary,
+)
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.effects import aperform, perform
@@ -54,6 +63,7 @@ class SummaryOptions(TypedDict, total=False):
     keep_messages: int | None
     portion_tokens: int | None
     memory_flush_hook: FlushHook | None
+    prepared_summary: PreparedSummary | None
 
 
 def _summarizer(options: SummaryOptions) -> Summarizer:
@@ -112,6 +122,8 @@ def summarize_messages(
             join what comes of it to that; when it gets too long, the whole is asked for again, shorter. For models of
             a few billion parameters, which copy an existing summary instead of extending it.
         memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists.
+        prepared_summary: Called when a summary is due. What it returns, as `SummarizationNode.prepare` wrote it
+            earlier, is used and no model is asked, if it still stands for the first of the messages that leave.
 
     Returns:
         The messages to send, and the running summary to hand in next time.
@@ -184,6 +196,24 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         """Return what comes of the state's messages, before it is made an update."""
         await self.summarizer.counter.awarm_up()
         return await aperform(self._effects(state), async_summary_handlers(config))
+
+    def prepare(self, state: object, share: float, config: RunnableConfig | None = None) -> WrittenSummary | None:
+        """Write the summary that the next cut of a state will need, before it is due; the state stays as it is.
+
+        Args:
+            state: The state as a turn leaves it.
+            share: While less than this share of `max_tokens` is there, nothing is written.
+            config: The run's.
+
+        Returns:
+            What `prepared_summary` is to return when the cut is due; `None` if it is too early.
+
+        Raises:
+            Exception: Whatever the model raises.
+        """
+        running = state_of(_read(state, "context")).get("running_summary")
+        effects = self.summarizer.prepare(self._messages(state), running, share)
+        return perform(effects, summary_handlers(config))
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""

@@ -63,8 +63,8 @@ UNFLUSHED = "unflushed_summary"
 """Where a state's `context` holds it, as plain data."""
 
 
-def unflushed(summary: str, existing: str, messages: Sequence[BaseMessage]) -> dict[str, Any]:
-    """Return what a state keeps of a summary: its text, the ids that went into it, and a digest of all it is made of.
+def written_summary(summary: str, existing: str, messages: Sequence[BaseMessage]) -> dict[str, Any]:
+    """Return a summary as plain data, with what tells later whether it still stands for the same.
 
     Args:
         summary: The new summary.
@@ -105,19 +105,36 @@ class Flush:
     messages: list[BaseMessage]
 
 
+WrittenSummary = dict[str, Any]
+"""A summary that exists and is not used yet: its text, the ids that went into it, and a digest of all it is made of."""
+PreparedSummary = Callable[[], Awaitable[WrittenSummary | None] | WrittenSummary | None]
+"""Returns the summary that was written ahead of time, if there is one; it may be a coroutine function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """The effect of looking for a summary that was written ahead of time; it is sent back, or `None`."""
+
+    source: PreparedSummary
+
+
 T = TypeVar("T")
-SummaryEffects = Generator[Ask | Flush, Any, T]
-"""Asks a model, is sent its reply's text, and calls the flush hook."""
+SummaryEffects = Generator[Ask | Flush | Fetch, Any, T]
+"""Asks a model, is sent its reply's text, calls the flush hook, and looks for a summary written ahead of time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What one summarization did: messages summarized, and tokens of the view before, after, and of the summary."""
+    """What one summarization did: messages summarized, and tokens of the view before, after, and of the summary.
+
+    `ready` says that the summary had been written ahead of time, so that nobody waited for a model.
+    """
 
     messages: int
     tokens_before: int
     tokens_after: int
     summary_tokens: int
+    ready: bool = False
 
 
 @dataclass
@@ -154,6 +171,7 @@ class Summarizer:
         portion_tokens: Summarize so many tokens of messages in one call, each portion for itself, and join what comes
             of it to the existing summary; `None` has the existing summary rewritten.
         memory_flush_hook: Is given the messages that are about to leave, when their summary exists.
+        prepared_summary: Is asked for a summary that `prepare` wrote, when one is due.
 
     Raises:
         ValueError: If `portion_tokens` cannot be meant.
@@ -166,6 +184,7 @@ class Summarizer:
     final_prompt: ChatPromptTemplate | None = None
     portion_tokens: int | None = None
     memory_flush_hook: FlushHook | None = None
+    prepared_summary: PreparedSummary | None = None
 
     def __post_init__(self) -> None:
         if self.portion_tokens is not None and self.portion_tokens < 1:
@@ -203,14 +222,61 @@ class Summarizer:
         if leaving and not has_failed:
             existing = running.summary if running else ""
             again = still_leaving(kept, existing, conversation.live)
-            cut, summary = again or (leaving, "")
+            ahead = None
+            if again is None and self.prepared_summary is not None:
+                record = yield Fetch(self.prepared_summary)
+                ahead = still_leaving(record, existing, conversation.live)
+                if ahead is not None and not self._takes_place(ahead, leaving, counts, system):
+                    ahead = None
+            cut, summary = again or ahead or (leaving, "")
             with tolerated(logger, "%d messages not summarized this time", len(cut)):
                 summary = summary or (yield from self._written(_fresh(conversation, running, cut), existing))
-                written = unflushed(summary, existing, [conversation.live[index] for index in cut])
+                written = written_summary(summary, existing, [conversation.live[index] for index in cut])
                 drop = again is not None  # what was said since may not fit beside it
-                return (yield from self._summarized(conversation, running, cut, summary, tokens + beside, drop=drop))
+                result = yield from self._summarized(conversation, running, cut, summary, tokens + beside, drop=drop)
+                if ahead and result.cut:
+                    result.cut = replace(result.cut, ready=True)
+                return result
         view = self._fitting(conversation, running, drop=bool(leaving))
         return SummarizationResult(view, running, failed=bool(leaving), unflushed=written)
+
+    def prepare(
+        self, messages: Sequence[BaseMessage], running_summary: object, share: float
+    ) -> SummaryEffects[WrittenSummary | None]:
+        """Write the summary that the next cut will need, before it is due.
+
+        Args:
+            messages: The conversation, oldest first.
+            running_summary: The running summary, in whatever form a state holds it.
+            share: While less than this share of the budget is there, nothing is written.
+
+        Returns:
+            What `prepared_summary` is to return when the cut is due; `None` if it is too early.
+
+        Raises:
+            Exception: Whatever the model raises; `ValueError` if the summary is empty.
+        """
+        running = rehydrate(running_summary)
+        conversation = divide(messages, running)
+        counts = self.counter.each(conversation.live, identified=True)
+        system = self.counter(conversation.system)
+        beside = system + self._summary_tokens(running)
+        keep = self.budget.keep_ahead(share, system=system, messages=sum(counts), beside=beside)
+        leaving = choose_cut(conversation.live, counts, keep) if keep else []
+        if not leaving:
+            return None
+        existing = running.summary if running else ""
+        summary = yield from self._written(_fresh(conversation, running, leaving), existing)
+        return written_summary(summary, existing, [conversation.live[index] for index in leaving])
+
+    def _takes_place(
+        self, ahead: tuple[list[int], str], leaving: Sequence[int], counts: Sequence[int], system: int
+    ) -> bool:
+        """Say whether a summary stands for the first of the messages that leave, and the rest fits beside it."""
+        places, summary = ahead
+        rest = sum(counts) - sum(counts[at] for at in places)
+        fits = rest + system + self._text_tokens(summary) <= self.budget.max_tokens
+        return places == [*leaving[: len(places)]] and fits and not self._is_too_long(summary)
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
         """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""

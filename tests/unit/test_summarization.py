@@ -313,6 +313,7 @@ def test_the_options_stand_in_each_signature_with_their_defaults(entrance: Calla
         "keep_messages": None,
         "portion_tokens": None,
         "memory_flush_hook": None,
+        "prepared_summary": None,
     }
     assert {each.kind for each in options.values()} == {Parameter.KEYWORD_ONLY}
 

@@ -1,0 +1,293 @@
+"""What a user waits for besides the model: turns held up by a summary, and by a store that is slow, hangs or fails.
+
+    python -m benchmarks.waiting [--turns 200] [--scale 1.0]
+
+A long conversation with a fake chat model (0.3 s), a fake summary model (3 s) and 2 s of thinking between turns, at
+1,600 tokens, so that a summary is due again and again. `--scale 0.1` makes all these times a tenth. Beside it the same
+conversation with langmem's `SummarizationNode` and with langchain's `SummarizationMiddleware`. Then the time of a turn
+over the bare graph, the same model without memory, for four conditions of the store.
+"""
+
+import argparse
+import asyncio
+import logging
+import statistics
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.store.base import BaseStore, Op, Result
+from langgraph.store.memory import InMemoryStore
+from pydantic import PrivateAttr
+
+from benchmarks.conversations import words
+from benchmarks.measuring import progress
+from graphs.chat import build_graph
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from memory.config import MemoryConfig
+from memory.context.tokens import shared_counter
+
+CHAT_SECONDS, SUMMARY_SECONDS, THINKING_SECONDS = 0.3, 3.0, 2.0
+BUDGET, SUMMARY_TOKENS, REPLY_TOKENS = 1600, 200, 200
+HOUR = 3600.0
+
+Turn = Callable[[str], Awaitable[None]]
+
+
+class TimedModel(BaseChatModel):
+    """Answers in 40 words after a fixed time, and counts the tokens that it reads and writes."""
+
+    seconds: float
+    size: int = 40
+    _tokens: int = PrivateAttr(0)
+    _calls: int = PrivateAttr(0)
+
+    @property
+    def _llm_type(self) -> str:
+        return "timed"
+
+    @property
+    def tokens(self) -> int:
+        return self._tokens
+
+    @property
+    def calls(self) -> int:
+        return self._calls
+
+    def _answer(self, messages: list[BaseMessage]) -> ChatResult:
+        self._calls += 1
+        answer = AIMessage(words(self.size, -self._calls), id=str(uuid.uuid4()))
+        self._tokens += shared_counter()([*messages, answer])
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        time.sleep(self.seconds)
+        return self._answer(messages)
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        await asyncio.sleep(self.seconds)
+        return self._answer(messages)
+
+
+class ConditionedStore(InMemoryStore):
+    """A store that takes its time, does not answer, or fails, from the moment it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.condition = "healthy"
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        if self.condition == "failing":
+            raise OSError("the disk is gone")
+        if self.condition != "healthy":
+            time.sleep(0.3 if self.condition == "slow" else 60)
+        return super().batch(ops)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        if self.condition == "failing":
+            raise OSError("the disk is gone")
+        if self.condition != "healthy":
+            await asyncio.sleep(0.3 if self.condition == "slow" else HOUR)
+        return await super().abatch(ops)
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """How long the turns of one conversation took, in seconds, and what its summaries cost."""
+
+    name: str
+    turns: list[float]
+    summary: TimedModel
+
+    def line(self, scale: float) -> str:
+        held_up = sum(seconds > (CHAT_SECONDS + SUMMARY_SECONDS / 2) * scale for seconds in self.turns)
+        share = 100 * held_up / len(self.turns)
+        return (
+            f"{self.name:34} {held_up:4} of {len(self.turns)} turns waited ({share:4.1f} %), "
+            f"{self.summary.calls:4} summary calls, {self.summary.tokens:8,} tokens in them"
+        )
+
+
+def ours(chat: TimedModel, summary: TimedModel, store: BaseStore) -> tuple[Turn, MemoryService]:
+    """Return one turn of the chat graph, in one thread."""
+    quiet = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR)
+    service = MemoryService(
+        Settings(model="fake:model", memory=quiet), lambda _, purpose: summary if purpose == "summary" else chat
+    )
+    graph = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=store)
+    who: RunnableConfig = {"configurable": {"thread_id": "waiting", "langgraph_auth_user_id": "ada"}}
+    context: Any = {
+        "max_tokens": BUDGET,
+        "max_summary_tokens": SUMMARY_TOKENS,
+        "reply_tokens": REPLY_TOKENS,
+        "memory_tokens": 200,
+    }
+
+    async def turn(text: str) -> None:
+        await graph.ainvoke({"messages": [HumanMessage(text)]}, who, context=context)
+
+    return turn, service
+
+
+def bare(chat: TimedModel) -> Turn:
+    """Return one turn of a graph of one node that asks the model."""
+
+    async def call(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await chat.ainvoke(state["messages"][-20:])]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("call_model", call)
+    builder.add_edge(START, "call_model")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    return _in_one_thread(graph)
+
+
+def langmem(chat: TimedModel, summary: TimedModel) -> Turn:
+    """Return one turn of a graph with langmem's node before the model, as its documentation shows it."""
+    from langmem.short_term import RunningSummary, SummarizationNode
+
+    class Summarized(MessagesState):
+        context: dict[str, RunningSummary]
+
+    class View(TypedDict):
+        summarized_messages: list[Any]
+        context: dict[str, RunningSummary]
+
+    async def call(state: View) -> dict[str, Any]:
+        return {"messages": [await chat.ainvoke(state["summarized_messages"])]}
+
+    node = SummarizationNode(
+        model=summary,
+        max_tokens=BUDGET - REPLY_TOKENS,
+        max_tokens_before_summary=BUDGET - REPLY_TOKENS,
+        max_summary_tokens=SUMMARY_TOKENS,
+        token_counter=shared_counter(),
+    )
+    builder = StateGraph(Summarized)
+    builder.add_node("summarize", node)
+    builder.add_node("call_model", call)
+    builder.add_edge(START, "summarize")
+    builder.add_edge("summarize", "call_model")
+    return _in_one_thread(builder.compile(checkpointer=InMemorySaver()))
+
+
+def middleware(chat: TimedModel, summary: TimedModel) -> Turn:
+    """Return one turn of an agent with langchain's `SummarizationMiddleware`, keeping half as we do."""
+    keep = (BUDGET - REPLY_TOKENS - SUMMARY_TOKENS) // 2
+    count: Any = shared_counter()
+    summarize = SummarizationMiddleware(
+        model=summary, trigger=("tokens", BUDGET - REPLY_TOKENS), keep=("tokens", keep), token_counter=count
+    )
+    return _in_one_thread(create_agent(chat, tools=[], middleware=[summarize], checkpointer=InMemorySaver()))
+
+
+def _in_one_thread(graph: Any) -> Turn:
+    config: RunnableConfig = {"configurable": {"thread_id": "waiting"}}
+
+    async def turn(text: str) -> None:
+        await graph.ainvoke({"messages": [HumanMessage(text, id=str(uuid.uuid4()))]}, config)
+
+    return turn
+
+
+async def conversation(name: str, turn: Turn, turns: int, thinking: float, summary: TimedModel) -> Waited:
+    """Carry out the turns of one conversation and return how long each took."""
+    taken = []
+    for number in range(turns):
+        started = time.perf_counter()
+        await turn(words(40, number))
+        taken.append(time.perf_counter() - started)
+        await asyncio.sleep(thinking)
+    return Waited(name, taken, summary)
+
+
+async def summaries(turns: int, scale: float) -> None:
+    """Print how many turns wait for a summary: ours and the peers' side by side, as they mostly sleep."""
+    progress(f"{turns} turns of three conversations, at {scale:g} of their time")
+
+    def models() -> tuple[TimedModel, TimedModel]:
+        return TimedModel(seconds=CHAT_SECONDS * scale), TimedModel(seconds=SUMMARY_SECONDS * scale, size=110)
+
+    async with _served(*models()) as (turn, summary):
+        peers = [("langmem's SummarizationNode", langmem), ("langchain's SummarizationMiddleware", middleware)]
+        work = [conversation("Palimpsest", turn, turns, THINKING_SECONDS * scale, summary)]
+        for name, make in peers:
+            chat, own = models()
+            work.append(conversation(name, make(chat, own), turns, THINKING_SECONDS * scale, own))
+        for waited in await asyncio.gather(*work):
+            print(waited.line(scale))
+
+
+@asynccontextmanager
+async def _served(chat: TimedModel, summary: TimedModel) -> AsyncIterator[tuple[Turn, TimedModel]]:
+    turn, service = ours(chat, summary, InMemoryStore())
+    yield turn, summary
+    await asyncio.to_thread(service.close, 0.0)
+
+
+async def overheads(turns: int, hanging: int) -> None:
+    """Print the time of a turn over the bare graph's, for a store that is healthy, slow, hanging or failing."""
+    reference = await conversation("bare", bare(TimedModel(seconds=0.0)), turns, 0.0, TimedModel(seconds=0.0))
+    print(f"{'a turn of the bare graph':34} {_percentiles(reference.turns)}")
+    for condition in ("healthy", "slow", "hanging", "failing"):
+        progress(f"{turns} turns with a store that is {condition}")
+        store = ConditionedStore()
+        turn, service = ours(TimedModel(seconds=0.0), TimedModel(seconds=0.0), store)
+        await turn("Warm up.")
+        store.condition = condition
+        waited = await conversation(
+            condition, turn, hanging if condition == "hanging" else turns, 0.0, TimedModel(seconds=0.0)
+        )
+        rest = _percentiles(waited.turns[1:])
+        print(f"{'a turn, the store ' + condition:34} first {waited.turns[0]:.3f} s; then {rest}")
+        store.condition = "failing"  # nothing is to be waited for at the end
+        await asyncio.to_thread(service.close, 0.0)
+
+
+def _percentiles(seconds: list[float]) -> str:
+    cuts = statistics.quantiles(seconds, n=100)
+    return f"p50 {1000 * cuts[49]:.1f} ms, p95 {1000 * cuts[94]:.1f} ms, p99 {1000 * cuts[98]:.1f} ms"
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--hanging", type=int, default=200, help="turns with a store that hangs")
+    options = parser.parse_args()
+    logging.getLogger().setLevel(logging.CRITICAL)  # what fails here is meant to
+    shared_counter().tokenizer.warm_up()
+    asyncio.run(summaries(options.turns, options.scale))
+    asyncio.run(overheads(options.turns, options.hanging))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

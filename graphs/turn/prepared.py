@@ -1,0 +1,112 @@
+"""Summaries that are written before they are due: in this process's memory only, a few, dropped when stale."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+
+from memory.context.summarizer import WrittenSummary
+from memory.effects import in_daemon_thread
+from memory.worker.effects import ModelCalls
+
+logger = logging.getLogger(__name__)
+
+Write = Callable[[], WrittenSummary | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """One thread's summary, under way or there, and what it was made for."""
+
+    made_for: Hashable
+    owner: Hashable
+    writing: "Future[WrittenSummary | None]" = field(compare=False)
+
+
+class PreparedSummaries:
+    """The summaries of this process's threads that will be due soon.
+
+    Nothing of them is written anywhere: another process simply does not have them, and asks the model as ever. A turn
+    uses one only if it was made for the same: the same settings, epochs and mode, and messages that are unchanged, as
+    `Summarizer` sees to.
+
+    Args:
+        timeout: Seconds that one may take.
+        limit: How many are kept; the oldest goes first.
+    """
+
+    def __init__(self, timeout: float, limit: int = 256) -> None:
+        self._timeout, self._limit = timeout, limit
+        # Places of their own: an update must not wait for a summary, nor a summary for an update.
+        self._calls = ModelCalls(max_workers=2, max_abandoned=2)
+        self._kept: OrderedDict[Hashable, _Prepared] = OrderedDict()
+
+    def start(
+        self,
+        thread: Hashable,
+        made_for: Hashable,
+        write: Write,
+        *,
+        still_stands: Callable[[WrittenSummary], bool],
+        owner: Hashable = None,
+    ) -> None:
+        """Write a thread's summary in the background, unless one for the same is there or under way.
+
+        Args:
+            thread: Whose summary it is.
+            made_for: What it depends on besides its messages; under another value it is of no use.
+            write: Asks the model; it runs on a thread of its own and may block. `None` says that it is too early.
+            still_stands: Says whether the messages that went into a summary are as they were.
+            owner: Whose memory the thread feeds.
+        """
+        kept = self._kept.get(thread)
+        if kept is not None and kept.made_for == made_for and _is_good(kept.writing, still_stands):
+            return
+        self._kept[thread] = _Prepared(made_for, owner, in_daemon_thread(partial(self._write, write)))
+        self._kept.move_to_end(thread)
+        while len(self._kept) > self._limit:
+            self._kept.popitem(last=False)
+
+    def _write(self, write: Write) -> WrittenSummary | None:
+        try:
+            return self._calls.run(write, self._timeout)
+        except Exception as error:  # the turn that needs the summary asks for it itself
+            logger.info("a summary could not be written ahead of time: %s", type(error).__name__)
+            raise
+
+    async def get(self, thread: Hashable, made_for: Hashable) -> WrittenSummary | None:
+        """Return a thread's summary, once it is there; `None` if there is none for this, or its writing failed."""
+        kept = self._kept.get(thread)
+        if kept is None:
+            return None
+        if kept.made_for != made_for:
+            self._kept.pop(thread, None)
+            return None
+        # It was begun before the turn, so it is there sooner than one that is asked for now. A turn that is cancelled
+        # must not cancel it.
+        await asyncio.wait([asyncio.wrap_future(kept.writing)])
+        return _written(kept.writing)
+
+    def drop(self, thread: Hashable = None, *, owner: Hashable = None) -> None:
+        """Forget the summary of a thread, or all of an owner's threads."""
+        for name, kept in list(self._kept.items()):
+            if name == thread or (owner is not None and kept.owner == owner):
+                self._kept.pop(name, None)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _written(writing: "Future[WrittenSummary | None]") -> WrittenSummary | None:
+    """Return what came of it; `None` where nothing did."""
+    return None if writing.cancelled() or writing.exception() is not None else writing.result()
+
+
+def _is_good(writing: "Future[WrittenSummary | None]", still_stands: Callable[[WrittenSummary], bool]) -> bool:
+    if not writing.done():
+        return True
+    written = _written(writing)
+    return written is not None and still_stands(written)
