@@ -128,6 +128,9 @@ class MemorySummarized(MemoryEvent):
     tokens_before: NonNegativeInt = Field(description="Tokens of the conversation before the cut.")
     tokens_after: NonNegativeInt = Field(description="Tokens of the conversation after it, summary included.")
     summary_tokens: NonNegativeInt
+    ready: bool = Field(
+        default=False, description="Whether the summary had been written ahead of time, so that nobody waited for it."
+    )
 
 
 class MemoryQueued(MemoryEvent):

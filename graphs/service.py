@@ -20,6 +20,7 @@ from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.identity import as_server
 from graphs.models import Purpose
 from graphs.settings import Settings
+from graphs.turn.prepared import PreparedSummaries
 from memory.effects import StoreEffects, arun, arun_patiently, run, tolerated
 from memory.message import iso_time
 from memory.namespaces import Owner
@@ -77,11 +78,12 @@ class MemoryService:
     ) -> None:
         self.settings = settings
         self._config = settings.memory
-        self._load_model = load_model
+        self.load_model = load_model
         self.clock = clock
         self._client = client
         self._born = clock()
         self._calls = ModelCalls()
+        self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self._gate = UpdateGate()
         self._worker = Worker.here()
         self._stores: WeakSet[BaseStore] = WeakSet()
@@ -107,10 +109,10 @@ class MemoryService:
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
         """Load a chat model without blocking the event loop: a provider's first use imports its package."""
-        return await asyncio.to_thread(self._load_model, name, purpose)
+        return await asyncio.to_thread(self.load_model, name, purpose)
 
     def _memory_model(self, name: str) -> BaseChatModel:
-        return self._load_model(self.settings.memory_model or name, "memory")
+        return self.load_model(self.settings.memory_model or name, "memory")
 
     async def aremember(self, store: BaseStore, closing: Closing, *, reader: str | None = None) -> Queued | None:
         """Write down what was said, then trigger its update.

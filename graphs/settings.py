@@ -211,6 +211,7 @@ class _Variables:
                 sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
                 drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
                 journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
+                prepare_summary_share=self.number("PALIMPSEST_PREPARE_SUMMARY_SHARE", default.prepare_summary_share),
             )
         except ValueError as error:
             raise ValueError(_FIELD.sub(lambda name: f"PALIMPSEST_{name[0].upper()}", str(error))) from None

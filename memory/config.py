@@ -44,6 +44,8 @@ class MemoryConfig:
         write_timeout_seconds: A turn waits this long for a write; more than SQLite's own 30 s for a lock.
         seen_limit: How many message hashes are remembered for one user and thread.
         journal_days: Days of the daily journal that are kept.
+        prepare_summary_share: After a turn that fills so large a share of a thread's budget, the summary that the next
+            cut will need is written in the background; 1 switches that off.
     """
 
     enabled: bool = True
@@ -67,6 +69,7 @@ class MemoryConfig:
     write_timeout_seconds: float = 35.0
     seen_limit: int = 2000
     journal_days: int = 90
+    prepare_summary_share: float = 0.7
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -94,5 +97,5 @@ def _check(name: str, value: object) -> None:
             raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
     elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}")
-    elif name == "confidence_threshold" and value > 1:
-        raise ValueError(f"confidence_threshold must be between 0 and 1, not {value!r}")
+    elif name in ("confidence_threshold", "prepare_summary_share") and value > 1:
+        raise ValueError(f"{name} must be between 0 and 1, not {value!r}")

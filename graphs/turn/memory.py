@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -68,6 +68,11 @@ class Run:
     thread_id: str
     user_id: str | None = None
     on_server: bool = False
+
+    @property
+    def thread(self) -> Hashable:
+        """What names the thread among all of this process."""
+        return id(self.store), self.user_id, self.owner, self.thread_id
 
     @classmethod
     def of(cls, config: RunnableConfig, runtime: Runtime[Context], settings: Settings) -> Self:

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from typing import Any
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -18,14 +19,16 @@ from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
-from graphs.turn.memory import Run, TurnMemory
+from graphs.turn.memory import STATELESS, Run, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.state import MemoryState, Receipt, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.summarization import SummarizationNode
+from memory.context.summarizer import WrittenSummary
 from memory.context.tokens import TokenCounter
+from memory.effects import tolerated
 from memory.injection.selection import TurnConditions, inject
 from memory.turn import TurnEpochs, mode_of_newest, unanswered_with_mode, with_mode
 
@@ -102,33 +105,25 @@ class ChatNodes:
             return {}  # `inject_memory` says that there is nothing to answer
         run, thread = await self._run(runtime), Thread(state)
         begun = await self._begun(run, thread, runtime) if thread.begins_turn else None
-        now, context = begun.applied(state) if begun else state, run.context
+        now = begun.applied(state) if begun else state
         budget = begun.prompt.shares.messages if begun else self._messages_budget(run, thread)
         epochs = TurnEpochs.from_state(begun.memory) if begun else thread.epochs
 
         async def write_down(leaving: list[BaseMessage]) -> None:
             await self._memory.write_down(run, "cut", epochs.not_erased(leaving, now["messages"]), epochs)
 
-        node = SummarizationNode(
-            model=RunnableLambda(self._summary_model(run)),
-            max_tokens=budget,
-            max_summary_tokens=min(context.max_summary_tokens, budget // 2),
-            token_counter=self._counter,
-            initial_summary_prompt=context.initial_summary_prompt,
-            existing_summary_prompt=context.update_summary_prompt,
-            output_messages_key="messages" if context.transcript == "compact" else "summarized_messages",
-            keep_tokens=context.keep_tokens,
-            keep_messages=context.keep_messages,
-            portion_tokens=context.summary_portion_tokens,
-            memory_flush_hook=write_down,
-        )
+        async def prepared() -> WrittenSummary | None:
+            incognito = (begun.opening.mode if begun else mode_of_newest(thread.messages)) == "incognito"
+            return await self._service.summaries.get(run.thread, _made_for(run, epochs, incognito=incognito))
+
+        node = self._summarization(run, budget, memory_flush_hook=write_down, prepared_summary=prepared)
         result = await node.aresult(now)
         if result.cut is not None:
             await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
         await self._turns.after(superstep_of(runtime))
         update = changes(state, node.update(now, result))
         # Messages that are written whole carry their mode already.
-        needs_mode = begun and begun.with_mode and context.transcript == "compact" and "messages" not in update
+        needs_mode = begun and begun.with_mode and run.context.transcript == "compact" and "messages" not in update
         return {**update, "messages": begun.with_mode} if begun and needs_mode else update
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
@@ -151,8 +146,42 @@ class ChatNodes:
         queued = await self._memory.close(run, newest, thread.epochs, thread.view(get_config()))
         if queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
+        self._prepare_summary(run, thread)
         receipt = Receipt(**{**thread.receipt, "queued": queued.entry if queued else None})
         return {"memory": {**thread.memory, "receipt": receipt}}
+
+    def _prepare_summary(self, run: Run, thread: Thread) -> None:
+        """Begin to write the summary that the thread will need soon, so that no turn has to wait for it."""
+        share = self._service.settings.memory.prepare_summary_share
+        if run.thread_id == STATELESS or share >= 1:
+            return
+        node = self._summarization(run, self._messages_budget(run, thread))
+        state = thread.state
+        incognito = mode_of_newest(thread.messages) == "incognito"
+        with tolerated(logger, "no summary is written ahead of time"):
+            self._service.summaries.start(
+                run.thread,
+                _made_for(run, thread.epochs, incognito=incognito),
+                lambda: node.prepare(state, share),
+                still_stands=lambda written: node.still_stands(state, written),
+                owner=run.owner,
+            )
+
+    def _summarization(self, run: Run, budget: int, **more: Any) -> SummarizationNode:
+        context = run.context
+        return SummarizationNode(
+            model=self._summary_model(run),
+            max_tokens=budget,
+            max_summary_tokens=min(context.max_summary_tokens, budget // 2),
+            token_counter=self._counter,
+            initial_summary_prompt=context.initial_summary_prompt,
+            existing_summary_prompt=context.update_summary_prompt,
+            output_messages_key="messages" if context.transcript == "compact" else "summarized_messages",
+            keep_tokens=context.keep_tokens,
+            keep_messages=context.keep_messages,
+            portion_tokens=context.summary_portion_tokens,
+            **more,
+        )
 
     async def _run(self, runtime: Runtime[Context]) -> Run:
         """Return the run, once its tokens can be counted: it may begin, or resume in a new process, at any node."""
@@ -206,17 +235,26 @@ class ChatNodes:
             return said
         return self._prompt(run, thread, thread.divided.live).shares.messages
 
-    def _summary_model(self, run: Run) -> Callable[[LanguageModelInput, RunnableConfig], Awaitable[str]]:
+    def _summary_model(self, run: Run) -> RunnableLambda[LanguageModelInput, str]:
         """Return the call of a model that is loaded when a summary is due, so that its lack fails only the summary."""
         settings = self._service.settings
+        name = settings.memory_model or run.context.model
 
-        async def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
+        # Its text alone: a message that a runnable returns inside a node is streamed to the user.
+        def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
+            return self._service.load_model(name, "summary").invoke(prompt, config).text
+
+        async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
             async with asyncio.timeout(settings.memory.model_timeout_seconds):
-                model = await self._service.aload_model(settings.memory_model or run.context.model, "summary")
-                # Its text alone: a message that a runnable returns inside a node is streamed to the user.
+                model = await self._service.aload_model(name, "summary")
                 return (await model.ainvoke(prompt, config)).text
 
-        return ask
+        return RunnableLambda(ask, aask)
+
+
+def _made_for(run: Run, epochs: TurnEpochs, *, incognito: bool) -> Hashable:
+    """Return what a summary depends on besides the messages in it."""
+    return run.context, epochs.user, epochs.thread, incognito
 
 
 def _name(run: Run, thread: Thread) -> Hashable:

@@ -36,10 +36,16 @@ class PreparedSummaries:
     Args:
         timeout: Seconds that one may take.
         limit: How many are kept; the oldest goes first.
+        begin: Carries a call out in the background and returns its future.
     """
 
-    def __init__(self, timeout: float, limit: int = 256) -> None:
-        self._timeout, self._limit = timeout, limit
+    def __init__(
+        self,
+        timeout: float,
+        limit: int = 256,
+        begin: Callable[[Write], "Future[WrittenSummary | None]"] = in_daemon_thread,
+    ) -> None:
+        self._timeout, self._limit, self._begin = timeout, limit, begin
         # Places of their own: an update must not wait for a summary, nor a summary for an update.
         self._calls = ModelCalls(max_workers=2, max_abandoned=2)
         self._kept: OrderedDict[Hashable, _Prepared] = OrderedDict()
@@ -65,7 +71,7 @@ class PreparedSummaries:
         kept = self._kept.get(thread)
         if kept is not None and kept.made_for == made_for and _is_good(kept.writing, still_stands):
             return
-        self._kept[thread] = _Prepared(made_for, owner, in_daemon_thread(partial(self._write, write)))
+        self._kept[thread] = _Prepared(made_for, owner, self._begin(partial(self._write, write)))
         self._kept.move_to_end(thread)
         while len(self._kept) > self._limit:
             self._kept.popitem(last=False)
@@ -87,8 +93,8 @@ class PreparedSummaries:
             return None
         # It was begun before the turn, so it is there sooner than one that is asked for now. A turn that is cancelled
         # must not cancel it.
-        await asyncio.wait([asyncio.wrap_future(kept.writing)])
-        return _written(kept.writing)
+        await asyncio.wait([asyncio.wrap_future(kept.writing)], timeout=self._timeout)
+        return _written(kept.writing) if kept.writing.done() else None
 
     def drop(self, thread: Hashable = None, *, owner: Hashable = None) -> None:
         """Forget the summary of a thread, or all of an owner's threads."""

@@ -27,7 +27,7 @@ class Thread:
     """
 
     def __init__(self, state: State) -> None:
-        self._state = state
+        self.state = state
         self.messages: list[AnyMessage] = state["messages"]
 
     @cached_property
@@ -38,7 +38,7 @@ class Thread:
     @cached_property
     def memory(self) -> MemoryState:
         """What memory put before the model; empty in a first turn, or where a client wrote something else."""
-        memory: object = self._state.get("memory")
+        memory: object = self.state.get("memory")
         return cast("MemoryState", memory) if isinstance(memory, Mapping) else MemoryState()
 
     @cached_property
@@ -60,7 +60,7 @@ class Thread:
     @cached_property
     def running(self) -> RunningSummary | None:
         """The running summary, in whatever form the state holds it."""
-        return rehydrate(state_of(self._state.get("context")).get("running_summary"))
+        return rehydrate(state_of(self.state.get("context")).get("running_summary"))
 
     @cached_property
     def divided(self) -> DividedMessages:
@@ -78,7 +78,7 @@ class Thread:
         if context.transcript == "compact":
             return live
         # Somebody may have edited the thread since, where the run was interrupted: then the thread counts.
-        left = {message.id: message for message in self._state.get("summarized_messages") or ()}
+        left = {message.id: message for message in self.state.get("summarized_messages") or ()}
         return tuple(
             copy if (copy := left.get(message.id)) and _is_shortened(copy, message) else message for message in live
         )

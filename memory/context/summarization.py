@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from memory.context.budget import Budget
 from memory.context.handlers import async_summary_handlers, summary_handlers
-from memory.context.running_summary import SUMMARY_ID, RunningSummary, state_of
+from memory.context.running_summary import SUMMARY_ID, RunningSummary, divide, rehydrate, state_of
 from memory.context.summarizer import (
     UNFLUSHED,
     Cut,
@@ -25,6 +25,7 @@ from memory.context.summarizer import (
     Summarizer,
     SummaryEffects,
     WrittenSummary,
+    still_leaving,
 )
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
@@ -214,6 +215,12 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         running = state_of(_read(state, "context")).get("running_summary")
         effects = self.summarizer.prepare(self._messages(state), running, share)
         return perform(effects, summary_handlers(config))
+
+    def still_stands(self, state: object, written: WrittenSummary) -> bool:
+        """Say whether the messages and the summary that went into a prepared summary are in a state as they were."""
+        running = rehydrate(state_of(_read(state, "context")).get("running_summary"))
+        live = divide(self._messages(state), running).live
+        return still_leaving(written, running.summary if running else "", live) is not None
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""

@@ -1,0 +1,166 @@
+"""Turns that need a summary find it written: in the chat graph, turn for turn."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
+from graphs.chat import build_graph
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.turn.context import Context
+from graphs.turn.prepared import PreparedSummaries
+from graphs.turn.state import InputState
+from memory.config import MemoryConfig
+from memory.effects import in_daemon_thread
+from memory.erase import aerase_user
+from tests.fakes import RecordingModel, learns
+from tests.threads import varied
+
+HOUR = 3600.0
+CONTEXT = Context(max_tokens=600, max_summary_tokens=60, reply_tokens=0, memory_tokens=0)
+
+
+def in_background() -> bool:
+    """Say whether this is no thread that a turn waits for: those are of the event loop's pool."""
+    return threading.current_thread().daemon
+
+
+class Chat:
+    """A chat graph whose summary model knows whether a turn waits for it."""
+
+    def __init__(self, **memory: Any) -> None:
+        self.in_turn = 0
+        self.asked_in: list[str] = []
+        quiet = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR, **memory)
+        self.summaries = RecordingModel(respond=self._summary)
+        self.service = MemoryService(Settings(model="fake:model", memory=quiet), self._model)
+        self.writing: list[Future[Any]] = []
+        self.service.summaries = PreparedSummaries(HOUR, begin=self._begin)
+        self.store = InMemoryStore()
+        self.graph = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
+        self.events: list[dict[str, Any]] = []
+
+    def _model(self, _: str, purpose: str) -> RecordingModel:
+        if purpose == "memory":
+            return RecordingModel(respond=learns)
+        return self.summaries if purpose == "summary" else RecordingModel(respond=lambda _: varied(25, "answer"))
+
+    def _begin(self, write: Any) -> "Future[Any]":
+        self.writing.append(in_daemon_thread(write))
+        return self.writing[-1]
+
+    def _summary(self, messages: list[BaseMessage]) -> str:
+        self.asked_in.append("background" if in_background() else "turn")
+        return f"They talked {len(self.asked_in)} times."
+
+    def config(self) -> RunnableConfig:
+        return {"configurable": {"thread_id": "t", "langgraph_auth_user_id": "ada"}}
+
+    async def turn(self, number: int, context: Context = CONTEXT) -> None:
+        question = InputState(messages=[HumanMessage(f"question {number} {varied(25)}", id=f"h{number}")])
+        async for mode, part in self.graph.astream(
+            question, self.config(), context=context, stream_mode=["custom", "values"]
+        ):
+            event: Any = part
+            if mode == "custom" and event["name"] == "memory.summarized":
+                self.events.append(event["payload"])
+
+    async def turns(self, first: int, stop: int, context: Context = CONTEXT) -> None:
+        for number in range(first, stop):
+            await self.turn(number, context)
+
+
+@contextmanager
+def chatting(**memory: Any) -> Iterator[Chat]:
+    chat = Chat(**memory)
+    yield chat
+    chat.service.close(0.0)
+
+
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+async def test_no_turn_of_a_long_conversation_asks_for_a_summary(transcript: Any) -> None:
+    with chatting() as chat:
+        await chat.turns(0, 60, replace(CONTEXT, transcript=transcript))
+        assert len(chat.events) >= 5
+        assert all(event["ready"] for event in chat.events)
+        assert "turn" not in chat.asked_in
+        assert len(chat.asked_in) <= len(chat.events) + 1
+
+
+async def test_the_state_is_one_that_the_way_without_could_have_made() -> None:
+    with chatting() as ahead, chatting(prepare_summary_share=1.0) as before:
+        for chat in (ahead, before):
+            await chat.turns(0, 30)
+        assert [event["ready"] for event in before.events] == [False] * len(before.events)
+        assert {*before.asked_in} == {"turn"}
+        states = [(await chat.graph.aget_state(chat.config())).values for chat in (ahead, before)]
+        sent = [[message.id for message in state["summarized_messages"]] for state in states]
+        assert [message.id for message in states[0]["messages"] if isinstance(message, HumanMessage)] == [
+            f"h{number}" for number in range(30)
+        ]
+        # The same cuts: the same number of messages before the model.
+        assert abs(len(sent[0]) - len(sent[1])) <= 2
+        assert abs(len(ahead.events) - len(before.events)) <= 1
+
+
+async def _until_prepared(chat: Chat) -> int:
+    """Talk until a summary was written ahead; return the number of the next turn."""
+    for number in range(60):
+        await chat.turn(number)
+        if await asyncio.wrap_future(chat.writing[-1]):
+            return number + 1
+    raise AssertionError("no summary was written ahead")
+
+
+async def test_after_an_erase_it_is_not_used() -> None:
+    with chatting() as chat:
+        at = await _until_prepared(chat)
+        calls = len(chat.asked_in)
+        await aerase_user(chat.store, "ada")
+        while not chat.events:
+            await chat.turn(at)
+            at += 1
+        assert len(chat.asked_in) > calls
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"initial_summary_prompt": "Another way."}, {"model": "other:model"}, {"max_summary_tokens": 61}],
+    ids=lambda value: next(iter(value)),
+)
+async def test_under_other_settings_it_is_not_used(other: dict[str, Any]) -> None:
+    with chatting() as chat:
+        at = await _until_prepared(chat)
+        calls = len(chat.asked_in)
+        while not chat.events:
+            await chat.turn(at, replace(CONTEXT, **other))
+            at += 1
+        assert len(chat.asked_in) > calls
+
+
+async def test_when_the_way_to_incognito_or_back_is_taken_it_is_not_used() -> None:
+    with chatting() as chat:
+        at = await _until_prepared(chat)
+        calls = len(chat.asked_in)
+        while not chat.events:
+            await chat.turn(at, replace(CONTEXT, memory_mode="incognito"))
+            at += 1
+        assert len(chat.asked_in) > calls
+
+
+async def test_a_failing_preparation_costs_nothing_but_the_wait_it_would_have_saved() -> None:
+    with chatting() as chat:
+        chat.summaries.respond = lambda _: RuntimeError("no model") if in_background() else "They talked."
+        await chat.turns(0, 30)
+        assert chat.events
+        assert not any(event["ready"] for event in chat.events)
