@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
-from graphs.cli.processes import Child, start, stop
+from graphs.cli.processes import Child, settle, start, stop
 from graphs.local.weights import WeightsUnavailable
 from graphs.models import LOCAL
 from graphs.server.authenticate import load_authenticator
@@ -199,7 +199,8 @@ class _Welcome:
 
     def __call__(self, server: Child) -> None:
         address = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
-        wait_until_answering(server, address, self.port, "/ok", timeout=_START_SECONDS)
+        wait_until_answering(server, address, self.port, "/ok", name="the server", timeout=_START_SECONDS)
+        settle(server)
         url = f"http://{address}:{self.port}"
         open_to = f"Open to  {self.reach}\n" if self.reach else ""
         places = f"\nReady    {url}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"

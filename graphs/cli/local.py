@@ -91,10 +91,20 @@ def wait_until_answering(
     port: int,
     path: str,
     *,
+    name: str = "its server",
     timeout: float,
     say: Callable[[str], object] = lambda text: click.echo(text, err=True),
 ) -> None:
     """Wait until a child's HTTP server answers a path with 200, saying now and then that it still waits.
+
+    Args:
+        process: The child.
+        host: Where it listens.
+        port: On which port.
+        path: What to ask for.
+        name: What the child is, for the error.
+        timeout: Seconds to wait at most.
+        say: Called now and then with a line for the user.
 
     Raises:
         click.ClickException: If the child ends before, or the time is over.
@@ -104,9 +114,11 @@ def wait_until_answering(
     while not answers(host, port, path):
         now = time.monotonic()
         if process.poll() is not None:
-            raise click.ClickException(f"its server ended with exit code {process.returncode} while starting")
+            raise click.ClickException(
+                f"{name} ended with exit code {process.returncode} while starting: it says above why"
+            )
         if now - begun > timeout:
-            raise click.ClickException(f"its server did not answer within {timeout:.0f} s")
+            raise click.ClickException(f"{name} did not answer within {timeout:.0f} s")
         if now - said > _SAY_EVERY_SECONDS:
             say(f"... still starting after {now - begun:.0f} s")
             said = now

@@ -1,12 +1,16 @@
-"""Child processes that end: when they are told to, and when their parent ends, however it ends."""
+"""Child processes that end: when they are told to, when their parent ends, and when their only worker does."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import wait
 
 Child = subprocess.Popen[bytes]
+
+_POLL_SECONDS = 0.05
 
 
 def start(command: Sequence[str], environ: Mapping[str, str]) -> Child:
@@ -30,17 +34,48 @@ def stop(child: Child, grace_seconds: float) -> int:
     return child.wait()
 
 
-def tether(pipe: int) -> None:
+def settle(child: Child) -> None:
+    """Tell a tethered child that it has started: from now on it may outlive its worker."""
+    if child.stdin:
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+
+
+def tether(pipe: int) -> threading.Event:
     """End this process (SIGTERM) once the other end of the pipe is closed, which the system does for a dead parent.
 
     Args:
         pipe: The descriptor of this process's standard input, which `start` made a pipe. It is read past Python's
             own buffer, whose lock would be held when the interpreter shuts down.
+
+    Returns:
+        What is set once the parent has called `settle`.
     """
-    threading.Thread(target=_watch, args=(pipe,), name="tether", daemon=True).start()
+    settled = threading.Event()
+
+    def watch() -> None:
+        while os.read(pipe, 1):
+            settled.set()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="tether", daemon=True).start()
+    return settled
 
 
-def _watch(pipe: int) -> None:
-    while os.read(pipe, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+def end_with_worker(settled: threading.Event) -> None:
+    """End this process with its worker's exit code if the worker ends by itself before all is `settled`.
+
+    A reloader (`langgraph dev`) outlives a worker that fails to start: it waits for an edit of the code, and whoever
+    waits for the server to answer would wait in vain.
+    """
+
+    def watch() -> None:
+        # Seldom enough to cost nothing; a worker takes seconds to start, and one that was never seen alive is unknown.
+        while not settled.wait(_POLL_SECONDS):
+            for worker in multiprocessing.active_children():
+                wait([worker.sentinel])
+                # The reloader itself ends a worker with SIGTERM, to start the next one.
+                if not settled.is_set() and worker.exitcode != -signal.SIGTERM:
+                    os._exit(worker.exitcode or 1)
+
+    threading.Thread(target=watch, name="worker", daemon=True).start()

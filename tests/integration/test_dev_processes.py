@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from graphs.cli.dev import supervise
 from graphs.cli.local import LocalModel, answers, free_port, start_local_model, wait_until_answering
 from graphs.cli.main import main
-from graphs.cli.processes import Child, start, stop
+from graphs.cli.processes import Child, settle, start, stop
 
 HOUSE = Path(__file__).parents[2]
 
@@ -25,6 +25,11 @@ TETHERED = "import sys; from graphs.cli.processes import tether; tether(sys.stdi
 PARENT = (
     "import os, sys; from graphs.cli.processes import start; "
     f"child = start([sys.executable, '-c', {TETHERED!r}], os.environ); " + PATIENT
+)
+WITH_WORKERS = (
+    "import sys, time, uvicorn; from multiprocessing import get_context; "
+    "from graphs.cli.processes import end_with_worker, tether; "
+    "Worker = get_context('spawn').Process; settled = tether(sys.stdin.fileno()); end_with_worker(settled); "
 )
 WEB = (
     "import sys; from http.server import BaseHTTPRequestHandler, HTTPServer\n"
@@ -130,6 +135,30 @@ def test_a_starting_server_is_waited_for(children: Children) -> None:
     wait_until_answering(children.run(WEB, str(port)), "127.0.0.1", port, "/ok", timeout=60.0)
     assert answers("127.0.0.1", port, "/ok")
     assert not answers("127.0.0.1", port, "/elsewhere")
+
+
+def test_a_server_whose_app_does_not_load_ends_though_its_reloader_would_wait_for_an_edit(children: Children) -> None:
+    port = free_port()
+    reloader = f"uvicorn.run('nowhere:app', port={port}, reload=True, reload_dirs={[str(children.folder)]!r})"
+    failed = children.run(WITH_WORKERS + reloader)
+    with pytest.raises(click.ClickException, match=r"the server ended with exit code \d while starting"):
+        wait_until_answering(failed, "127.0.0.1", port, "/ok", name="the server", timeout=60.0)
+
+
+def test_a_worker_that_the_reloader_replaces_while_starting_ends_nothing(children: Children) -> None:
+    replaced = "one = Worker(target=time.sleep, args=(600,)); one.start(); one.terminate(); one.join(); "
+    failed = children.run(f"{WITH_WORKERS}{replaced}Worker(target=time.sleep, args=(2,)).start(); {PATIENT}")
+    assert failed.wait(60.0) == 1
+
+
+def test_once_it_has_started_a_server_outlives_its_worker(children: Children) -> None:
+    edited = "settled.wait(); one = Worker(target=sys.exit, args=(7,)); one.start(); one.join(); "
+    pipe, code = children.sign("edited", f"{WITH_WORKERS}{edited}{PATIENT}")
+    server = children.run(code)
+    settle(server)
+    with pipe.open("rb") as sign:
+        assert sign.read(4) == b"here"
+        assert server.poll() is None
 
 
 def test_waiting_ends_when_the_server_has_ended(children: Children) -> None:
