@@ -1,7 +1,7 @@
 """Erase wins: everything of a user, all that came from a thread, or one fact, also while an update is under way.
 
-A fence goes up first (a new epoch, a mark on the thread, a tombstone of the fact), then rows are deleted. An update
-that started before looks at the fence after its last write and takes back what it wrote.
+First it is written that something is erased (a new epoch of the user or the thread, a deletion record of the fact),
+then rows are deleted. An update that started before looks at that after its last write, and takes back what it wrote.
 """
 
 import time
@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
+from memory.config import MemoryConfig
 from memory.control import count_edit, forget_thread, read_epoch, write_epoch
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
 from memory.facts.chain import Chain
-from memory.facts.deletions import forget, message_marks, note_erasure
+from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure
+from memory.facts.effects import FactEffects
 from memory.facts.fact import timestamp
 from memory.facts.profile import drop_sections
 from memory.facts.rows import without_thread
@@ -122,24 +124,24 @@ def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    return run(store, _erase_fact(owner, fact_id, uuid.uuid4().hex, clock()))
+    return run(store, _erase_fact(owner, fact_id, clock()))
 
 
 async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> Chain:
     """Do what `erase_fact` does, asynchronously."""
-    return await arun(store, _erase_fact(owner, fact_id, uuid.uuid4().hex, clock()))
+    return await arun(store, _erase_fact(owner, fact_id, clock()))
 
 
-def _erase_fact(owner: Owner, fact_id: str, token: str, seconds: float) -> StoreEffects[Chain]:
-    now = timestamp(seconds)
+def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> StoreEffects[Chain]:
+    deleted = yield from FactEffects(owner, MemoryConfig(), lambda: seconds).delete(fact_id)
+    chain = deleted.chain
     epoch = yield from read_epoch(owner)
-    chain = yield from forget(owner, epoch, fact_id, token=token, now=now)
     journal = yield from read_journal(owner, epoch)
     entries = yield from outbox.read_entries(owner)
     conversations = [(entry.thread_id, entry.messages) for entry in journal]
     conversations += [(entry.thread_id, entry.messages) for entry in entries]
     gone = find_gone(conversations, chain.is_in)
-    # The marks come first: who writes one of these messages into the journal meanwhile looks for them afterwards.
+    # The records come first: who writes one of these messages into the journal meanwhile looks for them afterwards.
     yield from forget_messages(owner, gone, fact_id, seconds)
     changed = yield from redact(owner, gone)
     yield from outbox.redact(owner, gone, chain.wording.is_mentioned_in)
@@ -147,7 +149,7 @@ def _erase_fact(owner: Owner, fact_id: str, token: str, seconds: float) -> Store
     dropped = yield from drop_sections(
         owner, epoch, lambda name, text: name in telling or chain.wording.is_mentioned_in(text)
     )
-    yield from tell_again(owner, epoch, [*telling, *dropped])
+    yield from tell_again(owner, epoch, [*telling, *deleted.sections, *dropped])
     return chain
 
 
@@ -157,9 +159,9 @@ def forget_messages(
     """See to it that nothing is learned or told of messages (ids by thread) that go with an erased fact."""
     epoch = yield from read_epoch(owner)
     edit = yield from count_edit(owner)
-    marks = message_marks(owner, gone, fact_id, now=timestamp(seconds), edit=edit, epoch=epoch)
-    if marks:
-        yield marks
+    puts = message_deletion_puts(owner, gone, DeletionRecord(fact_id, timestamp(seconds), edit, epoch))
+    if puts:
+        yield puts
 
 
 def threads_feeding(user_id: str) -> StoreEffects[list[str]]:

@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from memory.archive.intake import Intake, short_text, short_texts
+from memory.archive.intake import read_fact, short_text, short_texts
 from memory.archive.json_parts import JsonPart
 from memory.config import MemoryConfig
 from memory.control import INITIAL_EDIT, read_epoch
 from memory.effects import StoreEffects, delete
-from memory.facts.chain import Chain
 from memory.facts.changes import Reason, Section
-from memory.facts.deletions import moment, unmarks
-from memory.facts.fact import timestamp
+from memory.facts.effects import FactEffects
+from memory.facts.fact import HELD, Fact, moment, timestamp
 from memory.facts.profile import SECTIONS, read_profile, write_profile
-from memory.facts.rows import read_fact_set, settle, stands, write_difference
-from memory.facts.rules import FactSet
+from memory.facts.rows import stands
 from memory.journal.journal import JournalEntry, append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
@@ -120,7 +118,7 @@ class Importer:
     """
 
     def __init__(self, owner: Owner, config: MemoryConfig, seconds: float) -> None:
-        self._owner, self._config, self._seconds = owner, config, seconds
+        self._owner, self._seconds = owner, seconds
         self._now = timestamp(seconds)
         self._schema: object = None
         self._version: object = None
@@ -130,9 +128,11 @@ class Importer:
         self._size = 0
         self.has_written = False
         self.waiting_threads: set[str] = set()
-        self._fresh: dict[str, str] = {}  # ids of new facts by their keys, as long as they are there
+        self._facts = FactEffects(owner, config, lambda: seconds)
+        # The store keys of the document's new facts, as long as they are there, and their places in it; by their ids.
+        self._fresh: dict[str, str] = {}
         self._places: dict[str, int] = {}
-        self._quarantined: set[str] = set()
+        self._held: set[str] = set()
         self._done = Imported()
 
     def take(self, part: JsonPart) -> None:
@@ -181,8 +181,8 @@ class Importer:
         yield from self.write()
         if self._is_erased:
             return Imported()
-        created = sorted(self._fresh.values(), key=self._places.__getitem__)
-        waits = tuple(each for each in created if each in self._quarantined)
+        created = sorted(self._fresh, key=self._places.__getitem__)
+        waits = tuple(each for each in created if each in self._held)
         done = replace(self._done, created=tuple(created), quarantined=waits)
         counts = (len(done.created), done.known, len(done.rejected) + done.more_rejected)
         logger.info("took in a document: created %d, known %d, refused %d", *counts)
@@ -217,32 +217,25 @@ class Importer:
     def _write_facts(self, parts: Sequence[JsonPart]) -> StoreEffects[None]:
         if not parts:
             return
-        contents = [str(part.value.get("content", "")) for part in parts if isinstance(part.value, Mapping)]
-        found = yield from read_fact_set(self._owner, self._epoch, contents)
-        intake = Intake(found, epoch=self._epoch, now=self._now, config=self._config, fresh=self._fresh)
-        for part in parts:
-            intake.take(part.place or 0, part.value)
-        finished = intake.finished()
-        yield from write_difference(self._owner, self._epoch, found, finished)
-        before = replace(found, rows={key: row for key, row in found.rows.items() if key not in self._fresh})
-        settled = yield from settle(self._owner, self._epoch, before, self._config)
-        self._note_facts(intake, settled)
-        there = [fact for fact in intake.created if fact.id in self._fresh.values()]
-        for fact in there:  # a person wants it: that it was deleted once no longer counts
-            yield unmarks(self._owner, Chain.of([fact], ()))
-
-    def _note_facts(self, intake: Intake, settled: FactSet) -> None:
-        self._places |= {fact.id: at for fact, at in zip(intake.created, intake.places, strict=True)}
-        self._quarantined |= {fact.id for fact in intake.created if fact.status == "quarantined"}
-        there = {fact.id: key for key, fact in settled.rows.items()}
-        new = [*self._fresh.values(), *(fact.id for fact in intake.created)]
-        self._fresh = {there[each]: each for each in new if each in there}
-        for at, reason in intake.refused:
-            self._reject("facts", at, reason)
-        for lost in (each for each in new if each not in there):  # stronger ones have their place
-            self._reject("facts", self._places[lost], "full")
-        self._places = {each: self._places[each] for each in self._fresh.values()}
-        self._done = replace(self._done, known=self._done.known + intake.known)
+        read = [(part.place or 0, read_fact(part.value, epoch=self._epoch, now=self._now)) for part in parts]
+        drafts = [(at, fact) for at, fact in read if isinstance(fact, Fact)]
+        inserted = yield from self._facts.insert(
+            self._epoch, [fact for _, fact in drafts], frozenset(self._fresh.values())
+        )
+        became = dict(zip((at for at, _ in drafts), inserted.done, strict=True))
+        for at, fact in read:
+            done = became.get(at, fact)
+            if isinstance(done, Fact):
+                self._places[done.id], self._fresh[done.id] = at, ""
+                self._held |= {done.id} if done.status in HELD else set()
+            elif done == "duplicate":
+                self._done = replace(self._done, known=self._done.known + 1)
+            else:
+                self._reject("facts", at, done)
+        for lost in [each for each in self._fresh if each not in inserted.keys]:  # stronger ones have their place
+            self._reject("facts", self._places.pop(lost), "full")
+            del self._fresh[lost]
+        self._fresh = {each: inserted.keys[each] for each in self._fresh}
 
     def _reject(self, part: str, at: int, reason: Reason) -> None:
         done = self._done

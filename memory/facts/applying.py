@@ -16,7 +16,7 @@ from memory.facts.changes import REASONS, Change, Extraction, Outcome, Reason, R
 from memory.facts.deletions import forgotten, read_erasure, take_back_erased, was_said_before
 from memory.facts.fact import Fact, FactNotFound, Status, is_protected
 from memory.facts.profile import drop_sections_about, read_sections, write_profile
-from memory.facts.rows import APPLIED, give_way, read_fact_set, settle, stands, trim_history, write_difference
+from memory.facts.rows import APPLIED, give_way, read_fact_set, settle, trim_history, write_difference
 from memory.facts.rules import Confirmation, FactSet, confirm, find, is_full, limit, place, retire, same_content
 from memory.namespaces import Owner
 from memory.text import digest
@@ -69,34 +69,20 @@ def _applied(value: Mapping[str, Any]) -> Outcome:
 logger = logging.getLogger(__name__)
 
 
-def apply_steps(
-    owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
-) -> StoreEffects[Outcome]:
-    """Apply an extraction to the stored facts; applying it twice is the same as once.
-
-    Args:
-        owner: Whose memory it is.
-        extraction: What the model found.
-        thread_id: The thread it was said in.
-        epoch: The epoch under which it was said. Nothing is written under another than the current one, and what
-            was written is taken back if an erase comes in between.
-        now: ISO 8601.
-        config: The limit, and which categories are protected.
-    """
-    outcome, writes = yield from change_facts(
-        owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=config
-    )
-    if writes:
-        yield writes
-    return outcome if (yield from stands(owner, epoch)) else _stale(extraction)
-
-
 def change_facts(
     owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
 ) -> StoreEffects[tuple[Outcome, list[Op]]]:
     """Write what an extraction changes, and return what it did, and the writes that note that it was done.
 
-    For callers with more to write: they note it with theirs, and only then look whether the epoch still stands.
+    Callers have more to write: they note it with theirs, and only then look whether the epoch still stands.
+
+    Args:
+        owner: Whose memory it is.
+        extraction: What the model found.
+        thread_id: The thread it was said in.
+        epoch: The epoch under which it was said; nothing is written under another than the current one.
+        now: ISO 8601.
+        config: The limit, and which categories are protected.
     """
     current, erasure, done, gone, before, profile = yield from side_by_side(
         read_epoch(owner),
@@ -107,7 +93,7 @@ def change_facts(
         read_sections(owner, epoch),
     )
     if current != epoch:
-        return _stale(extraction), []
+        return refused_as_stale(extraction), []
     mark = extraction_mark(extraction, thread_id)
     if (outcome := done_before(done, mark)) is not None:
         return outcome, []
@@ -140,7 +126,8 @@ def change_facts(
     return outcome, [note_done(owner, epoch, done, mark, outcome)]
 
 
-def _stale(extraction: Extraction) -> Outcome:
+def refused_as_stale(extraction: Extraction) -> Outcome:
+    """Return what becomes of an extraction whose epoch an erase has ended: nothing."""
     logger.info("dropped an extraction of an erased epoch: %d changes", len(extraction.changes))
     return Outcome(refused=tuple(Refusal(reason="stale", content=change.content) for change in extraction.changes))
 

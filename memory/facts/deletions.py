@@ -1,23 +1,69 @@
-"""What a deleted fact leaves behind: marks without text, so that it does not come back from old messages."""
+"""Deletion records: what stays of a deleted fact, without any text, so that old messages do not bring it back.
+
+They stand among the history, each under a digest of what the fact said or of a message that it came from.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit, was_said_after
-from memory.effects import StoreEffects, delete, put, read, read_many
+from memory.effects import StoreEffects, delete, put, read, read_many, side_by_side
 from memory.facts.chain import Chain, dormant, read_chain
 from memory.facts.changes import Change, Section
-from memory.facts.fact import Fact, FactNotFound, fact_key
-from memory.facts.rows import ERASED, GONE, history_key, read_fact_set, read_history, read_provenance
+from memory.facts.fact import HELD, Fact, FactNotFound, fact_key, moment
+from memory.facts.rows import DELETION, ERASED, history_key, read_fact_set, read_history, read_provenance
 from memory.facts.rules import FactSet
 from memory.namespaces import Owner
 from memory.text import digest
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
+
+@dataclass(frozen=True, slots=True)
+class DeletionRecord:
+    """That a text or a message must not become a fact again.
+
+    Attributes:
+        fact_id: The fact that said the text, or came from the message.
+        at: When it was deleted, or edited to say something else, ISO 8601.
+        edit: The number of that change by hand (`memory.control`).
+        epoch: The user's epoch.
+        status: Whether the fact is `deleted`, or only this text of it, because the fact was `edited`.
+    """
+
+    fact_id: str
+    at: str
+    edit: str
+    epoch: str
+    status: Literal["deleted", "edited"] = "deleted"
+
+    def to_json(self) -> dict[str, str]:
+        """Return the JSON form that the store keeps."""
+        return {
+            "id": self.fact_id,
+            "status": self.status,
+            "deletedAt": self.at,
+            "edit": self.edit,
+            "epoch": self.epoch,
+        }
+
+    @classmethod
+    def of_item(cls, item: Item | None, epoch: str) -> Self | None:
+        """Return the record that an item holds; `None` if there is none, or none of this epoch."""
+        if item is None or not belongs(item.value, epoch):
+            return None
+        fact_id, at, edit = (str(item.value.get(name, "")) for name in ("id", "deletedAt", "edit"))
+        return cls(fact_id, at, edit, epoch, "edited" if item.value.get("status") == "edited" else "deleted")
+
+    def is_of(self, fact: Fact) -> bool:
+        """Say whether it tells that this fact was deleted, and not only that an edit took this text of it away."""
+        return self.status == "deleted" and self.fact_id == fact.id
+
+    def is_since(self, fact: Fact) -> bool:
+        """Say whether it tells so of this fact, and not of one with the same id that was erased before."""
+        return self.is_of(fact) and self.at >= fact.created_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +83,54 @@ def read_erasure(owner: Owner, epoch: str) -> StoreEffects[LastErasure]:
 
 def note_erasure(owner: Owner, epoch: str, token: str, now: str) -> StoreEffects[None]:
     """Note that facts are erased: at `now`, or when the newest change was made, under a clock that is ahead."""
-    fact_set = yield from read_fact_set(owner, epoch)
-    history = yield from read_history(owner, epoch)
-    before = yield from read_erasure(owner, epoch)
+    fact_set, history, before = yield from side_by_side(
+        read_fact_set(owner, epoch), read_history(owner, epoch), read_erasure(owner, epoch)
+    )
     times = [now, before.at, *(fact.updated_at for fact in (*fact_set.rows.values(), *history))]
-    newest = max((time for time in times if moment(time)), key=lambda time: moment(time) or _NEVER, default=now)
+    _, newest = max(((at, time) for time in times if (at := moment(time))), default=(None, now))
     yield [put(owner.namespace("history"), ERASED, {"token": token, "at": newest, "epoch": epoch})]
 
 
-def discard(owner: Owner, fact_set: FactSet, fact: Fact, *, now: str, edit: str, epoch: str) -> list[Op]:
-    """Return the writes that delete a fact that nobody uses, one that waits for review, and mark what it was."""
-    return [
-        *marks(owner, Chain.of([fact], ()), now=now, edit=edit, epoch=epoch),
-        delete(owner.namespace("confirmations"), fact.id),
-        *(delete(owner.namespace("facts"), key) for key, row in fact_set.rows.items() if row.id == fact.id),
-    ]
+def deletion_puts(owner: Owner, chain: Chain, *, at: str, edit: str, epoch: str) -> list[Op]:
+    """Return the writes that record what facts said, the messages they came from, and those that said them again."""
+    texts = {_text_key(fact.content): DeletionRecord(fact.id, at, edit, epoch) for fact in chain.revisions}
+    history = owner.namespace("history")
+    puts: list[Op] = [put(history, key, record.to_json()) for key, record in texts.items()]
+    return [*puts, *message_deletion_puts(owner, chain.sources, DeletionRecord(chain.ids[-1], at, edit, epoch))]
+
+
+def message_deletion_puts(owner: Owner, messages: Mapping[str, Iterable[str]], record: DeletionRecord) -> list[Op]:
+    """Return the writes after which nothing is learned or told of messages (ids by thread) any more."""
+    return [put(owner.namespace("history"), key, record.to_json()) for key in sorted(_message_keys(messages))]
+
+
+def edit_puts(owner: Owner, old: Fact, new: Fact, *, epoch: str) -> list[Op]:
+    """Return the writes after which what was said before an edit does not bring back what the fact said then."""
+    return [aside_put(owner, replace(old, edited_at=new.edited_at, edit=new.edit), epoch=epoch), aside_drop(owner, new)]
+
+
+def aside_put(owner: Owner, fact: Fact, *, epoch: str) -> Op:
+    """Return the write after which what was said before does not bring back a fact that was put aside."""
+    record = DeletionRecord(fact.id, fact.edited_at, fact.edit, epoch, "edited")
+    return put(owner.namespace("history"), _text_key(fact.content), record.to_json())
+
+
+def aside_drop(owner: Owner, fact: Fact) -> Op:
+    """Return the write that drops this record again. Those of its messages stay: they may be of other facts."""
+    return delete(owner.namespace("history"), _text_key(fact.content))
+
+
+def deletion_drops(owner: Owner, chain: Chain) -> list[Op]:
+    """Return the writes that drop the records of these facts: they are there again because a person wants them."""
+    keys = {*map(_text_key, chain.contents), *_message_keys(chain.sources)}
+    return [delete(owner.namespace("history"), key) for key in sorted(keys)]
 
 
 def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> StoreEffects[Chain]:
-    """Delete a fact's chain for good: rows, revisions, confirmations; and mark what it was made from.
+    """Delete a fact's chain for good: rows, revisions, confirmations; and record what it was made from.
 
-    Marked are a digest of what each said, in every revision, and of each message it came from or was confirmed by;
-    `forgotten` reads them. The marks stand before the rows are read for the last time: a writer under way is seen
-    here, or sees them and takes back what it wrote (`take_back_erased`).
+    The records stand before the rows are read for the last time: a writer under way is seen here, or sees them and
+    takes back what it wrote (`take_back_erased`).
 
     Args:
         owner: Whose fact.
@@ -76,41 +147,18 @@ def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> S
     """
     edit = yield from count_edit(owner)
     chain = yield from read_chain(owner, epoch, fact_id)
-    yield marks(owner, chain, now=now, edit=edit, epoch=epoch)
-    yield from note_erasure(owner, epoch, token, now)
+    yield deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch)
+    if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
+        yield from note_erasure(owner, epoch, token, now)
     with suppress(FactNotFound):  # the one who deletes the same fact at the same time was faster
         chain = yield from read_chain(owner, epoch, fact_id)
-        yield marks(owner, chain, now=now, edit=edit, epoch=epoch)
+        yield deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch)
     yield [
         *(delete(owner.namespace("history"), history_key(fact.id, fact.revision)) for fact in chain.revisions),
         *(delete(owner.namespace("confirmations"), each) for each in chain.ids),
         *(delete(owner.namespace("facts"), key) for key in chain.keys),
     ]
     return chain
-
-
-def message_marks(
-    owner: Owner, messages: Mapping[str, Iterable[str]], fact_id: str, *, now: str, edit: str, epoch: str
-) -> list[Op]:
-    """Return the writes that mark messages, by thread: nothing is learned or told of them any more."""
-    marker = _marker(fact_id, now, edit, epoch)
-    return [put(owner.namespace("history"), key, marker) for key in sorted(_of_messages(messages))]
-
-
-def _marker(fact_id: str, now: str, edit: str, epoch: str) -> dict[str, str]:
-    return {"id": fact_id, "status": "deleted", "deletedAt": now, "edit": edit, "epoch": epoch}
-
-
-def marks_of_edit(owner: Owner, old: Fact, new: Fact, *, epoch: str) -> list[Op]:
-    """Return the writes after which what was said before an edit does not bring back what the fact said then."""
-    history = owner.namespace("history")
-    marker = {**_marker(old.id, new.edited_at, new.edit, epoch), "status": "edited"}
-    return [put(history, _of_content(old.content), marker), delete(history, _of_content(new.content))]
-
-
-def _is_of(mark: Item | None, fact: Fact) -> bool:
-    """Say whether a mark tells that this fact was deleted, and not only that an edit took this text of it away."""
-    return mark is not None and mark.value.get("id") == fact.id and mark.value.get("status") == "deleted"
 
 
 def take_back_erased(owner: Owner, epoch: str, before: LastErasure, ids: Collection[str]) -> StoreEffects[bool]:
@@ -124,15 +172,10 @@ def take_back_erased(owner: Owner, epoch: str, before: LastErasure, ids: Collect
     """
     if (yield from read_erasure(owner, epoch)) == before:
         return False
-    fact_set = yield from read_fact_set(owner, epoch)
-    history = yield from read_history(owner, epoch)
+    fact_set, history = yield from side_by_side(read_fact_set(owner, epoch), read_history(owner, epoch))
     written = [fact for fact in (*history, *fact_set.rows.values()) if fact.id in ids]
-    found = yield from read_many(owner.namespace("history"), [_of_content(fact.content) for fact in written])
-    gone = {
-        fact.id
-        for fact, mark in zip(written, found, strict=True)
-        if mark and _is_of(mark, fact) and str(mark.value.get("deletedAt", "")) >= fact.created_at
-    }
+    records = yield from _read_records(owner, epoch, [_text_key(fact.content) for fact in written])
+    gone = {fact.id for fact, record in zip(written, records, strict=True) if record and record.is_since(fact)}
     if not gone:
         return False
     yield [
@@ -143,38 +186,15 @@ def take_back_erased(owner: Owner, epoch: str, before: LastErasure, ids: Collect
     return True
 
 
-def marks(owner: Owner, chain: Chain, *, now: str, edit: str, epoch: str) -> list[Op]:
-    """Return the writes that mark what facts said, the messages they came from, and those that said them again."""
-    contents = [
-        put(owner.namespace("history"), _of_content(fact.content), _marker(fact.id, now, edit, epoch))
-        for fact in chain.revisions
-    ]
-    return [*contents, *message_marks(owner, chain.sources, chain.ids[-1], now=now, edit=edit, epoch=epoch)]
-
-
-def unmarks(owner: Owner, chain: Chain) -> list[Op]:
-    """Return the writes that take these marks away: the fact is there again because a person wants it."""
-    contents = {_of_content(content) for content in chain.contents}
-    return [delete(owner.namespace("history"), mark) for mark in sorted(contents | _of_messages(chain.sources))]
-
-
-def _of_messages(messages: Mapping[str, Iterable[str]]) -> set[str]:
-    return {_of_message(thread_id, each) for thread_id, ids in messages.items() for each in ids}
-
-
-def deleted_meanwhile(owner: Owner, epoch: str, fact_set: FactSet, fact: Fact) -> StoreEffects[bool]:
+def take_back_deleted(owner: Owner, epoch: str, fact_set: FactSet, fact: Fact) -> StoreEffects[bool]:
     """Say, after a fact was rewritten, whether somebody deleted it in between; if so, delete what was written."""
-    item = yield from read(owner.namespace("history"), _of_content(fact.content))
-    if item is None or not belongs(item.value, epoch) or not _is_of(item, fact):
+    (record,) = yield from _read_records(owner, epoch, [_text_key(fact.content)])
+    if record is None or not record.is_since(fact):
         return False
-    if str(item.value.get("deletedAt", "")) < fact.created_at:
-        return False  # the mark of an earlier life of the same content
-    keys = [key for key, row in fact_set.rows.items() if row.id == fact.id]
     revisions = [history_key(fact.id, number) for number in range(1, fact.revision + 1)]
-    history = owner.namespace("history")
     yield [
-        *(delete(owner.namespace("facts"), key) for key in keys),
-        *(delete(history, key) for key in revisions),
+        *(delete(owner.namespace("facts"), key) for key, row in fact_set.rows.items() if row.id == fact.id),
+        *(delete(owner.namespace("history"), key) for key in revisions),
     ]
     return True
 
@@ -185,49 +205,32 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
     A change does, if a fact with its content, or one made from one of its messages, was deleted after it was said, or
     said its content until a person changed that.
     """
-    wanted = [_marks(change, thread_id) for change in changes]
-    keys = sorted({key for own in wanted for key in own})
-    items = yield from read_many(owner.namespace("history"), keys)
-    deleted = {
-        key: item.value
-        for key, item in zip(keys, items, strict=True)
-        if item is not None and belongs(item.value, epoch)
-    }
+    wanted = {change: {_text_key(change.content), *_message_keys({thread_id: change.sources})} for change in changes}
+    keys = sorted(set().union(*wanted.values()))
+    records = dict(zip(keys, (yield from _read_records(owner, epoch, keys)), strict=True))
     return frozenset(
         change
-        for change, own in zip(changes, wanted, strict=True)
-        if any(
-            was_said_before(change, str(deleted[mark].get("deletedAt", "")), str(deleted[mark].get("edit", "")))
-            for mark in own
-            if mark in deleted
-        )
+        for change, own in wanted.items()
+        if any(record and was_said_before(change, record.at, record.edit) for record in map(records.get, own))
     )
-
-
-def read_deleted(owner: Owner, epoch: str) -> StoreEffects[Chain]:
-    """Read the facts that a person deleted and may want back, with their chains: nothing tells of them meanwhile."""
-    history = yield from read_history(owner, epoch)
-    fact_set = yield from read_fact_set(owner, epoch)
-    ended = [fact for fact in history if fact.status == "ended"]
-    found = yield from read_many(owner.namespace("history"), [_of_content(fact.content) for fact in ended])
-    deleted = {fact.id for fact, mark in zip(ended, found, strict=True) if _is_of(mark, fact)}
-    ids = dormant((*history, *fact_set.rows.values()), deleted)
-    return Chain.of([fact for fact in history if fact.id in ids], (yield from read_provenance(owner, sorted(ids))))
 
 
 def forgotten_messages(
     owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]
 ) -> StoreEffects[frozenset[str]]:
     """Find the messages of a thread that a deleted fact came from."""
-    keys = [_of_message(thread_id, each) for each in message_ids]
-    items = yield from read_many(owner.namespace("history"), keys)
-    return frozenset(
-        each for each, item in zip(message_ids, items, strict=True) if item is not None and belongs(item.value, epoch)
-    )
+    records = yield from _read_records(owner, epoch, [_message_key(thread_id, each) for each in message_ids])
+    return frozenset(each for each, record in zip(message_ids, records, strict=True) if record)
 
 
-def _marks(change: Change, thread_id: str) -> list[str]:
-    return [_of_content(change.content), *(_of_message(thread_id, each) for each in change.sources)]
+def read_deleted(owner: Owner, epoch: str) -> StoreEffects[Chain]:
+    """Read the facts that a person deleted and may want back, with their chains: nothing tells of them meanwhile."""
+    history, fact_set = yield from side_by_side(read_history(owner, epoch), read_fact_set(owner, epoch))
+    ended = [fact for fact in history if fact.status == "ended"]
+    records = yield from _read_records(owner, epoch, [_text_key(fact.content) for fact in ended])
+    deleted = {fact.id for fact, record in zip(ended, records, strict=True) if record and record.is_of(fact)}
+    ids = dormant((*history, *fact_set.rows.values()), deleted)
+    return Chain.of([fact for fact in history if fact.id in ids], (yield from read_provenance(owner, sorted(ids))))
 
 
 def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
@@ -235,8 +238,8 @@ def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
 
     Args:
         said: What was said.
-        time: When the change was made, ISO 8601; it counts where the marks do not tell.
-        edit: The mark of the change (`memory.control`).
+        time: When the change was made, ISO 8601; it counts where the numbers of the edits do not tell.
+        edit: The number of the change (`memory.control`).
     """
     is_later = was_said_after(said.said_after, edit)
     if is_later is not None:
@@ -245,18 +248,18 @@ def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
     return then is None or changed is None or then <= changed
 
 
-def moment(text: str) -> datetime | None:
-    """Return the time that ISO 8601 text names, UTC where it has no offset; `None` for any other text."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _read_records(owner: Owner, epoch: str, keys: Sequence[str]) -> StoreEffects[list[DeletionRecord | None]]:
+    items = yield from read_many(owner.namespace("history"), keys)
+    return [DeletionRecord.of_item(item, epoch) for item in items]
 
 
-def _of_content(content: str) -> str:
-    return GONE + fact_key(content)
+def _text_key(content: str) -> str:
+    return DELETION + fact_key(content)
 
 
-def _of_message(thread_id: str, message_id: str) -> str:
-    return GONE + digest("message", thread_id, message_id)
+def _message_key(thread_id: str, message_id: str) -> str:
+    return DELETION + digest("message", thread_id, message_id)
+
+
+def _message_keys(messages: Mapping[str, Iterable[str]]) -> set[str]:
+    return {_message_key(thread_id, each) for thread_id, ids in messages.items() for each in ids}

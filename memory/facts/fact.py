@@ -10,11 +10,13 @@ from typing import Final, Literal, get_args
 from memory.config import CATEGORIES, Category
 from memory.text import digest, normalize, sanitize
 
-Status = Literal["active", "quarantined", "superseded", "ended"]
+Status = Literal["active", "quarantined", "waiting", "superseded", "ended"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
 
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+# Nothing uses these until a person has looked at them: what reads as an order, and what waits for a yes.
+HELD: Final[frozenset[Status]] = frozenset({"quarantined", "waiting"})
 # What a person wrote with their own hands is spared by an eviction while anything else can go.
 BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
 MAX_CONTENT_CHARS: Final = 10_000
@@ -24,7 +26,7 @@ _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/fact")
 
 
 class FactNotFound(KeyError):
-    """No active or quarantined fact has this id; `fact_id` tells which."""
+    """No fact has this id, or none of the status that is asked for; `fact_id` tells which."""
 
     def __init__(self, fact_id: str) -> None:
         super().__init__(fact_id)
@@ -64,7 +66,8 @@ class Fact:
         created_at: ISO 8601 in UTC; never changes.
         updated_at: ISO 8601 in UTC of the newest revision.
         source: Who wrote it: a conversation (extracted), the library, the page, the API or the command line.
-        status: `active` ones are injected; `quarantined` ones wait for review; the others are history.
+        status: `active` ones are injected; `quarantined` ones read as an order and wait for review; `waiting` ones wait
+            for a person's yes; the others are history.
         pinned: `True` if a person asked that it be kept.
         revision: Counts the edits, from 1.
         epoch: The epoch of the user under which it was written.
@@ -72,8 +75,8 @@ class Fact:
         message_ids: The user's messages it was taken from.
         replaced_by: Id of the fact that superseded it.
         edited_at: ISO 8601 in UTC of the newest change by hand; empty if there was none.
-        edit: The mark of that change (`memory.control`).
-        reviewed: The mark of the content that a person released from quarantine; empty if none did.
+        edit: The number of that change (`memory.control`).
+        reviewed: The digest of the content that a person released from quarantine; empty if none did.
     """
 
     id: str
@@ -95,7 +98,7 @@ class Fact:
     reviewed: str = ""
 
 
-def review_mark(content: str) -> str:
+def review_digest(content: str) -> str:
     """Return what a release notes of a content, so that another one that a hand writes in its place is not released."""
     return digest("reviewed", content)[:32]
 
@@ -103,6 +106,15 @@ def review_mark(content: str) -> str:
 def timestamp(seconds: float) -> str:
     """Return seconds since 1970 as ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def moment(text: str) -> datetime | None:
+    """Return the time that ISO 8601 text names, UTC where it has no offset; `None` for any other text."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def strength(fact: Fact) -> tuple[float, str, str]:

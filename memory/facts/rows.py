@@ -23,15 +23,15 @@ logger = logging.getLogger(__name__)
 
 KEPT_CONFIRMATIONS: Final = 32
 KEPT_HISTORY: Final = 1000
-KEPT_MARKS: Final = 2000
+KEPT_DELETIONS: Final = 2000
 # How many ids of one content are looked up in history before a new fact of it is placed; more relearnings of one
 # text than that never happened to anybody.
 _CANDIDATES: Final = 4
-# Keys of the marks that deleted facts leave among the revisions (`memory.core.tombstones`).
-GONE: Final = "gone."
-# The item among the revisions that names the extractions applied last (`memory.core.applied`).
+# What keys of deletion records begin with: they stand among the revisions (`memory.facts.deletions`).
+DELETION: Final = "gone."
+# The item among the revisions that names the extractions applied last (`memory.facts.applying`).
 APPLIED: Final = "applied"
-# The item among the revisions that tells when facts were erased last (`memory.core.tombstones`).
+# The item among the revisions that tells when facts were erased last (`memory.facts.deletions`).
 ERASED: Final = "erased"
 
 
@@ -272,17 +272,17 @@ def read_history(owner: Owner, epoch: str) -> StoreEffects[list[Fact]]:
 
 
 def trim_history(owner: Owner) -> StoreEffects[None]:
-    """Delete the oldest revisions, and the oldest marks of deleted facts, above their bounds."""
+    """Delete the oldest revisions, and the oldest deletion records, above their bounds."""
     items = sorted((yield from scan(owner.namespace("history"))), key=lambda item: (item.updated_at, item.key))
     revisions = [item for item in items if _is_revision(item)]
-    marks = [item for item in items if item.key.startswith(GONE)]
-    surplus = [*revisions[:-KEPT_HISTORY], *marks[:-KEPT_MARKS]]
+    deletions = [item for item in items if item.key.startswith(DELETION)]
+    surplus = [*revisions[:-KEPT_HISTORY], *deletions[:-KEPT_DELETIONS]]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
 def _is_revision(item: Item) -> bool:
-    return item.key not in (APPLIED, ERASED) and not item.key.startswith(GONE)
+    return item.key not in (APPLIED, ERASED) and not item.key.startswith(DELETION)
 
 
 def history_key(fact_id: str, revision: int) -> str:

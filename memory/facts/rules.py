@@ -1,16 +1,18 @@
-"""The rules of the fact shelf as functions on values: create, update, delete, supersede, confirm, limit. Pure.
+"""The rules of facts as functions on values: create, update, quarantine, release, retire, confirm, limit. Pure.
 
 A `FactSet` is what one owner's facts are at a moment. Every rule takes one and returns another; what has to be
-written is the difference of the two (`memory.core.fact_set`).
+written is the difference of the two (`memory.facts.rows`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
 from memory.config import Category, MemoryConfig
+from memory.facts.changes import Reason
 from memory.facts.fact import (
+    HELD,
     DuplicateFact,
     Fact,
     FactNotFound,
@@ -23,12 +25,12 @@ from memory.facts.fact import (
     fact_id,
     fact_key,
     is_protected,
-    review_mark,
+    review_digest,
 )
 from memory.screening.door import admitted
 from memory.text import normalize
 
-MAX_QUARANTINED: Final = 100
+MAX_HELD: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,10 @@ class FactSet:
 
     Attributes:
         salt: The owner's name, which ids are derived from.
-        rows: Active and quarantined facts by store key.
+        rows: Active, quarantined and waiting facts by store key.
         retired: Ids in history, which no other fact may get.
-        archived: Revisions that left the rows since the shelf was read; they go to history.
-        confirmations: What was said again since the shelf was read.
+        archived: Revisions that left the rows since these were read; they go to history.
+        confirmations: What was said again since the rows were read.
         broken: How many stored rows could not be read as facts.
         unowned: Keys of rows that a hand wrote without a proper key, id or epoch.
     """
@@ -128,6 +130,36 @@ def create(fact_set: FactSet, draft: Fact, config: MemoryConfig, evidence: str) 
     return limit(grown, config, frozenset(grown.rows) - before), fact
 
 
+def insert(
+    fact_set: FactSet, drafts: Iterable[Fact], config: MemoryConfig, fresh: frozenset[str] = frozenset()
+) -> tuple[FactSet, list[Fact | Reason]]:
+    """Put new facts beside those that are there, within the limit; what is known already stays as it is.
+
+    Args:
+        fact_set: What is there.
+        drafts: What comes.
+        config: The limit, and which categories are protected.
+        fresh: Keys of facts that came earlier in the same import, which count as new too.
+
+    Returns:
+        The facts then; and for each draft the fact that it became, or why it became none.
+    """
+    before = frozenset(fact_set.rows) - fresh
+    said = {(fact.status, normalize(fact.content)) for fact in fact_set.rows.values()}
+    done: list[Fact | Reason] = []
+    for draft in drafts:
+        content = (draft.status, normalize(draft.content))
+        if content in said:
+            done.append("duplicate")
+        elif draft.status == "active" and is_full(fact_set, config):
+            done.append("full")
+        else:
+            fact_set, fact = place(fact_set, draft)
+            done.append(fact)
+            said.add(content)
+    return limit(fact_set, config, frozenset(fact_set.rows) - before), done
+
+
 def is_full(fact_set: FactSet, config: MemoryConfig) -> bool:
     """Say whether the limit is reached and nothing that is there may go."""
     active = fact_set.active().values()
@@ -159,7 +191,7 @@ def update(
         confidence: From 0.0 to 1.0.
         pinned: Whether to spare it.
         source: Who writes it, if what it says changes; `None` leaves it as it was.
-        edit: The mark of this change by hand.
+        edit: The number of this change by hand (`memory.control`).
 
     Raises:
         FactNotFound: If no row has the id.
@@ -188,17 +220,32 @@ def update(
     return replace(fact_set, rows={**fact_set.rows, key: new}, archived=(*fact_set.archived, archived)), new
 
 
-def release(fact_set: FactSet, wanted: str, *, now: str, edit: str = "") -> tuple[FactSet, Fact]:
-    """Make a quarantined fact an active one, after a person looked at it; `FactNotFound` for any other id."""
+def quarantine(fact_set: FactSet, wanted: str, *, now: str, edit: str = "") -> tuple[FactSet, Fact]:
+    """Put an active fact aside until a person releases it; `FactNotFound` for any other id."""
     key, fact = find(fact_set, wanted)
-    if fact.status != "quarantined":
+    if fact.status != "active":
+        raise FactNotFound(wanted)
+    twin = same_content(fact_set, fact.content, "quarantined")
+    if twin is not None:
+        return remove(fact_set, key), twin
+    aside = replace(fact, status="quarantined", updated_at=now, edited_at=now, edit=edit, reviewed="")
+    aside = replace(aside, revision=fact.revision + 1)
+    archived = replace(fact, status="superseded", replaced_by=fact.id)
+    return replace(fact_set, rows={**fact_set.rows, key: aside}, archived=(*fact_set.archived, archived)), aside
+
+
+def release(
+    fact_set: FactSet, wanted: str, *, now: str, edit: str = "", status: Status = "quarantined"
+) -> tuple[FactSet, Fact]:
+    """Make a fact of this status an active one, after a person looked at it; `FactNotFound` for any other id."""
+    key, fact = find(fact_set, wanted)
+    if fact.status != status:
         raise FactNotFound(wanted)
     known = same_content(fact_set, fact.content)
     if known is not None:
         return remove(fact_set, key), known
-    mark = review_mark(fact.content)
-    free = replace(fact, status="active", updated_at=now, edited_at=now, edit=edit, reviewed=mark)
-    free = replace(free, revision=fact.revision + 1)
+    free = replace(fact, status="active", updated_at=now, edited_at=now, edit=edit, revision=fact.revision + 1)
+    free = replace(free, reviewed=review_digest(fact.content))
     return replace(fact_set, rows={**fact_set.rows, key: free}), free
 
 
@@ -209,7 +256,7 @@ def delete(fact_set: FactSet, wanted: str) -> FactSet:
 
 
 def remove(fact_set: FactSet, *keys: str) -> FactSet:
-    """Return the shelf without these rows."""
+    """Return the facts without these rows."""
     return replace(fact_set, rows={key: fact for key, fact in fact_set.rows.items() if key not in keys})
 
 
@@ -226,7 +273,7 @@ def confirm(fact_set: FactSet, confirmation: Confirmation) -> FactSet:
 
 
 def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str]) -> FactSet:
-    """Return the shelf with at most `max_facts` active facts.
+    """Return the facts, at most `max_facts` active ones and the newest of those that wait for a person.
 
     The order in which they stay is total, so that writers who see the same rows agree: protected, then new in
     this update, then confidence, then the younger, then the key.
@@ -234,11 +281,11 @@ def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str]) -> FactS
     active = fact_set.active()
     order = sorted(active, key=lambda key: _standing(key, active[key], new, config.protected_categories), reverse=True)
     waiting = sorted(
-        (key for key, fact in fact_set.rows.items() if fact.status == "quarantined"),
+        (key for key, fact in fact_set.rows.items() if fact.status in HELD),
         key=lambda key: (fact_set.rows[key].created_at, key),
         reverse=True,
     )
-    surplus = order[config.max_facts :] + waiting[MAX_QUARANTINED:]
+    surplus = order[config.max_facts :] + waiting[MAX_HELD:]
     return remove(fact_set, *surplus) if surplus else fact_set
 
 
@@ -249,7 +296,7 @@ def _standing(
 
 
 def unite(fact_set: FactSet) -> FactSet:
-    """Return the shelf with one row for each content: concurrent edits may have made two say the same."""
+    """Return the facts with one row for each content: concurrent edits may have made two say the same."""
     kept: dict[tuple[str, str], str] = {}
     surplus = []
     for key in sorted(
@@ -262,7 +309,7 @@ def unite(fact_set: FactSet) -> FactSet:
 
 
 def identify(fact_set: FactSet) -> FactSet:
-    """Return the shelf with an id for every row that has none, or that shows the id of another (a hand copied it)."""
+    """Return the facts with an id for every row that has none, or that shows the id of another (a hand copied it)."""
     rows: dict[str, Fact] = {}
     taken: set[str] = set()
     for key in sorted(fact_set.rows, key=lambda key: (key in fact_set.unowned, key)):
@@ -275,7 +322,7 @@ def identify(fact_set: FactSet) -> FactSet:
 
 
 def adopt(fact_set: FactSet, epoch: str) -> FactSet:
-    """Return the shelf with every row that a hand wrote under a proper key and epoch."""
+    """Return the facts with every row that a hand wrote under a proper key and epoch."""
     rows = dict(fact_set.rows)
     for key in sorted(fact_set.unowned & set(rows)):
         fact = replace(rows.pop(key), epoch=epoch)

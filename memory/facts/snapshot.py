@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Final
 
 from memory.effects import StoreEffects, scan, side_by_side
-from memory.facts.fact import Fact, review_mark, strongest_first
+from memory.facts.fact import Fact, review_digest, strongest_first
 from memory.facts.profile import StoredSection, sections_of, told
 from memory.facts.rows import read_current_fact_set
 from memory.namespaces import Owner
@@ -56,4 +56,4 @@ def cleared(snapshot: MemorySnapshot) -> MemorySnapshot:
 
 
 def _is_cleared(fact: Fact) -> bool:
-    return may_be_shown(fact.content) or fact.reviewed == review_mark(fact.content)
+    return may_be_shown(fact.content) or fact.reviewed == review_digest(fact.content)

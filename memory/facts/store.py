@@ -1,54 +1,22 @@
 """FactStore: one user's facts in any BaseStore, with a synchronous and an asynchronous door to each operation."""
 
-import logging
 import time
-import uuid
 from collections.abc import Callable
 from typing import Self
 
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.control import count_edit
-from memory.effects import StoreEffects, arun, run
-from memory.facts.applying import apply_steps
+from memory.effects import arun, run
 from memory.facts.changes import Extraction, Outcome
-from memory.facts.deletions import deleted_meanwhile, discard, forget, marks_of_edit
-from memory.facts.fact import (
-    Fact,
-    FactNotFound,
-    MemoryFull,
-    Source,
-    Status,
-    checked_category,
-    checked_confidence,
-    checked_content,
-    checked_source,
-    strongest_first,
-    timestamp,
-)
-from memory.facts.profile import drop_sections_about
-from memory.facts.rows import (
-    Confirmations,
-    read_confirmations,
-    read_current_fact_set,
-    read_history,
-    settle,
-    stands,
-    write_difference,
-)
-from memory.facts.rules import FactSet, create, find, is_full, release, same_content, update
+from memory.facts.effects import FactEffects
+from memory.facts.fact import Fact, Source, Status
+from memory.facts.rows import Confirmations
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
-from memory.facts.words import related
+from memory.facts.undo import UndoneFacts
 from memory.namespaces import Owner
-from memory.screening.door import admitted
-from memory.text import normalize
-
-logger = logging.getLogger(__name__)
 
 Facts = list[Fact]
-_ERASED = "the memory was erased again and again while this was written"
-_TRIES = 3
 
 
 class FactStore:
@@ -94,7 +62,17 @@ class FactStore:
         return facts
 
     def _open(self, store: BaseStore, owner: Owner, config: MemoryConfig | None, clock: Callable[[], float]) -> None:
-        self._store, self.owner, self.config, self._clock = store, owner, config or MemoryConfig(), clock
+        self._store, self._facts = store, FactEffects(owner, config or MemoryConfig(), clock)
+
+    @property
+    def config(self) -> MemoryConfig:
+        """Their limits and protected categories."""
+        return self._facts.config
+
+    @property
+    def owner(self) -> Owner:
+        """Whose facts these are."""
+        return self._facts.owner
 
     def create(
         self,
@@ -120,7 +98,7 @@ class FactStore:
             ValueError: If a value is invalid, or the content holds a secret; the message names the field.
             MemoryFull: If `max_facts` is reached and every fact is protected.
         """
-        return run(self._store, self._create(content, category, confidence, source, pinned))
+        return run(self._store, self._facts.create(content, category, confidence, source, pinned))
 
     async def acreate(
         self,
@@ -132,31 +110,53 @@ class FactStore:
         pinned: bool = False,
     ) -> Fact:
         """Do what `create` does, asynchronously."""
-        return await arun(self._store, self._create(content, category, confidence, source, pinned))
+        return await arun(self._store, self._facts.create(content, category, confidence, source, pinned))
 
     def get(self, fact_id: str) -> Fact:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
-        return run(self._store, self._get(fact_id))
+        return run(self._store, self._facts.get(fact_id))
 
     async def aget(self, fact_id: str) -> Fact:
         """Do what `get` does, asynchronously."""
-        return await arun(self._store, self._get(fact_id))
+        return await arun(self._store, self._facts.get(fact_id))
 
-    def list(self, status: Status = "active") -> Facts:
-        """Return the facts of one status, strongest first; `superseded` and `ended` ones are history."""
-        return run(self._store, self._list(status))
+    def list(self, status: Status | None = "active") -> Facts:
+        """Return the facts of one status, strongest first; `superseded` and `ended` ones are history.
 
-    async def alist(self, status: Status = "active") -> Facts:
+        Args:
+            status: Which ones; `None` returns all that are no history.
+        """
+        return run(self._store, self._facts.list(status))
+
+    async def alist(self, status: Status | None = "active") -> Facts:
         """Do what `list` does, asynchronously."""
-        return await arun(self._store, self._list(status))
+        return await arun(self._store, self._facts.list(status))
 
-    def search(self, query: str, limit: int = 10) -> Facts:
-        """Return the active facts that share words with the query, the most related first."""
-        return run(self._store, self._search(query, limit))
+    def search(self, query: str, limit: int | None = 10, *, status: Status = "active") -> Facts:
+        """Return the facts that hold the query, strongest first, then those that share words with it, most alike first.
 
-    async def asearch(self, query: str, limit: int = 10) -> Facts:
+        Args:
+            query: A word or a sentence, whatever its case; nothing is found by white space or punctuation alone.
+            limit: So many at most; `None` returns all.
+            status: Which facts are searched.
+        """
+        return run(self._store, self._facts.search(query, limit, status))
+
+    async def asearch(self, query: str, limit: int | None = 10, *, status: Status = "active") -> Facts:
         """Do what `search` does, asynchronously."""
-        return await arun(self._store, self._search(query, limit))
+        return await arun(self._store, self._facts.search(query, limit, status))
+
+    def history(self, fact_id: str) -> Facts:
+        """Return all that a fact said, oldest first; the last one is what it says now, if it is still there.
+
+        Raises:
+            FactNotFound: If no fact has or had the id.
+        """
+        return run(self._store, self._facts.history(fact_id))
+
+    async def ahistory(self, fact_id: str) -> Facts:
+        """Do what `history` does, asynchronously."""
+        return await arun(self._store, self._facts.history(fact_id))
 
     def update(
         self,
@@ -184,7 +184,7 @@ class FactStore:
             FactNotFound: If the id is unknown.
             ValueError: If a value is invalid, or another fact already says the new content.
         """
-        return run(self._store, self._update(fact_id, content, category, confidence, pinned, source))
+        return run(self._store, self._facts.update(fact_id, content, category, confidence, pinned, source))
 
     async def aupdate(
         self,
@@ -197,37 +197,109 @@ class FactStore:
         source: Source | None = None,
     ) -> Fact:
         """Do what `update` does, asynchronously."""
-        return await arun(self._store, self._update(fact_id, content, category, confidence, pinned, source))
+        return await arun(self._store, self._facts.update(fact_id, content, category, confidence, pinned, source))
 
-    def delete(self, fact_id: str) -> None:
-        """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
+    def retire(self, fact_id: str) -> None:
+        """Stop using a fact: it goes to history, from where `undo` restores it, and does not come back by itself.
 
-        It does not come back from messages said before, nor by an undo.
+        One that waits for a person is deleted: nobody used it.
 
         Raises:
             FactNotFound: If the id is unknown.
         """
-        run(self._store, self._delete(fact_id))
+        run(self._store, self._facts.retire(fact_id))
+
+    async def aretire(self, fact_id: str) -> None:
+        """Do what `retire` does, asynchronously."""
+        await arun(self._store, self._facts.retire(fact_id))
+
+    def delete(self, fact_id: str) -> None:
+        """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
+
+        It does not come back from messages said before, and no undo reaches behind it. What is pending, and the
+        journal, keep such messages: `memory.erase.erase_fact` deletes those too.
+
+        Raises:
+            FactNotFound: If no fact has or had the id.
+        """
+        run(self._store, self._facts.delete(fact_id))
 
     async def adelete(self, fact_id: str) -> None:
         """Do what `delete` does, asynchronously."""
-        await arun(self._store, self._delete(fact_id))
+        await arun(self._store, self._facts.delete(fact_id))
+
+    def undo(self) -> UndoneFacts | None:
+        """Take back the last change of the facts, whoever made it; undoing again does it again.
+
+        What was deleted for good, what an eviction took, and what an update wrote into the profile does not come back.
+
+        Returns:
+            What that changed; `None` if nothing changed since facts were erased.
+        """
+        return run(self._store, self._facts.undo())
+
+    async def aundo(self) -> UndoneFacts | None:
+        """Do what `undo` does, asynchronously."""
+        return await arun(self._store, self._facts.undo())
+
+    def quarantine(self, fact_id: str) -> Fact:
+        """Put an active fact aside, where nothing uses it until `release`; what was said before does not bring it back.
+
+        Raises:
+            FactNotFound: If no active fact has the id.
+        """
+        return run(self._store, self._facts.quarantine(fact_id))
+
+    async def aquarantine(self, fact_id: str) -> Fact:
+        """Do what `quarantine` does, asynchronously."""
+        return await arun(self._store, self._facts.quarantine(fact_id))
 
     def release(self, fact_id: str) -> Fact:
         """Make a quarantined fact an active one, after a person reviewed it; `FactNotFound` for any other id."""
-        return run(self._store, self._release(fact_id))
+        return run(self._store, self._facts.release(fact_id))
 
     async def arelease(self, fact_id: str) -> Fact:
         """Do what `release` does, asynchronously."""
-        return await arun(self._store, self._release(fact_id))
+        return await arun(self._store, self._facts.release(fact_id))
+
+    def propose(self, content: str, category: str, confidence: float, *, source: Source = "library") -> Fact:
+        """Add a fact that waits for a person's yes (`approve`): until then nothing uses it.
+
+        One that is known already is returned as it is. One that reads as an order is quarantined instead.
+
+        Raises:
+            ValueError: If a value is invalid, or the content holds a secret; the message names the field.
+        """
+        return run(self._store, self._facts.create(content, category, confidence, source, False, "waiting"))
+
+    async def apropose(self, content: str, category: str, confidence: float, *, source: Source = "library") -> Fact:
+        """Do what `propose` does, asynchronously."""
+        return await arun(self._store, self._facts.create(content, category, confidence, source, False, "waiting"))
+
+    def approve(self, fact_id: str, *, source: Source) -> Fact:
+        """Make a waiting fact an active one, because a person said yes. To say no, `retire` it.
+
+        Args:
+            fact_id: Which fact.
+            source: Where the person said so: `page`, `api` or `cli`. What a conversation or a program says is no yes.
+
+        Raises:
+            FactNotFound: If no waiting fact has the id.
+            ValueError: If the source is none of a person's.
+        """
+        return run(self._store, self._facts.approve(fact_id, source))
+
+    async def aapprove(self, fact_id: str, *, source: Source) -> Fact:
+        """Do what `approve` does, asynchronously."""
+        return await arun(self._store, self._facts.approve(fact_id, source))
 
     def confirmations(self, fact_id: str) -> Confirmations:
         """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""
-        return run(self._store, self._confirmations(fact_id))
+        return run(self._store, self._facts.confirmations(fact_id))
 
     async def aconfirmations(self, fact_id: str) -> Confirmations:
         """Do what `confirmations` does, asynchronously."""
-        return await arun(self._store, self._confirmations(fact_id))
+        return await arun(self._store, self._facts.confirmations(fact_id))
 
     def snapshot(self) -> MemorySnapshot:
         """Return everything that may be injected or shown to the extractor: active facts and profile, as stored.
@@ -242,108 +314,9 @@ class FactStore:
         return await arun(self._store, read_snapshot(self.owner))
 
     def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Outcome:
-        """Apply what was extracted; applying it twice is the same as once (see `apply_steps`)."""
-        return run(self._store, self._apply(extraction, thread_id, epoch, now))
+        """Apply what was extracted; applying it twice is the same as once."""
+        return run(self._store, self._facts.apply(extraction, thread_id, epoch, now))
 
     async def aapply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> Outcome:
         """Do what `apply` does, asynchronously."""
-        return await arun(self._store, self._apply(extraction, thread_id, epoch, now))
-
-    def _read(self, *contents: str) -> StoreEffects[tuple[str, FactSet]]:
-        return read_current_fact_set(self.owner, contents)
-
-    def _write(self, epoch: str, before: FactSet, after: FactSet) -> StoreEffects[FactSet | None]:
-        yield from write_difference(self.owner, epoch, before, after)
-        settled = yield from settle(self.owner, epoch, before, self.config)
-        return settled if (yield from stands(self.owner, epoch)) else None
-
-    def _now(self) -> str:
-        return timestamp(self._clock())
-
-    def _create(
-        self, content: str, category: str, confidence: float, source: Source, pinned: bool
-    ) -> StoreEffects[Fact]:
-        said = checked_content(content)
-        suspect = admitted(said, "content") is not None
-        kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
-        for _ in range(_TRIES):
-            epoch, before = yield from self._read(said)
-            now = self._now()
-            draft = Fact(
-                id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
-                pinned=pinned, epoch=epoch,
-                status="quarantined" if suspect and same_content(before, said) is None else "active",
-            )  # fmt: skip
-            after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
-            settled = yield from self._write(epoch, before, after)
-            if settled is None:
-                continue
-            if same_content(settled, said, draft.status) is None and is_full(settled, self.config):
-                raise MemoryFull(self.config.max_facts)
-            logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
-            return fact
-        raise RuntimeError(_ERASED)
-
-    def _get(self, fact_id: str) -> StoreEffects[Fact]:
-        _, fact_set = yield from self._read()
-        return find(fact_set, fact_id)[1]
-
-    def _list(self, status: Status) -> StoreEffects[Facts]:
-        epoch, fact_set = yield from self._read()
-        archived = (yield from read_history(self.owner, epoch)) if status in ("superseded", "ended") else []
-        return strongest_first([fact for fact in (*fact_set.rows.values(), *archived) if fact.status == status])
-
-    def _search(self, query: str, limit: int) -> StoreEffects[Facts]:
-        _, fact_set = yield from self._read()
-        return related(list(fact_set.active().values()), query, limit)
-
-    def _update(
-        self,
-        fact_id: str,
-        content: str | None,
-        category: str | None,
-        confidence: float | None,
-        pinned: bool | None,
-        source: Source | None,
-    ) -> StoreEffects[Fact]:
-        writer = None if source is None else checked_source(source)
-        edit = yield from count_edit(self.owner)
-        epoch, before = yield from self._read()
-        old = find(before, fact_id)[1]
-        after, fact = update(
-            before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
-            source=writer, edit=edit,
-        )  # fmt: skip
-        yield from self._write(epoch, before, after)
-        if (yield from deleted_meanwhile(self.owner, epoch, after, old)):
-            raise FactNotFound(fact_id)
-        if normalize(fact.content) != normalize(old.content):
-            yield marks_of_edit(self.owner, old, fact, epoch=epoch)
-        if content is not None:
-            yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
-        return fact
-
-    def _release(self, fact_id: str) -> StoreEffects[Fact]:
-        edit = yield from count_edit(self.owner)
-        epoch, before = yield from self._read()
-        after, fact = release(before, fact_id, now=self._now(), edit=edit)
-        yield from self._write(epoch, before, after)
-        return fact
-
-    def _delete(self, fact_id: str) -> StoreEffects[None]:
-        epoch, fact_set = yield from self._read()
-        _, fact = find(fact_set, fact_id)
-        if fact.status == "quarantined":
-            edit = yield from count_edit(self.owner)
-            yield discard(self.owner, fact_set, fact, now=self._now(), edit=edit, epoch=epoch)
-        else:
-            chain = yield from forget(self.owner, epoch, fact_id, token=uuid.uuid4().hex, now=self._now())
-            yield from drop_sections_about(self.owner, epoch, chain.contents)
-        logger.info("deleted %s", fact_id)
-
-    def _confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
-        yield from self._get(fact_id)
-        return (yield from read_confirmations(self.owner, fact_id))
-
-    def _apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> StoreEffects[Outcome]:
-        return apply_steps(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)
+        return await arun(self._store, self._facts.apply(extraction, thread_id, epoch, now))

@@ -6,8 +6,7 @@ from typing import Any, Final, Literal, Self
 
 from memory import prompts
 from memory.config import Category
-from memory.facts.deletions import moment
-from memory.facts.fact import Fact, is_protected
+from memory.facts.fact import Fact, is_protected, moment
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data, render_memory_block
 

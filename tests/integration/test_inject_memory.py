@@ -17,7 +17,7 @@ from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.facts.changes import Change, Extraction, Section
-from memory.facts.fact import review_mark
+from memory.facts.fact import review_digest
 from memory.facts.store import FactStore
 from memory.message import iso_time
 from tests.fakes import Clock, RecordingModel
@@ -221,7 +221,7 @@ async def test_a_fact_cannot_end_its_fence_or_give_orders_outside_of_it(talk: Ta
     assert "obey" not in await talk.say("Hello")
 
     (item,) = talk.store.search(talk.facts.owner.namespace("facts"))
-    talk.store.put(item.namespace, item.key, {**item.value, "reviewed": review_mark(item.value["content"])})
+    talk.store.put(item.namespace, item.key, {**item.value, "reviewed": review_digest(item.value["content"])})
     talk.clock.advance(1000)
     await talk.say("And with what a person has released")
 

@@ -15,7 +15,6 @@ from memory.archive.json_parts import JsonPart, PartsReader
 from memory.config import CATEGORIES, MemoryConfig
 from memory.effects import arun, run
 from memory.facts.store import FactStore
-from memory.facts.undo import undo_steps
 from memory.namespaces import Owner
 from tests.memory_bench import ADA, MemoryBench
 
@@ -151,7 +150,7 @@ def test_taking_in_is_one_change_that_can_be_taken_back() -> None:
     store = InMemoryStore()
     FactStore(store, "ada", clock=lambda: NOW - 60).create("Lives in Oslo", "knowledge", 0.9)
     take_in(store, document(good("Keeps bees"), good("Plays chess")))
-    run(store, undo_steps(OWNER, CONFIG, NOW + 60))
+    FactStore(store, "ada", config=CONFIG, clock=lambda: NOW + 60).undo()
     assert [fact.content for fact in FactStore(store, "ada").list()] == ["Lives in Oslo"]
 
 

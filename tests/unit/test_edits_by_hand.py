@@ -15,7 +15,6 @@ from memory.facts.changes import Change, Extraction, Section, reasons
 from memory.facts.fact import Fact, FactNotFound
 from memory.facts.profile import edit_section, read_profile, texts_of, write_profile
 from memory.facts.store import FactStore
-from memory.facts.undo import retire_steps, undo_steps
 from memory.message import StoredMessage, iso_time
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 
@@ -135,7 +134,7 @@ def test_an_edit_that_was_taken_back_and_a_correction_that_was_stay_so() -> None
     assert bench.facts() == ["Lives in Bergen"]
     bench.say("I live in Bergen now", begin=2)
     bench.clock.advance(1)
-    run(bench.store.inner, undo_steps(ADA, bench.config, bench.clock()))
+    facts_of(bench).undo()
     assert bench.facts() == ["Lives in Oslo"]
     bench.drain()
     assert bench.facts() == ["Lives in Oslo"]
@@ -209,7 +208,7 @@ def test_a_deleted_fact_is_learned_when_it_is_said_anew_whatever_the_clocks_say(
     if take_away == "delete":
         facts_of(bench).delete(fact.id)
     else:
-        run(bench.store, retire_steps(ADA, fact.id, CONFIG, bench.clock()))
+        facts_of(bench).retire(fact.id)
     bench.clock.advance(skew)
     bench.drain()
     assert bench.facts() == []

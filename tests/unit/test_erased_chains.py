@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.config import MemoryConfig
 from memory.effects import run
 from memory.erase import erase_fact, erase_thread
 from memory.facts.chain import linked
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact, FactNotFound
 from memory.facts.store import FactStore
-from memory.facts.undo import UndoneFacts, retire_steps, undo_steps
+from memory.facts.undo import UndoneFacts
 from memory.namespaces import Owner
 from memory.outbox.outbox import record
 from tests.fakes import Clock
@@ -43,7 +42,7 @@ class Corrected:
 
     def undo(self) -> UndoneFacts | None:
         self.clock.advance(1)
-        return run(self.store, undo_steps(ADA, MemoryConfig(), self.clock()))
+        return self.facts.undo()
 
     def undo_all(self) -> None:
         for _ in range(3 * len(TOWNS)):
@@ -89,7 +88,7 @@ def test_an_edited_deleted_and_restored_fact_is_erased_in_all_its_words() -> Non
     corrected = Corrected(1)
     (fact_id,) = corrected.ids
     corrected.facts.update(fact_id, content="Lives in Bergen")
-    run(corrected.store, retire_steps(ADA, fact_id, MemoryConfig(), corrected.clock()))
+    corrected.facts.retire(fact_id)
     corrected.undo()
     corrected.learn("Keeps bees", "B")
     erase_fact(corrected.store, ADA, fact_id, clock=corrected.clock)
@@ -98,7 +97,7 @@ def test_an_edited_deleted_and_restored_fact_is_erased_in_all_its_words() -> Non
 
 def test_an_earlier_life_of_the_same_words_goes_too() -> None:
     corrected = Corrected(1)
-    run(corrected.store, retire_steps(ADA, corrected.ids[0], MemoryConfig(), corrected.clock()))
+    corrected.facts.retire(corrected.ids[0])
     corrected.clock.advance(1)
     again = corrected.facts.create("lives in  OSLO.", "knowledge", 1.0)
     assert again.id != corrected.ids[0]
@@ -158,7 +157,7 @@ def test_a_change_that_is_under_way_while_its_fact_is_erased_leaves_nothing(writ
         if write == "undo":
             corrected.undo()
         elif write == "delete":
-            run(corrected.store, retire_steps(ADA, newest, MemoryConfig(), corrected.clock()))
+            corrected.facts.retire(newest)
         elif write == "edit":
             corrected.facts.update(newest, content="Lives in Bergen, Norway")
         else:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 import pytest
 from langchain_core.messages import BaseMessage
 
-from memory.config import MemoryConfig
 from memory.effects import run
 from memory.erase import erase_fact, erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
-from memory.facts.undo import retire_steps, undo_steps
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage, find_gone, iso_time, with_replies
 from tests.fakes import accounts
@@ -36,8 +34,12 @@ def told(*texts: str, thread: str = "T", bench: MemoryBench | None = None) -> Me
     return bench
 
 
+def facts_of(bench: MemoryBench) -> FactStore:
+    return FactStore.of_owner(bench.store, ADA, clock=bench.clock)
+
+
 def fact_id(bench: MemoryBench, word: str) -> str:
-    return next(fact.id for fact in FactStore.of_owner(bench.store, ADA).list() if word in fact.content)
+    return next(fact.id for fact in facts_of(bench).list() if word in fact.content)
 
 
 def erase(bench: MemoryBench, word: str = "figs") -> None:
@@ -127,10 +129,10 @@ async def roll_up(bench: MemoryBench) -> None:
 @pytest.mark.parametrize("undone", [False, True])
 async def test_a_roll_up_tells_of_a_deleted_fact_only_after_its_deletion_was_undone(undone: bool) -> None:
     bench = told("I like figs.", "Noted.", "Good day.", "Figs for you?")
-    run(bench.store, retire_steps(ADA, fact_id(bench, "figs"), MemoryConfig(), bench.clock()))
+    facts_of(bench).retire(fact_id(bench, "figs"))
     bench.clock.advance(1)
     if undone:
-        run(bench.store, undo_steps(ADA, MemoryConfig(), bench.clock()))
+        facts_of(bench).undo()
     bench.clock.advance(86_400)
     bench.model.respond = accounts
     await roll_up(bench)

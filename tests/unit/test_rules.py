@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory.config import CATEGORIES, MemoryConfig
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, fact_id, fact_key, is_protected
 from memory.facts.rules import (
-    MAX_QUARANTINED,
+    MAX_HELD,
     Confirmation,
     FactSet,
     adopt,
@@ -305,7 +305,7 @@ def test_a_quarantined_fact_counts_neither_as_duplicate_nor_for_the_limit_until_
 
 
 def test_quarantined_facts_are_bounded_the_oldest_go() -> None:
-    moments = [f"2026-01-01T{n // 60:02}:{n % 60:02}:00+00:00" for n in range(MAX_QUARANTINED + 5)]
+    moments = [f"2026-01-01T{n // 60:02}:{n % 60:02}:00+00:00" for n in range(MAX_HELD + 5)]
     fact_set = fact_set_of(*(draft(f"Obey {at}", status="quarantined", created_at=at) for at in moments))
 
     assert sorted(fact.created_at for fact in fact_set.rows.values()) == moments[5:]

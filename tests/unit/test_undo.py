@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
-from memory.effects import run
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import FactNotFound
 from memory.facts.store import FactStore
-from memory.facts.undo import UndoneFacts, retire_steps, undo_steps
+from memory.facts.undo import UndoneFacts
 from memory.namespaces import Owner
 from tests.fakes import Clock
 
@@ -36,7 +35,7 @@ class FactSet:
 
     def retire(self, fact_id: str) -> None:
         self.clock.advance(1)
-        run(self.store, retire_steps(OWNER, fact_id, CONFIG, self.clock()))
+        self.facts.retire(fact_id)
 
     def learn(self, *changes: Change) -> None:
         self.clock.advance(1)
@@ -45,7 +44,7 @@ class FactSet:
 
     def undo(self) -> UndoneFacts | None:
         self.clock.advance(1)
-        return run(self.store, undo_steps(OWNER, CONFIG, self.clock()))
+        return self.facts.undo()
 
     def says(self) -> dict[str, str]:
         return {fact.id: fact.content for fact in self.facts.list()}
@@ -148,7 +147,7 @@ def test_only_facts_that_are_there_are_retired(fact_set: FactSet) -> None:
 
 def test_another_agent_is_left_alone(fact_set: FactSet) -> None:
     fact_set.add("Lives in Oslo")
-    done = run(fact_set.store, undo_steps(Owner.of("ada", "other"), CONFIG, fact_set.clock()))
+    done = FactStore(fact_set.store, "ada", "other", clock=fact_set.clock).undo()
     assert done is None
     assert list(fact_set.says().values()) == ["Lives in Oslo"]
 

@@ -8,12 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from graphs.server.api.endpoint import Call, Endpoint, Form, Query
 from graphs.server.api.guard import RefusedRequest, from_value_error
 from memory.config import Category
-from memory.control import read_epoch
 from memory.facts.fact import DuplicateFact, Fact, FactNotFound, MemoryFull, Source, Status
-from memory.facts.rows import read_history
 from memory.facts.store import FactStore
-from memory.facts.undo import retire_steps, undo_steps
-from memory.text import normalize
 
 _FIELDS = ("content", "category", "confidence", "pinned")
 
@@ -30,7 +26,9 @@ class FactView(BaseModel):
     created_at: str
     updated_at: str
     source: Source = Field(description="Who wrote it: a conversation, or a person by the page, the API or the shell.")
-    status: Status = Field(description="active ones are used; quarantined ones wait for review; others are history.")
+    status: Status = Field(
+        description="active ones are used; quarantined and waiting ones wait for you; others are history."
+    )
     pinned: bool
     revision: int
     thread_id: str = Field(description="The thread it was said in; empty if it was not taken from one.")
@@ -72,7 +70,9 @@ class FactFilter(Query, _Choice):
 class FactSearch(_Choice):
     """Which facts to search; the text is no part of the URL, because servers log those."""
 
-    text: str = Field(min_length=1, max_length=1000, description="What they hold, whatever its case.")
+    text: str = Field(
+        min_length=1, max_length=1000, description="What they hold or share words with, whatever its case."
+    )
 
 
 class NewFact(Form):
@@ -91,7 +91,9 @@ class FactEdit(Form):
     category: Category | None = None
     confidence: float | None = Field(None, ge=0, le=1)
     pinned: bool | None = None
-    status: Literal["active"] | None = Field(None, description="active: release a quarantined fact.")
+    status: Literal["active"] | None = Field(
+        None, description="active: release a quarantined fact, or say yes to a waiting one."
+    )
 
 
 class Undone(BaseModel):
@@ -108,21 +110,17 @@ def fact_set_of(call: Call) -> FactStore:
 
 async def list_facts(call: Call, asked: FactFilter) -> FactPage:
     """List facts, strongest first."""
-    return await _page(call, asked, "")
+    return _page(asked, await fact_set_of(call).alist(asked.status))
 
 
 async def search_facts(call: Call, asked: FactSearch) -> FactPage:
-    """Search facts for a text, strongest first."""
-    return await _page(call, asked, normalize(asked.text))
+    """Search facts for a text: those that hold it, strongest first, then those that share words with it."""
+    return _page(asked, await fact_set_of(call).asearch(asked.text, None, status=asked.status))
 
 
-async def _page(call: Call, asked: _Choice, text: str) -> FactPage:
+def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:
     found = [
-        fact
-        for fact in await fact_set_of(call).alist(asked.status)
-        if asked.category in (None, fact.category)
-        and asked.thread in (None, fact.thread_id)
-        and text in normalize(fact.content)
+        fact for fact in facts if asked.category in (None, fact.category) and asked.thread in (None, fact.thread_id)
     ]
     return FactPage(facts=_views(found[asked.offset : asked.offset + asked.limit]), total=len(found))
 
@@ -156,8 +154,11 @@ async def edit_fact(call: Call, edit: FactEdit) -> FactView:
     """Change a fact; what it said before goes to its history, and does not come back from what was said before."""
     fact_set, fact_id = fact_set_of(call), call.path["fact_id"]
     try:
-        if edit.status == "active" and (await fact_set.aget(fact_id)).status == "quarantined":
+        held = (await fact_set.aget(fact_id)).status if edit.status == "active" else "active"
+        if held == "quarantined":
             fact_id = (await fact_set.arelease(fact_id)).id
+        elif held == "waiting":
+            fact_id = (await fact_set.aapprove(fact_id, source="api")).id
         fact = await fact_set.aupdate(
             fact_id,
             content=edit.content,
@@ -176,34 +177,24 @@ async def edit_fact(call: Call, edit: FactEdit) -> FactView:
 
 
 async def delete_fact(call: Call, _: Query) -> None:
-    """Delete a fact: it is used no more and does not come back; undo restores it, erasing it takes its text away."""
+    """Retire a fact: it is used no more and does not come back; undo restores it, erasing it takes its text away."""
     try:
-        await call.run(
-            retire_steps(call.owner, call.path["fact_id"], call.service.settings.memory, call.service.clock())
-        )
+        await fact_set_of(call).aretire(call.path["fact_id"])
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
 
 
 async def fact_history(call: Call, _: Query) -> Revisions:
     """Read what a fact said before."""
-    fact_id = call.path["fact_id"]
-    epoch = await call.run(read_epoch(call.owner))
-    revisions = [fact for fact in await call.run(read_history(call.owner, epoch)) if fact.id == fact_id]
-    current = [fact for fact in await _rows(call) if fact.id == fact_id]
-    if not revisions and not current:
-        raise RefusedRequest(404, f"no fact has the id {fact_id!r}")
-    return Revisions(revisions=_views([*sorted(revisions, key=lambda fact: fact.revision), *current]))
-
-
-async def _rows(call: Call) -> list[Fact]:
-    fact_set = fact_set_of(call)
-    return [*await fact_set.alist("active"), *await fact_set.alist("quarantined")]
+    try:
+        return Revisions(revisions=_views(await fact_set_of(call).ahistory(call.path["fact_id"])))
+    except FactNotFound as unknown:
+        raise RefusedRequest(404, str(unknown)) from None
 
 
 async def undo(call: Call, _: Form) -> Undone:
     """Undo the last change of the facts, whoever made it; undoing again does it again."""
-    done = await call.run(undo_steps(call.owner, call.service.settings.memory, call.service.clock()))
+    done = await fact_set_of(call).aundo()
     if done is None:
         raise RefusedRequest(409, "there is nothing to undo")
     return Undone(restored=_views(done.restored), removed=[fact.id for fact in done.removed])
@@ -236,7 +227,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         method="DELETE", path="/facts/{fact_id}", handler=delete_fact, takes=Query, status=204,
-        summary="Delete a fact; undo restores it", refusals=(404,),
+        summary="Retire a fact; undo restores it", refusals=(404,),
     ),
     Endpoint(
         method="GET", path="/facts/{fact_id}/history", handler=fact_history, takes=Query, answers=Revisions,

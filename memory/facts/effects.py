@@ -1,0 +1,334 @@
+"""What can be done to one owner's facts, each as effects on a store: what `FactStore` carries out.
+
+Erase and archive put these together with effects of their own, so that a word means one thing wherever it is used.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from memory.config import MemoryConfig
+from memory.control import count_edit, read_epoch
+from memory.effects import StoreEffects, side_by_side
+from memory.facts.applying import change_facts, refused_as_stale
+from memory.facts.chain import Chain, dormant
+from memory.facts.changes import Extraction, Outcome, Reason
+from memory.facts.deletions import (
+    LastErasure,
+    aside_drop,
+    aside_put,
+    deletion_drops,
+    deletion_puts,
+    edit_puts,
+    forget,
+    read_erasure,
+    take_back_deleted,
+    take_back_erased,
+)
+from memory.facts.fact import (
+    BY_HAND,
+    HELD,
+    Fact,
+    FactNotFound,
+    MemoryFull,
+    Source,
+    Status,
+    checked_category,
+    checked_confidence,
+    checked_content,
+    checked_source,
+    strongest_first,
+    timestamp,
+)
+from memory.facts.profile import drop_sections_about
+from memory.facts.rows import (
+    Confirmations,
+    read_confirmations,
+    read_current_fact_set,
+    read_fact_set,
+    read_history,
+    read_provenance,
+    settle,
+    stands,
+    write_difference,
+)
+from memory.facts.rules import (
+    FactSet,
+    create,
+    find,
+    insert,
+    is_full,
+    quarantine,
+    release,
+    remove,
+    retire,
+    same_content,
+    update,
+)
+from memory.facts.undo import UndoneFacts, undo
+from memory.facts.words import related
+from memory.namespaces import Owner
+from memory.screening.door import admitted
+from memory.text import normalize
+
+logger = logging.getLogger(__name__)
+
+Facts = list[Fact]
+
+_ERASED = "the memory was erased again and again while this was written"
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFacts:
+    """What deleting a fact for good took: its chain, and the names of the profile's sections that told of it."""
+
+    chain: Chain
+    sections: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertedFacts:
+    """What became of facts that were added together.
+
+    Attributes:
+        done: For each, in their order, the fact that it became, or why it became none.
+        keys: The store keys of all facts that are there now, by their ids.
+    """
+
+    done: tuple[Fact | Reason, ...]
+    keys: dict[str, str]
+
+
+class FactEffects:
+    """One owner's facts. What each method promises is told by the method of `FactStore` with its name.
+
+    Args:
+        owner: Whose facts.
+        config: Limits and protected categories.
+        clock: Seconds since 1970.
+    """
+
+    def __init__(self, owner: Owner, config: MemoryConfig, clock: Callable[[], float]) -> None:
+        self.owner, self.config, self._clock = owner, config, clock
+
+    def create(
+        self, content: str, category: str, confidence: float, source: Source, pinned: bool, status: Status = "active"
+    ) -> StoreEffects[Fact]:
+        """Add a fact; one of status `waiting` waits for a person's yes, and one that reads as an order for review."""
+        said = checked_content(content)
+        suspect = admitted(said, "content") is not None
+        kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
+        for _ in range(_TRIES):
+            epoch, before = yield from read_current_fact_set(self.owner, (said,))
+            known = same_content(before, said)
+            if known is not None and status == "waiting":  # nobody has to say yes to what is known
+                return known
+            now = self._now()
+            draft = Fact(
+                id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
+                pinned=pinned, epoch=epoch, status="quarantined" if suspect and known is None else status,
+            )  # fmt: skip
+            after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
+            settled = yield from self._write(epoch, before, after)
+            if settled is None:
+                continue
+            if same_content(settled, said, draft.status) is None and is_full(settled, self.config):
+                raise MemoryFull(self.config.max_facts)
+            logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
+            return fact
+        raise RuntimeError(_ERASED)
+
+    def insert(self, epoch: str, drafts: Sequence[Fact], fresh: frozenset[str]) -> StoreEffects[InsertedFacts]:
+        """Add facts that were exported, beside those that are there (`memory.facts.rules.insert`).
+
+        Nothing looks whether the epoch still stands afterwards: the caller does, who writes more.
+        """
+        before = yield from read_fact_set(self.owner, epoch, [draft.content for draft in drafts])
+        after, done = insert(before, drafts, self.config, fresh)
+        yield from write_difference(self.owner, epoch, before, after)
+        older = replace(before, rows={key: row for key, row in before.rows.items() if key not in fresh})
+        settled = yield from settle(self.owner, epoch, older, self.config)
+        keys = {fact.id: key for key, fact in settled.rows.items()}
+        there = [fact for fact in done if isinstance(fact, Fact) and fact.id in keys]
+        if there:  # a person wants them: that they were deleted once no longer counts
+            yield [drop for fact in there for drop in deletion_drops(self.owner, Chain.of([fact], ()))]
+        return InsertedFacts(tuple(done), keys)
+
+    def get(self, fact_id: str) -> StoreEffects[Fact]:
+        """Read one fact that is no history."""
+        _, fact_set = yield from read_current_fact_set(self.owner)
+        return find(fact_set, fact_id)[1]
+
+    def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
+        """Read the facts of one status, strongest first; `None` reads all that are no history."""
+        epoch, fact_set = yield from read_current_fact_set(self.owner)
+        found: Sequence[Fact] = list(fact_set.rows.values())
+        if status in ("superseded", "ended"):
+            found = yield from read_history(self.owner, epoch)
+        return strongest_first([fact for fact in found if status in (None, fact.status)])
+
+    def search(self, query: str, limit: int | None, status: Status) -> StoreEffects[Facts]:
+        """Find facts that hold the query or share words with it."""
+        facts = yield from self.list(status)
+        wanted = normalize(query)
+        if not wanted:
+            return []
+        holding = [fact for fact in facts if wanted in normalize(fact.content)]
+        others = [fact for fact in related(facts, query, len(facts)) if fact not in holding]
+        return [*holding, *others][: None if limit is None else max(0, limit)]
+
+    def history(self, fact_id: str) -> StoreEffects[Facts]:
+        """Read the revisions of one fact, oldest first, with the one that is there now."""
+        epoch, fact_set = yield from read_current_fact_set(self.owner)
+        before = [fact for fact in (yield from read_history(self.owner, epoch)) if fact.id == fact_id]
+        now = [fact for fact in fact_set.rows.values() if fact.id == fact_id]
+        if not before and not now:
+            raise FactNotFound(fact_id)
+        return [*sorted(before, key=lambda fact: fact.revision), *now]
+
+    def update(
+        self,
+        fact_id: str,
+        content: str | None,
+        category: str | None,
+        confidence: float | None,
+        pinned: bool | None,
+        source: Source | None,
+    ) -> StoreEffects[Fact]:
+        """Change the given fields of a fact."""
+        writer = None if source is None else checked_source(source)
+        edit = yield from count_edit(self.owner)
+        epoch, before = yield from read_current_fact_set(self.owner)
+        old = find(before, fact_id)[1]
+        after, fact = update(
+            before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
+            source=writer, edit=edit,
+        )  # fmt: skip
+        yield from self._rewrite(epoch, before, after, old)
+        if normalize(fact.content) != normalize(old.content):
+            yield edit_puts(self.owner, old, fact, epoch=epoch)
+        if content is not None:
+            yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
+        return fact
+
+    def quarantine(self, fact_id: str) -> StoreEffects[Fact]:
+        """Put an active fact aside until a person releases it."""
+        edit = yield from count_edit(self.owner)
+        epoch, before = yield from read_current_fact_set(self.owner)
+        after, fact = quarantine(before, fact_id, now=self._now(), edit=edit)
+        yield from self._rewrite(epoch, before, after, fact)
+        # Or an update would learn it anew from messages that were said before.
+        yield [aside_put(self.owner, fact, epoch=epoch)]
+        yield from drop_sections_about(self.owner, epoch, [fact.content])
+        logger.info("quarantined %s", fact_id)
+        return fact
+
+    def release(self, fact_id: str, status: Status = "quarantined") -> StoreEffects[Fact]:
+        """Make a fact of this status an active one."""
+        edit = yield from count_edit(self.owner)
+        epoch, before = yield from read_current_fact_set(self.owner)
+        after, fact = release(before, fact_id, now=self._now(), edit=edit, status=status)
+        yield from self._rewrite(epoch, before, after, fact)
+        yield [aside_drop(self.owner, fact)]
+        return fact
+
+    def approve(self, fact_id: str, source: Source) -> StoreEffects[Fact]:
+        """Make a waiting fact an active one, if a person says so."""
+        if checked_source(source) not in BY_HAND:
+            raise ValueError(f"source must be one of {', '.join(sorted(BY_HAND))}, as only a person approves")
+        return (yield from self.release(fact_id, "waiting"))
+
+    def retire(self, fact_id: str) -> StoreEffects[None]:
+        """Move a fact into history, and keep it from coming back by itself."""
+        epoch = yield from read_epoch(self.owner)
+        before, erasure = yield from side_by_side(read_fact_set(self.owner, epoch), read_erasure(self.owner, epoch))
+        key, fact = find(before, fact_id)
+        edit = yield from count_edit(self.owner)
+        if fact.status in HELD:
+            # From history an undo would make it active, though nobody has looked at it.
+            yield deletion_puts(self.owner, Chain.of([fact], ()), at=self._now(), edit=edit, epoch=epoch)
+            yield from write_difference(self.owner, epoch, before, remove(before, key))
+        else:
+            after = retire(before, fact_id, "ended", now=self._now())
+            yield from self._take_back(epoch, before, after, UndoneFacts(removed=(fact,)), edit, erasure)
+        logger.info("retired %s", fact_id)
+
+    def delete(self, fact_id: str) -> StoreEffects[DeletedFacts]:
+        """Delete a fact's chain for good, and the profile's sections that tell of it."""
+        epoch = yield from read_epoch(self.owner)
+        chain = yield from forget(self.owner, epoch, fact_id, token=uuid.uuid4().hex, now=self._now())
+        sections = yield from drop_sections_about(self.owner, epoch, chain.contents)
+        logger.info("deleted %s", fact_id)
+        return DeletedFacts(chain, tuple(sections))
+
+    def undo(self) -> StoreEffects[UndoneFacts | None]:
+        """Take back the last change of the facts; `None` if there is none since facts were erased."""
+        epoch = yield from read_epoch(self.owner)
+        erasure, before, history = yield from side_by_side(
+            read_erasure(self.owner, epoch), read_fact_set(self.owner, epoch), read_history(self.owner, epoch)
+        )
+        edit = yield from count_edit(self.owner)
+        undone = undo(before, history, now=self._now(), since=erasure.at, edit=edit)
+        if undone is None:
+            return None
+        after, done = undone
+        if not (yield from self._take_back(epoch, before, after, done, edit, erasure)):
+            return None
+        logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
+        return done
+
+    def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
+        """Read how often a fact was said again."""
+        _, confirmations = yield from side_by_side(self.get(fact_id), read_confirmations(self.owner, fact_id))
+        return confirmations
+
+    def apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> StoreEffects[Outcome]:
+        """Apply what was extracted; twice is the same as once."""
+        outcome, writes = yield from change_facts(
+            self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config
+        )
+        if writes:
+            yield writes
+        return outcome if (yield from stands(self.owner, epoch)) else refused_as_stale(extraction)
+
+    def _now(self) -> str:
+        return timestamp(self._clock())
+
+    def _write(self, epoch: str, before: FactSet, after: FactSet) -> StoreEffects[FactSet | None]:
+        """Write a change and return the facts then; `None` if an erase came in between, and nothing of it is left."""
+        yield from write_difference(self.owner, epoch, before, after)
+        settled = yield from settle(self.owner, epoch, before, self.config)
+        return settled if (yield from stands(self.owner, epoch)) else None
+
+    def _rewrite(self, epoch: str, before: FactSet, after: FactSet, fact: Fact) -> StoreEffects[None]:
+        """Write a change of one fact; `FactNotFound` if somebody deleted it meanwhile, and nothing of it is left."""
+        yield from self._write(epoch, before, after)
+        if (yield from take_back_deleted(self.owner, epoch, after, fact)):
+            raise FactNotFound(fact.id)
+
+    def _take_back(
+        self, epoch: str, before: FactSet, after: FactSet, done: UndoneFacts, edit: str, erasure: LastErasure
+    ) -> StoreEffects[bool]:
+        """Write facts that a person takes back or restores; `False` if an erase came in between."""
+        now = max((fact.updated_at for fact in after.archived), default="")
+        for fact in done.removed:
+            alone = yield from self._alone(fact)
+            yield deletion_puts(self.owner, alone, at=now, edit=edit, epoch=epoch)
+        yield from write_difference(self.owner, epoch, before, after)
+        earlier = yield from read_history(self.owner, epoch)
+        silent = dormant((*earlier, *after.rows.values()), [fact.id for fact in done.removed])
+        said = [*(fact for fact in earlier if fact.id in silent), *done.removed]
+        yield from drop_sections_about(self.owner, epoch, [fact.content for fact in said])
+        yield from settle(self.owner, epoch, before, self.config)
+        ids = [fact.id for fact in (*done.removed, *done.restored)]
+        if (yield from take_back_erased(self.owner, epoch, erasure, ids)):
+            return False
+        for fact in done.restored:  # not before: these may be the records of that erase
+            yield deletion_drops(self.owner, (yield from self._alone(fact)))
+        return (yield from stands(self.owner, epoch))
+
+    def _alone(self, fact: Fact) -> StoreEffects[Chain]:
+        """Return the chain of one fact as it is now, without what it corrected: that may be true again."""
+        return Chain.of([fact], (yield from read_provenance(self.owner, [fact.id])))
