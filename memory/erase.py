@@ -24,7 +24,7 @@ from memory.message import find_gone
 from memory.namespaces import Kind, Owner, owner_of, thread_namespace
 from memory.outbox import outbox
 from memory.threads import write_thread_epoch
-from memory.worker.rolling import MARKS, sections_telling, tell_again
+from memory.worker.rolling import PROGRESS_KEY, sections_telling, tell_again
 
 _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
 
@@ -46,7 +46,7 @@ def forget_rows(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[int]:
     profile = yield from scan(owner.namespace("profile"))
     yield [
         *(delete(item.namespace, item.key) for item in profile),
-        delete(owner.namespace("journal"), MARKS),
+        delete(owner.namespace("journal"), PROGRESS_KEY),
         *(delete(item.namespace, item.key) for item in rows),
         *(delete(owner.namespace("confirmations"), str(fact.value.get("id"))) for fact in facts),
     ]

@@ -23,7 +23,7 @@ class StoredMessage:
         text: Its sanitized text, without tool calls, images or other blocks.
         time: When it was said, ISO 8601 with an offset.
         seen: `True` if it was flushed before and is here only as context.
-        edit: The mark of the user's newest edit by hand when it was said (`memory.control`); empty if unknown.
+        edit: The token of the user's newest edit by hand when it was said (`memory.control`); empty if unknown.
     """
 
     id: str

@@ -206,8 +206,8 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/outbox/outbox.py",
-        "    if view is not None:\n        yield from _set_edits_aside(fresh, entries, view)\n",
-        "",
+        "        yield from write(changed)\n        if changed:\n",
+        "        if changed:\n",
         (EDITS, MACHINE),
     ),
     Mutant(
@@ -220,21 +220,21 @@ MUTANTS = (
     Mutant(
         "what was trimmed counts as edited away",
         "memory/outbox/transcript.py",
-        "    kept = _and_all_before(held, before)\n",
-        "    kept = held\n",
+        "        kept |= new\n",
+        "",
         (EDITS,),
     ),
     Mutant(
         "what is back in the thread stays edited away",
         "memory/outbox/transcript.py",
-        "for known in entry.edited_away} - kept",
-        "for known in entry.edited_away}",
+        "for identity in entry.edited_away} - kept",
+        "for identity in entry.edited_away}",
         (EDITS,),
     ),
     Mutant(
         "a cut's words lose to older ones",
         "memory/outbox/transcript.py",
-        "words = message if at >= written.get(message.id, at) else known",
+        "words = message if at >= written.get(message.id, at) else earlier",
         "words = message",
         ("tests/unit/test_transcript.py", EDITS),
     ),

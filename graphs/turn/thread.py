@@ -10,13 +10,13 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
 from graphs.turn.context import Context
 from graphs.turn.state import MemoryState, Receipt, State
-from memory.context.budget import MARK
+from memory.context.budget import SHORTENED_NOTE
 from memory.context.running_summary import DividedMessages, RunningSummary, divide, rehydrate, state_of
 from memory.injection.selection import Injected
 from memory.outbox.transcript import ThreadView
 from memory.turn import TurnEpochs, view_of_thread
 
-_MARK_BEGIN, _MARK_END = MARK.split("{tokens}")
+_NOTE_BEGIN, _NOTE_END = SHORTENED_NOTE.split("{tokens}")
 
 
 class Thread:
@@ -104,5 +104,5 @@ class Thread:
 
 def _is_shortened(copy: BaseMessage, message: BaseMessage) -> bool:
     """Say whether a copy is this message with its middle left out."""
-    head, _, rest = copy.text.partition(_MARK_BEGIN)
-    return bool(rest) and message.text.startswith(head) and message.text.endswith(rest.partition(_MARK_END)[2])
+    head, _, rest = copy.text.partition(_NOTE_BEGIN)
+    return bool(rest) and message.text.startswith(head) and message.text.endswith(rest.partition(_NOTE_END)[2])

@@ -196,8 +196,8 @@ def _size(groups: Sequence[range], positions: set[int], counts: Sequence[int]) -
 
 logger = logging.getLogger(__name__)
 
-MARK = "\n[… shortened: about {tokens} tokens left out …]\n"
-MEDIA_MARK = "[left out: too large]"
+SHORTENED_NOTE = "\n[… shortened: about {tokens} tokens left out …]\n"
+MEDIA_NOTE = "[left out: too large]"
 _HEAD = 0.6
 """The share of the kept text that comes from its beginning: a long message names its subject there, and asks its
 question at either end."""
@@ -265,19 +265,19 @@ def _without_oldest(view: list[BaseMessage]) -> list[BaseMessage] | None:
 
 
 def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMessage:
-    """Return a copy of a message of about `tokens` tokens: head and tail of its text around a visible mark.
+    """Return a copy of a message of about `tokens` tokens: head and tail of its text around a visible note.
 
-    Media stay where they need half of the tokens at most, else a mark takes their place; tool calls stay whole. A
-    message that cannot get so small is returned with the mark as its only text, or as it is if that is smaller.
+    Media stay where they need half of the tokens at most, else a note takes their place; tool calls stay whole. A
+    message that cannot get so small is returned with the note as its only text, or as it is if that is smaller.
     """
     count = counter.message(message)
     text = _text(message)
     media = _media(message, tokens // 2)
-    mark = MARK.format(tokens=max(0, count - tokens))
-    bare = _with_text(message, mark, media)
+    note = SHORTENED_NOTE.format(tokens=max(0, count - tokens))
+    bare = _with_text(message, note, media)
     chars = int(len(text) * max(0, tokens - counter.message(bare)) / max(1, count))
     while chars > 0:
-        copy = _with_text(message, _head_and_tail(text, chars, mark), media)
+        copy = _with_text(message, _head_and_tail(text, chars, note), media)
         if counter.message(copy) <= tokens:
             return copy
         chars = int(chars * 0.8)
@@ -290,9 +290,9 @@ def shorten_text(text: str, tokens: int, counter: TokenCounter) -> str:
     return text if counter.message(message) <= tokens else shorten(message, tokens, counter).text
 
 
-def _head_and_tail(text: str, chars: int, mark: str) -> str:
+def _head_and_tail(text: str, chars: int, note: str) -> str:
     head = int(chars * _HEAD)
-    return f"{text[:head]}{mark}{text[len(text) - (chars - head) :]}"
+    return f"{text[:head]}{note}{text[len(text) - (chars - head) :]}"
 
 
 def _text(message: BaseMessage) -> str:
@@ -309,12 +309,12 @@ def _part_text(block: object) -> str:
 
 
 def _media(message: BaseMessage, room: int) -> list[str | dict[str, Any]]:
-    """Return the media blocks of a message if they fit, else a mark in their place; nothing where there are none."""
+    """Return the media blocks of a message if they fit, else a note in their place; nothing where there are none."""
     if isinstance(message.content, str):
         return []
     blocks = [block for block in message.content if isinstance(block, dict) and is_media(block)]
     fits = sum(map(media_tokens, blocks)) <= room
-    return [*blocks] if fits else [{"type": "text", "text": MEDIA_MARK}]
+    return [*blocks] if fits else [{"type": "text", "text": MEDIA_NOTE}]
 
 
 def _with_text(message: BaseMessage, text: str, media: Sequence[str | dict[str, Any]] = ()) -> BaseMessage:

@@ -71,7 +71,7 @@ def portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter)
     """Yield the messages as plain ones, in portions of `limit` tokens at most; none is left out.
 
     Providers refuse tool calls whose tools are not declared, and images are of no use here: each message becomes
-    text, with its tool calls written out. One that is longer than a whole portion is shortened with a visible mark.
+    text, with its tool calls written out. One that is longer than a whole portion is shortened with a visible note.
     """
     portion: list[BaseMessage] = []
     room = limit

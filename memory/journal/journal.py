@@ -96,17 +96,15 @@ def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks, and loses none."""
     namespace = owner.namespace("journal")
     items = yield from read_many(namespace, [entry.key for entry in entries])
-    merged = [_merged(item, entry) for item, entry in zip(items, entries, strict=True)]
-    if merged:
-        yield [put(namespace, entry.key, entry.to_json()) for entry in merged]
-
-
-def _merged(item: Item | None, entry: JournalEntry) -> JournalEntry:
-    known = _readable(item) if item else None
-    if known is None or known.epoch != entry.epoch:
-        return entry
-    messages = {message.id: message for message in (*entry.messages, *known.messages)}
-    return replace(entry, messages=tuple(messages.values()), written=known.written)
+    writes = []
+    for item, entry in zip(items, entries, strict=True):
+        stored = _readable(item) if item else None
+        if stored and stored.epoch == entry.epoch:
+            messages = {message.id: message for message in (*entry.messages, *stored.messages)}
+            entry = replace(entry, messages=tuple(messages.values()), written=stored.written)
+        writes.append(put(namespace, entry.key, entry.to_json()))
+    if writes:
+        yield writes
 
 
 def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[JournalEntry]]:

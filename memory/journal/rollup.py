@@ -29,7 +29,7 @@ CHUNK_CHARS = 12_000
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class RollupProgress:
     """Up to which day (ISO 8601) the journal was folded into each section; empty if never.
 
     Attributes:
@@ -50,7 +50,7 @@ class Marks:
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Self:
-        """Return the marks of a stored JSON form; what is missing was never folded."""
+        """Return the progress of a stored JSON form; what is missing was never folded."""
         return cls(*(str(value.get(name) or "") for name in ("recent", "earlier", "background", "looked")))
 
     def section_of(self, day: str) -> Section | None:
@@ -62,7 +62,7 @@ class Marks:
         return "recent" if day <= self.recent else None
 
     def without(self, sections: Collection[str]) -> Self:
-        """Return the marks once these sections say nothing: what the journal still has of their days is due again."""
+        """Return the progress once these sections are empty: what the journal has of their days is due again."""
         background = "" if "background" in sections else self.background
         return replace(
             self,
@@ -88,20 +88,25 @@ class Fold:
     anew: bool
 
 
-def plan_rollup(today: str, marks: Marks, entries: Sequence[JournalEntry]) -> tuple[tuple[Fold, ...], Marks]:
-    """Return what to fold now that a day is over, and the marks afterwards; no folds if nothing is due.
+def plan_rollup(
+    today: str, progress: RollupProgress, entries: Sequence[JournalEntry]
+) -> tuple[tuple[Fold, ...], RollupProgress]:
+    """Return what to fold now that a day is over, and the progress afterwards; no folds if nothing is due.
 
     Args:
         today: The user's current day, ISO 8601; it is not over and not folded.
-        marks: Up to where earlier roll-ups came.
+        progress: Up to where earlier roll-ups came.
         entries: The journal.
     """
-    marks = _believable(marks, today)
+    # A section that tells of days to come was written under a clock that was ahead: all since then would wait for them.
+    ahead = [name for name in ("recent", "earlier", "background") if getattr(progress, name) >= today]
+    if ahead:
+        progress = progress.without(ahead)
     over = sorted((entry for entry in entries if entry.written < today), key=lambda entry: (entry.written, entry.key))
-    if not over or over[-1].written <= marks.recent:
-        return (), marks
+    if not over or over[-1].written <= progress.recent:
+        return (), progress
     folds: list[Fold] = []
-    earlier, background = marks.earlier, marks.background
+    earlier, background = progress.earlier, progress.background
     if _first_day_after(background, over) < _days_before(today, 2 * MONTH):
         until = _days_before(today, MONTH)
         folds.append(Fold("background", _between(over, background, until), anew=False))
@@ -112,17 +117,11 @@ def plan_rollup(today: str, marks: Marks, entries: Sequence[JournalEntry]) -> tu
         folds.append(Fold("earlier", _between(over, earlier, until), anew=earlier <= background))
         earlier = until
     folds.append(Fold("recent", _between(over, earlier, today), anew=True))
-    return tuple(folds), Marks(over[-1].written, earlier, background, marks.looked)
+    return tuple(folds), RollupProgress(over[-1].written, earlier, background, progress.looked)
 
 
-def _believable(marks: Marks, today: str) -> Marks:
-    """Return the marks without those on days that are not over: a clock was ahead, and what came since would wait."""
-    ahead = [name for name in ("recent", "earlier", "background") if getattr(marks, name) >= today]
-    return marks.without(ahead) if ahead else marks
-
-
-def _first_day_after(mark: str, entries: Iterable[JournalEntry]) -> str:
-    return next((entry.written for entry in entries if entry.written > mark), "9999-12-31")
+def _first_day_after(day: str, entries: Iterable[JournalEntry]) -> str:
+    return next((entry.written for entry in entries if entry.written > day), "9999-12-31")
 
 
 def _days_before(day: str, days: int) -> str:
@@ -159,7 +158,11 @@ def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -
     Raises:
         ValueError: If the model answers nothing.
     """
-    told = "\n".join(_line(entry) for entry in entries)
+    lines = []
+    for entry in entries:
+        said = " ".join(f"{message.role}: {one_line(message.text)[:CHUNK_CHARS]}" for message in entry.messages)
+        lines.append(f"{entry.day} {escape(said, quote=False)}")  # escaped, so that no text can end the tag
+    told = "\n".join(lines)
     request = prompts.ROLL_UP.format(existing=existing or "(nothing yet)")
     answer = model.invoke(
         [SystemMessage(request), HumanMessage(f"<journal>\n{told}\n</journal>")], {"tags": ["nostream"]}
@@ -168,9 +171,3 @@ def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -
     if not text:
         raise ValueError("the model's roll-up is empty: try again")
     return text
-
-
-def _line(entry: JournalEntry) -> str:
-    """Return an entry on one line, its text unable to end the journal's fence."""
-    said = " ".join(f"{message.role}: {one_line(message.text)[:CHUNK_CHARS]}" for message in entry.messages)
-    return f"{entry.day} {escape(said, quote=False)}"

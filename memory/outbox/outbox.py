@@ -26,7 +26,7 @@ from memory.control import (
 from memory.effects import PAGE, StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.outbox.entry import Entry
-from memory.outbox.transcript import ThreadView, edited_away
+from memory.outbox.transcript import ThreadView, without_edits
 from memory.threads import erased_between, thread_epoch_get, thread_epoch_in
 
 logger = logging.getLogger(__name__)
@@ -55,14 +55,14 @@ def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = 
 
     Args:
         draft: The entry; without an epoch it gets the user's current one.
-        view: What the thread holds now; what the user edited away is set aside in the entries of earlier turns that
-            nobody works on. `None` leaves them as they are.
+        view: What the thread holds now: in entries of earlier turns, the messages that the user edited away are named
+            as such. `None` leaves those entries as they are.
         thread_epoch: The thread's epoch when the turn began; empty if nobody read it.
     """
     owner, threads = draft.owner, thread_namespace(draft.thread_id)
-    fences = (_get(owner.control, CONTROL_KEY), thread_epoch_get(draft.thread_id))
-    control, fence, learning, edit, mark, stored, note, marker = yield [
-        *fences,
+    epoch_reads: list[Op] = [_get(owner.control, CONTROL_KEY), thread_epoch_get(draft.thread_id)]
+    control, thread, learning, edit, forgotten, stored, note, marker = yield [
+        *epoch_reads,
         _get(owner.control, LEARNING_KEY),
         _get(owner.control, EDIT_KEY),
         _get(owner.control, forgotten_thread_key(draft.thread_id)),
@@ -70,36 +70,46 @@ def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = 
         _get(threads, owner.due_key),
         _get(owner.due_namespace, owner.due_key),
     ]
-    fresh = _dated(draft, edit_in(edit), epoch=draft.epoch or epoch_in(control), thread_epoch=forgotten_epoch_in(mark))
-    if _is_erased(fresh, thread_epoch, control, fence) or not learning_in(learning):
+    messages = draft.messages
+    if draft.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
+        messages = tuple(replace(message, edit=message.edit or edit_in(edit)) for message in messages)
+    fresh = replace(
+        draft,
+        messages=messages,
+        epoch=draft.epoch or epoch_in(control),
+        thread_epoch=forgotten_epoch_in(forgotten),
+    )
+    if _is_erased(fresh, thread_epoch, control, thread) or not learning_in(learning):
         return None
-    entry = _same(stored, fresh)
+    earlier = _entry(stored) if stored else None
+    # What is written down already keeps its progress.
+    entry = earlier if earlier and earlier.contents == fresh.contents else fresh
     writes = [] if note else [put(threads, owner.due_key, {})]
     if entry is fresh:
         writes.append(put(owner.namespace("outbox"), entry.key, entry.to_json()))
     if writes:
         yield writes
-    # A marker without an entry would be dropped as settled; an entry without a marker is found once a day.
-    due, since = _marked(marker, entry)
-    asked: list[Op] = [put(owner.due_namespace, owner.due_key, {"due": due, "since": since}), *fences]
-    (_, control, fence), entries = yield from side_by_side(
-        _as_one(asked), _of_thread(owner, draft.thread_id) if view is not None else _as_one([])
+    # A marker without an entry would be dropped as settled; an entry without a marker is found once a day. With one
+    # more entry the marker is due no later than before.
+    value = marker.value if marker else {}
+    due = min(_seconds(value, "due", entry.due), entry.due)
+    since = min(_seconds(value, "since", entry.created), entry.created)
+    (_, control, thread), entries = yield from side_by_side(
+        _as_one([put(owner.due_namespace, owner.due_key, {"due": due, "since": since}), *epoch_reads]),
+        read_entries(owner) if view is not None else _as_one([]),
     )
     # An erase that began before the entry was there may not have seen it.
-    if _is_erased(entry, thread_epoch, control, fence):
-        yield from _take_back(entry)
+    if _is_erased(entry, thread_epoch, control, thread):
+        stored_now = yield from read_entries(owner, [entry.key])
+        yield from remove(one for one in stored_now if one.epoch == entry.epoch)
+        yield from settle_thread(owner, entry.thread_id)
         return None
     if view is not None:
-        yield from _set_edits_aside(fresh, entries, view)
+        changed = without_edits((one for one in entries if one.thread_id == entry.thread_id), view, fresh.created)
+        yield from write(changed)
+        if changed:
+            logger.info("thread %s: the user edited messages of %d pending updates", entry.thread_id, len(changed))
     return Recorded(entry.key, entry.due, since)
-
-
-def _dated(draft: Entry, edit: str, *, epoch: str, thread_epoch: str) -> Entry:
-    """Return the entry as of now; of what a summary cuts nobody knows after which edits it was said."""
-    messages = draft.messages
-    if draft.kind == "turn":
-        messages = tuple(replace(message, edit=message.edit or edit) for message in messages)
-    return replace(draft, messages=messages, epoch=epoch, thread_epoch=thread_epoch)
 
 
 def _get(namespace: Sequence[str], key: str) -> GetOp:
@@ -110,52 +120,10 @@ def _as_one(batch: list[Op]) -> StoreEffects[list[Any]]:
     return (yield batch)
 
 
-def _is_erased(entry: Entry, thread_epoch: str, control: Item | None, fence: Item | None) -> bool:
+def _is_erased(entry: Entry, thread_epoch: str, control: Item | None, thread: Item | None) -> bool:
     """Say whether the user, or the thread, was erased since they had the epochs of what is written down."""
-    is_thread_erased = bool(thread_epoch) and erased_between(thread_epoch, thread_epoch_in(fence))
+    is_thread_erased = bool(thread_epoch) and erased_between(thread_epoch, thread_epoch_in(thread))
     return entry.epoch != epoch_in(control) or is_thread_erased
-
-
-def _take_back(entry: Entry) -> StoreEffects[None]:
-    stored = yield from read_entries(entry.owner, [entry.key])
-    yield from remove(one for one in stored if one.epoch == entry.epoch)
-    yield from settle_thread(entry.owner, entry.thread_id)
-
-
-def _set_edits_aside(newest: Entry, entries: Sequence[Entry], view: ThreadView) -> StoreEffects[None]:
-    gone = edited_away(entries, view)
-    turns = [entry for entry in entries if entry.kind == "turn"]
-    changed = [entry for entry in (_without(entry, gone, newest.created) for entry in turns) if entry not in turns]
-    yield from write(changed)
-    if changed:
-        logger.info("thread %s: edited away before it was learned: messages %d", newest.thread_id, len(gone))
-
-
-def _without(entry: Entry, gone: Collection[str], until: float) -> Entry:
-    """Return the entry with its edits set aside: all, or, where it is worked on or newer, none but those before.
-
-    What is back in the thread is taken away from its worker, to be read anew.
-    """
-    is_idle = entry.lease is None and entry.extracted is None and entry.created <= until
-    aside = tuple(one.id for one in entry.messages if one.id in gone and (is_idle or one.id in entry.edited_away))
-    if aside == entry.edited_away:
-        return entry
-    return replace(entry, edited_away=aside, extracted=None, lease=None)
-
-
-def _same(stored: Item | None, fresh: Entry) -> Entry:
-    """Return the entry that is written down already, for its progress must not be lost, or else the fresh one."""
-    known = _entry(stored) if stored else None
-    return known if known and known.contents == fresh.contents else fresh
-
-
-def _marked(marker: Item | None, entry: Entry) -> tuple[float, float]:
-    """Return what the due marker says with one more entry: never a later due, never a later since."""
-    value = marker.value if marker else {}
-    return (
-        min(_seconds(value, "due", entry.due), entry.due),
-        min(_seconds(value, "since", entry.created), entry.created),
-    )
 
 
 def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:
@@ -164,7 +132,7 @@ def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:
 
 
 def _seconds(marker: Mapping[str, Any], field: str, default: float) -> float:
-    value = marker.get(field)
+    value = marker.get(field)  # somebody may have edited it by hand
     return float(value) if isinstance(value, int | float) else default
 
 
@@ -228,22 +196,16 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[
     yield from settle(owner)
 
 
-def _of_thread(owner: Owner, thread_id: str) -> StoreEffects[list[Entry]]:
-    return [entry for entry in (yield from read_entries(owner)) if entry.thread_id == thread_id]
-
-
 def _take_out(entry: Entry, message_ids: Collection[str], *, is_stale: bool) -> StoreEffects[None]:
-    """Take messages out of an entry, and what was extracted if that is stale.
-
-    An entry without them has another key. It is written before the old one is deleted: killed in between, both are
-    there, and merge into what the old one says when they are drained, or lose the messages at the next try.
-    """
+    """Take messages out of an entry, and what was extracted if that is stale."""
     kept = tuple(message for message in entry.messages if message.id not in message_ids)
     if kept != entry.messages:
         shorter = replace(entry, messages=kept, extracted=None, lease=None)
         is_new = any(not message.seen for message in kept)
-        known = (yield from read_entries(entry.owner, [shorter.key])) if is_new else []
-        yield from write([shorter] if is_new and not known else [])
+        # An entry without them has another key. It is written before the old one is deleted: killed in between, both
+        # are there, and merge into what the old one says when they are read, or lose the messages at the next try.
+        existing = (yield from read_entries(entry.owner, [shorter.key])) if is_new else []
+        yield from write([shorter] if is_new and not existing else [])
         yield from remove([entry])
     elif is_stale and entry.extracted is not None:
         yield from write([replace(entry, extracted=None, lease=None)])

@@ -60,11 +60,11 @@ def merge(lists: Iterable[tuple[float, Sequence[StoredMessage]]]) -> tuple[Store
     merged: dict[str, StoredMessage] = {}
     written: dict[str, float] = {}
     for at, message in ((at, one) for at, messages in lists for one in messages):
-        known = merged.get(message.id, message)
-        words = message if at >= written.get(message.id, at) else known
+        earlier = merged.get(message.id, message)
+        words = message if at >= written.get(message.id, at) else earlier
         written[message.id] = max(at, written.get(message.id, at))
-        time, edit = min(known.time, message.time), known.edit or message.edit
-        merged[message.id] = replace(words, time=time, edit=edit, seen=known.seen and message.seen)
+        time, edit = min(earlier.time, message.time), earlier.edit or message.edit
+        merged[message.id] = replace(words, time=time, edit=edit, seen=earlier.seen and message.seen)
     return tuple(merged.values())
 
 
@@ -96,7 +96,7 @@ def exchanges(messages: Iterable[StoredMessage]) -> tuple[tuple[StoredMessage, .
 
 
 def unseen(messages: Iterable[StoredMessage], flushed: Collection[str]) -> tuple[StoredMessage, ...]:
-    """Return what an extraction has to read: new messages, and seen ones (marked) where they give new ones meaning.
+    """Return what an extraction has to read: new messages, and seen ones where they give new ones their meaning.
 
     A seen message stays where its exchange holds something new or answers something new, and the reply just before
     an exchange stays with it, so that no question is read without its "yes" and no "yes" without its question.
@@ -105,10 +105,10 @@ def unseen(messages: Iterable[StoredMessage], flushed: Collection[str]) -> tuple
         messages: Messages of one thread, oldest first.
         flushed: Hashes (`memory.text.flush_hash`) of what was flushed before in this thread.
     """
-    marked = [replace(one, seen=one.seen or flush_hash(one.role, one.text) in flushed) for one in messages]
+    everything = [replace(one, seen=one.seen or flush_hash(one.role, one.text) in flushed) for one in messages]
     kept: dict[str, StoredMessage] = {}
     opening: tuple[StoredMessage, ...] = ()
-    for exchange in exchanges(marked):
+    for exchange in exchanges(everything):
         exchange_and_opening = opening + exchange
         if any(not one.seen for one in exchange_and_opening):
             kept.update((one.id, one) for one in exchange_and_opening)
@@ -121,7 +121,7 @@ class ThreadView:
     """What a thread holds, whichever of its branches it goes on from.
 
     Attributes:
-        ids: The ids of its messages as memory keeps them, and of those that its summary is known to stand for.
+        ids: The ids of its messages as memory keeps them, and of the messages whose ids its summary remembers.
         is_complete: Whether the summary stands for no others: it remembers only the newest.
     """
 
@@ -149,8 +149,13 @@ def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
     said = {message.id for entry in turns for message in entry.messages} - cut
     held = cut | {identity for identity in said if identity in view.ids}
     before = _predecessors(turns)
-    kept = _and_all_before(held, before)
-    gone = {known for entry in turns for known in entry.edited_away} - kept
+    # Whoever trims a thread takes its beginning away: what was said before a held message was not edited away.
+    kept, open_ends = set(held), list(held)
+    while open_ends:
+        new = before.get(open_ends.pop(), set()) - kept
+        kept |= new
+        open_ends.extend(new)
+    gone = {identity for entry in turns for identity in entry.edited_away} - kept
     is_newer = view.is_complete
     for message in (message for entry in turns for message in entry.messages):
         is_newer = is_newer or message.id in held
@@ -169,11 +174,22 @@ def _predecessors(turns: Iterable[Entry]) -> dict[str, set[str]]:
     return before
 
 
-def _and_all_before(held: Collection[str], before: dict[str, set[str]]) -> set[str]:
-    """Return what is held and all that was said before it on its branch."""
-    kept, open_ends = set(held), list(held)
-    while open_ends:
-        new = before.get(open_ends.pop(), set()) - kept
-        kept |= new
-        open_ends.extend(new)
-    return kept
+def without_edits(entries: Iterable[Entry], view: ThreadView, until: float) -> list[Entry]:
+    """Return the pending turns of a thread whose edited messages are others now, with their ids.
+
+    Args:
+        entries: What is pending of the thread, in the order in which it was written down.
+        view: What the thread holds now.
+        until: When that was, in seconds since the epoch.
+    """
+    pending = list(entries)
+    gone = edited_away(pending, view)
+    changed = []
+    for entry in pending:
+        # From an entry that is worked on, or was written after the view, nothing more is taken. A message that is back
+        # in the thread is given back in any case: then the entry is taken from its worker, to be read anew.
+        is_idle = entry.lease is None and entry.extracted is None and entry.created <= until
+        aside = tuple(one.id for one in entry.messages if one.id in gone and (is_idle or one.id in entry.edited_away))
+        if entry.kind == "turn" and aside != entry.edited_away:
+            changed.append(replace(entry, edited_away=aside, extracted=None, lease=None))
+    return changed

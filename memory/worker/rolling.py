@@ -11,7 +11,7 @@ from memory.facts.changes import Section
 from memory.facts.deletions import forgotten_messages, read_deleted
 from memory.facts.profile import read_profile, texts_of, write_profile
 from memory.journal.journal import JournalEntry, day_of, prune, read_journal
-from memory.journal.rollup import Fold, Marks, chunks, fold, plan_rollup
+from memory.journal.rollup import Fold, RollupProgress, chunks, fold, plan_rollup
 from memory.message import with_replies
 from memory.namespaces import Owner
 from memory.screening.door import without_suspects
@@ -19,15 +19,15 @@ from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 
 logger = logging.getLogger(__name__)
 
-MARKS = "rolled-up"
+PROGRESS_KEY = "rolled-up"
 """Key of the item, beside the journal's entries, that tells how far the history has been told."""
 
 
 def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     """Fold the days that are over into the history, then drop the days that are kept no longer.
 
-    Sections are written before the marks: killed in between, the same days are told again, in the same sections. What
-    is erased while the model writes wins: nothing is written then, and the days are told anew the next time.
+    Sections are written before the progress: killed in between, the same days are told again, in the same sections.
+    An erase while the model writes wins: nothing is written then, and the days are told anew the next time.
 
     Returns:
         Whether something was due.
@@ -37,18 +37,20 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     epochs = yield from read_epochs(owner)
     epoch = epochs.epoch
     today = day_of(terms.now(), (yield from read_time_zone(owner)))
-    marks = yield from _read_marks(owner, epoch)
-    if marks.looked == today:
+    progress = yield from _read_progress(owner, epoch)
+    if progress.looked == today:
         return False
     journal = yield from read_journal(owner, epoch)
-    planned, reached = plan_rollup(today, marks, journal)
+    planned, reached = plan_rollup(today, progress, journal)
     folds = yield from _without_forgotten(owner, epoch, planned)
     texts = texts_of((yield from read_profile(owner, epoch)))
     sections = []
     if folds:
         yield AwaitStart()
     for one in folds:
-        told = yield from _tell(one, texts.get(f"history.{one.section}", ""))
+        told = "" if one.anew else texts.get(f"history.{one.section}", "")
+        for portion in chunks(one.entries):
+            told = yield ModelCall(portion[-1].model, partial(fold, existing=told, entries=portion))
         text, left_out = without_suspects(told)
         if left_out:
             logger.warning("left %d sentences out of history.%s: secrets, or orders", left_out, one.section)
@@ -57,9 +59,13 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
-    yield [put(owner.namespace("journal"), MARKS, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
+    yield [put(owner.namespace("journal"), PROGRESS_KEY, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
     if (yield from _is_erased(owner, epochs, folds)):
-        yield from _take_back(owner, sections)
+        # What was just written goes, so that the days are told anew.
+        yield [
+            delete(owner.namespace("journal"), PROGRESS_KEY),
+            *(delete(owner.namespace("profile"), section.name) for section in sections),
+        ]
     dropped = yield from prune(owner, today, terms.config.journal_days)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
     return bool(folds)
@@ -69,18 +75,18 @@ def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects
     """Make due again what history sections told of that were dropped (`history.recent`); other names are ignored."""
     sections = {name.removeprefix("history.") for name in dropped if name.startswith("history.")}
     if sections:
-        marks = (yield from _read_marks(owner, epoch)).without(sections)
-        yield [put(owner.namespace("journal"), MARKS, {**marks.to_json(), "epoch": epoch})]
+        progress = (yield from _read_progress(owner, epoch)).without(sections)
+        yield [put(owner.namespace("journal"), PROGRESS_KEY, {**progress.to_json(), "epoch": epoch})]
 
 
 def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> StoreEffects[frozenset[str]]:
     """Return the names of the history sections that tell of the days of these entries."""
-    marks = yield from _read_marks(owner, epoch)
-    return frozenset(f"history.{section}" for entry in entries if (section := marks.section_of(entry.written)))
+    progress = yield from _read_progress(owner, epoch)
+    return frozenset(f"history.{section}" for entry in entries if (section := progress.section_of(entry.written)))
 
 
 def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> StoreEffects[list[Fold]]:
-    """Leave out what deleted facts came from, or says the same: deleting one leaves the journal as it is."""
+    """Leave out messages that deleted facts came from, or that say the same: the journal itself still has them."""
     deleted = yield from read_deleted(owner, epoch)
     kept = []
     for one in folds:
@@ -99,16 +105,9 @@ def _forgotten_in(owner: Owner, epoch: str, entry: JournalEntry) -> StoreEffects
     return forgotten_messages(owner, epoch, entry.thread_id, [message.id for message in entry.messages])
 
 
-def _tell(one: Fold, existing: str) -> WorkerEffects[str]:
-    text = "" if one.anew else existing
-    for portion in chunks(one.entries):
-        text = yield ModelCall(portion[-1].model, partial(fold, existing=text, entries=portion))
-    return text
-
-
-def _read_marks(owner: Owner, epoch: str) -> StoreEffects[Marks]:
-    item = yield from read(owner.namespace("journal"), MARKS)
-    return Marks.from_json(item.value) if item and belongs(item.value, epoch) else Marks()
+def _read_progress(owner: Owner, epoch: str) -> StoreEffects[RollupProgress]:
+    item = yield from read(owner.namespace("journal"), PROGRESS_KEY)
+    return RollupProgress.from_json(item.value) if item and belongs(item.value, epoch) else RollupProgress()
 
 
 def _is_erased(owner: Owner, epochs: Epochs, folds: Iterable[Fold]) -> StoreEffects[bool]:
@@ -119,11 +118,3 @@ def _is_erased(owner: Owner, epochs: Epochs, folds: Iterable[Fold]) -> StoreEffe
         if (yield from _forgotten_in(owner, epochs.epoch, entry)):
             return True
     return False
-
-
-def _take_back(owner: Owner, sections: Iterable[Section]) -> StoreEffects[None]:
-    """Delete what was just written, so that the days are told anew."""
-    yield [
-        delete(owner.namespace("journal"), MARKS),
-        *(delete(owner.namespace("profile"), section.name) for section in sections),
-    ]

@@ -13,7 +13,7 @@ from memory.erase import erase_fact, erase_thread, erase_user
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.journal import JournalEntry, append, read_journal
-from memory.journal.rollup import CHUNK_CHARS, Fold, Marks, chunks, fold, plan_rollup
+from memory.journal.rollup import CHUNK_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
 from memory.message import StoredMessage, iso_time
 from tests.fakes import RecordingModel, accounts
 from tests.memory_bench import ADA, MemoryBench
@@ -39,13 +39,13 @@ def days_of(one: Fold) -> list[str]:
 
 
 def test_today_is_not_over_and_what_was_told_is_not_due() -> None:
-    assert plan_rollup(day(1), Marks(), [entry(day(1))]) == ((), Marks())
-    assert plan_rollup(day(5), Marks(recent=day(2)), [entry(day(2))])[0] == ()
+    assert plan_rollup(day(1), RollupProgress(), [entry(day(1))]) == ((), RollupProgress())
+    assert plan_rollup(day(5), RollupProgress(recent=day(2)), [entry(day(2))])[0] == ()
 
 
 def test_a_day_under_a_clock_that_was_ahead_holds_up_no_later_one() -> None:
     journal = [entry(day(number)) for number in range(20)]
-    _, ahead = plan_rollup(day(400), Marks(), [journal[0], entry(day(399))])
+    _, ahead = plan_rollup(day(400), RollupProgress(), [journal[0], entry(day(399))])
     folds, marks = plan_rollup(day(20), ahead, journal)
     assert {on for one in folds for on in days_of(one)} == {one.day for one in journal}
     assert all(one.anew for one in folds), "what was told under that clock is told again, not twice"
@@ -54,7 +54,7 @@ def test_a_day_under_a_clock_that_was_ahead_holds_up_no_later_one() -> None:
 
 def test_days_become_recent_then_earlier_then_background() -> None:
     journal = [entry(day(number)) for number in range(80)]
-    folds, marks = plan_rollup(day(3), Marks(), journal)
+    folds, marks = plan_rollup(day(3), RollupProgress(), journal)
     assert sections(folds) == {"recent": [day(0), day(1), day(2)]}
     folds, marks = plan_rollup(day(16), marks, journal)
     assert sections(folds) == {
@@ -70,7 +70,7 @@ def test_days_become_recent_then_earlier_then_background() -> None:
 @given(st.sets(st.integers(0, 200)), st.lists(st.integers(1, 40), min_size=1, max_size=20))
 def test_whenever_it_runs_no_day_is_lost_and_recent_stays_short(lived: set[int], pauses: list[int]) -> None:
     told: dict[str, set[str]] = {"recent": set(), "earlier": set(), "background": set()}
-    marks, today = Marks(), 0
+    marks, today = RollupProgress(), 0
     for pause in pauses:
         today += pause
         journal = [entry(day(number)) for number in sorted(lived) if number <= today]
@@ -87,7 +87,7 @@ def test_whenever_it_runs_no_day_is_lost_and_recent_stays_short(lived: set[int],
 def test_what_is_cut_long_after_it_was_said_is_told_with_the_day_of_the_cut() -> None:
     late = replace(entry(day(1)), written=day(40))
     journal = [entry(day(number)) for number in range(40)]
-    _, marks = plan_rollup(day(40), Marks(), journal)
+    _, marks = plan_rollup(day(40), RollupProgress(), journal)
     folds, _ = plan_rollup(day(41), marks, [late, *journal])
     assert late in folds[-1].entries
 
@@ -198,7 +198,7 @@ async def test_history_that_told_of_an_erased_fact_is_told_anew_the_same_day() -
 def test_what_a_dropped_section_told_of_is_planned_again_and_nothing_is_told_twice(dropped: set[str]) -> None:
     journal = [entry(day(number)) for number in range(80)]
     told: dict[str, list[str]] = {}
-    marks = Marks()
+    marks = RollupProgress()
     for today in (16, 40, 70, 80):
         folds, marks = plan_rollup(day(today), marks, journal)
         told |= {one.section: ([] if one.anew else told.get(one.section, [])) + days_of(one) for one in folds}
