@@ -3,7 +3,7 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
 # Bidi controls (U+202A-202E, U+2066-2069) and tag characters (U+E0000-E007F) hide or reorder what a reader sees
@@ -15,6 +15,11 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs"})
 _MARKS_ON_A_LETTER: Final = 30
 _JOINER: Final = "\u034f"
 _ENDINGS: Final = " .!?,;:…。！？、"  # noqa: RUF001 - full-width punctuation is meant
+
+
+def word_set(words: str, form: Callable[[str], str] = str) -> frozenset[str]:
+    """Return the words of a list that is written as text, each in the given form."""
+    return frozenset(map(form, words.split()))
 
 
 def _class_of(chars: Iterable[str]) -> str:

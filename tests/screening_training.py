@@ -6,12 +6,14 @@ counts what the door (rules and judges) holds of that one's texts; `--texts` sho
 `python -m tests.screening_training --held-out` counts what the door as it is shipped holds of two writers more.
 """
 
+import base64
 import hashlib
 import json
 import math
 import random
 import sys
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -26,7 +28,7 @@ from memory.screening.door import (
     is_instruction_like,
     plain,
 )
-from memory.screening.judge import UNIT, Judge, features, packed, parts, tokens
+from memory.screening.judge import UNIT, Judge, features, parts, tokens
 
 FOLDER: Final = Path(__file__).parent / "data" / "screening"
 # A word is known if it stands in so many texts, a feature counts if it does.
@@ -158,6 +160,18 @@ def _descend(rows: list[tuple[list[int], float, bool]], buckets: int) -> tuple[l
                 squares[n] += step * step
                 weights[n] -= _RATE * step / squares[n] ** 0.5
     return weights, bias
+
+
+def packed(judge: Judge) -> dict[str, object]:
+    """Return a judge as JSON has it."""
+    raw = zlib.compress(array("b", judge.weights).tobytes(), 9)
+    return {
+        "bias": judge.bias,
+        "threshold": judge.threshold,
+        "plain": judge.plain,
+        "common": " ".join(sorted(judge.common)),
+        "weights": base64.b64encode(raw).decode(),
+    }
 
 
 def written(folder: Path = FOLDER) -> str:

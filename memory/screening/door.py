@@ -22,12 +22,13 @@ JUDGES_DATA: Final[str] = _LEARNED["data"]  # the digest of the texts that they 
 ORDER_JUDGE: Final[Judge] = unpacked(_LEARNED["orders"])
 SECRET_JUDGE: Final[Judge] = unpacked(_LEARNED["secrets"])
 
-
 Verdict = Literal["secret", "instruction_like"]
 
+# Characters that no reader sees, but that part a word for every pattern: soft hyphens, joiners, fillers.
 _UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0]")
 _SENTENCES = re.compile(r"(?<=[.!?])\s|\n")
-# Letters one by one: "I G N O R E", also with dots or hyphens between them.
+# Letters one by one: "I G N O R E", also with dots or hyphens between them; wider gaps part the words. Four letters at
+# least, as "U. S. A." is a name.
 _SPACED = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .-]){3,40}[^\W\d_](?![^\W_])")
 _ON_LETTERS = re.compile("[\u0300-\u036f]")
 _GAPS: Final = str.maketrans("", "", " .-")
@@ -101,13 +102,10 @@ def is_instruction_like(text: str, judge: Judge = ORDER_JUDGE) -> bool:
 
 def plain(text: str) -> str:
     """Return a text in small letters as a reader, or a model, sees it."""
+    # A new line begins a clause, as a semicolon does; `normalize` would make it a space.
     lines = html.unescape(text).replace("\n", " ; ").replace("\r", " ; ").translate(_EMPHASIS)
-    folded = normalize(_together(_UNSEEN.sub("", lines)))
+    joined = _SPACED.sub(lambda found: found[0].translate(_GAPS), _UNSEEN.sub("", lines))
+    folded = normalize(joined)
     if folded.isascii():
         return folded
     return _ON_LETTERS.sub("", unicodedata.normalize("NFD", folded)).translate(_LOOK_ALIKES)
-
-
-def _together(text: str) -> str:
-    """Return a text with words written letter by letter as words; wider gaps part the words."""
-    return _SPACED.sub(lambda found: found[0].translate(_GAPS), text)

@@ -11,185 +11,51 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
+
+from memory.text import word_set
+
+# Scores are kept as whole numbers, as many to one as this.
+UNIT: Final = 256
 
 _PART = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
 _LATIN = re.compile("[A-Za-z]")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}:\d\d")
 _DOMAIN = re.compile(r"[\w-]\.([a-z]{2,12})(?:[/?:]|$)")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|\n")
+# A longer word is a key or a link more likely than a word, and its pieces would be features without end.
 _LONGEST_WORD: Final = 24
-# A text is judged by each of its sentences, and by each with the next one: what comes in two parts is seen, too.
-_TOGETHER: Final = 2
-_FILE_ENDINGS: Final = frozenset(
-    [
-        "js",
-        "ts",
-        "py",
-        "md",
-        "txt",
-        "pdf",
-        "csv",
-        "json",
-        "yaml",
-        "yml",
-        "toml",
-        "sh",
-        "exe",
-        "zip",
-        "doc",
-        "docx",
-        "xls",
-        "xlsx",
-        "png",
-        "jpg",
-    ]
-)
+# An ending after a dot is a host's, unless it is one of these: "notes.md" is nothing to send data to.
+_FILE_ENDINGS: Final = word_set("js ts py md txt pdf csv json yaml yml toml sh exe zip doc docx xls xlsx png jpg")
 _CLAUSE_ENDS: Final = frozenset('.!?;:()[]{}"\u201c\u201d<>|\u2014\u2013*>#,-')
 _NEW_SENTENCE: Final = _CLAUSE_ENDS - {","}
-_USER: Final = frozenset(
-    [
-        "user",
-        "user's",
-        "users",
-        "i",
-        "my",
-        "i'm",
-        "i've",
-        "i'd",
-        "he",
-        "she",
-        "they",
-        "his",
-        "her",
-        "their",
-        "we",
-        "our",
-        "me",
-    ]
+_USER: Final = word_set("user user's users i my i'm i've i'd he she they his her their we our me")
+_ADDRESSEE: Final = word_set(
+    "assistant assistants assistant's you your you're ai ai's bot model chatbot agent agents llm chatgpt system"
 )
-_ADDRESSEE: Final = frozenset(
-    [
-        "assistant",
-        "assistants",
-        "assistant's",
-        "you",
-        "your",
-        "you're",
-        "ai",
-        "ai's",
-        "bot",
-        "model",
-        "chatbot",
-        "agent",
-        "agents",
-        "llm",
-        "chatgpt",
-        "system",
-    ]
-)
-_CONDITION: Final = frozenset(
-    [
-        "if",
-        "when",
-        "whenever",
-        "once",
-        "after",
-        "before",
-        "should",
-        "until",
-        "unless",
-        "every",
-        "each",
-        "on",
-        "in",
-        "upon",
-    ]
-)
-_PASSED_OVER: Final = frozenset(
-    [
-        "the",
-        "this",
-        "an",
-        "a",
-        "any",
-        "please",
-        "kindly",
-        "and",
-        "then",
-        "also",
-        "so",
-        "but",
-        "or",
-        "always",
-        "never",
-        "just",
-        "now",
-    ]
-)
-_DEMANDING_WORDS: Final = """
+_CONDITION: Final = word_set("if when whenever once after before should until unless every each on in upon")
+# Whom a clause is about tells an order from a habit: "… forwards mails" of the user, of the assistant, or of nobody.
+_SUBJECTS: Final = {
+    **dict.fromkeys(_CONDITION, "condition"),
+    **dict.fromkeys(_ADDRESSEE, "assistant"),
+    **dict.fromkeys(_USER, "user"),
+}
+_PASSED_OVER: Final = word_set("the this an a any please kindly and then also so but or always never just now")
+# A sentence with none of these words, and with no clause that may begin with its verb, needs `Judge.plain` more to be
+# held. Among 2,702 plain facts that nothing was learned from, 2.6 % are held as orders (docs/screening.md).
+_DEMANDING: Final = word_set("""
     assistant assistants assistant's you your yours you're yourself ai ai's ais bot bots model chatbot agent agents llm
     chatgpt u ur system prompt prompts instruction instructions rules rule directive must shall should may needs ought
     be always never every each whenever if when automatically silently quietly secretly whoever anyone everyone unless
     note remember memory entry access permission allowed authorised authorized let tell told <email> <link>
-"""
-_DEMANDING: Final = frozenset(_DEMANDING_WORDS.split())
-_NO_VERBS: Final = _USER | frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "this",
-        "that",
-        "these",
-        "those",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "with",
-        "of",
-        "to",
-        "from",
-        "as",
-        "it",
-        "its",
-        "there",
-        "here",
-        "one",
-        "two",
-        "three",
-        "some",
-        "many",
-        "most",
-        "all",
-        "both",
-        "after",
-        "before",
-        "during",
-        "since",
-        "while",
-        "because",
-        "although",
-        "though",
-        "even",
-        "what",
-        "why",
-        "how",
-        "who",
-        "which",
-        "where",
-        "and",
-        "or",
-        "but",
-        "so",
-        "then",
-        "not",
-        "no",
-        "my",
-    ]
-)
+""")
+_NO_VERBS: Final = _USER | word_set("""
+    a an the this that these those in on at by for with of to from as it its there here one two three some many
+    most all both after before during since while because although though even what why how who which where and or
+    but so then not no my
+""")
+# Digits that stand for letters, in words of both: "1gn0re".
 _LEET: Final = str.maketrans("0134578@$", "oieastbas")
 
 
@@ -212,8 +78,11 @@ class Judge:
     common: frozenset[str]
 
     def holds(self, text: str, *, cased: bool = False) -> bool:
-        """Say whether a sentence of the text, or two together, reach the threshold."""
-        if not _is_latin(text):
+        """Say whether a sentence of the text, or two together, reach the threshold.
+
+        A text of which most letters are not Latin is never held: the judges learned English alone.
+        """
+        if 2 * len(_LATIN.findall(text)) < sum(map(str.isalpha, text)):
             return False
         return any(self.score(tokens(part, cased=cased)) >= self.threshold for part in parts(text))
 
@@ -221,9 +90,9 @@ class Judge:
         """Return the score of a sentence's tokens."""
         numbers = features(found, self.common, len(self.weights))
         total = self.bias + int(sum(self.weights[at] for at in numbers) * UNIT / max(1, len(numbers)) ** 0.5)
-        return total - self.plain if self.plain and not self._demands(found) else total
+        return total - self.plain if self.plain and not self.demands(found) else total
 
-    def _demands(self, found: Sequence[str]) -> bool:
+    def demands(self, found: Sequence[str]) -> bool:
         """Say whether a sentence has a word that demands, or a clause that may begin with its verb."""
         if not _DEMANDING.isdisjoint(found):
             return True
@@ -238,21 +107,11 @@ class Judge:
         return False
 
 
-UNIT: Final = 256
-
-
-def _is_latin(text: str) -> bool:
-    """Say whether most letters are Latin: the judges learned English alone."""
-    letters = sum(map(str.isalpha, text))
-    return 2 * len(_LATIN.findall(text)) >= letters
-
-
 def parts(text: str) -> Iterator[str]:
-    """Yield the sentences of a text, and each with the next one."""
+    """Yield the sentences of a text, and each with the next one: an order may come in two of them."""
     sentences = [part for part in _SENTENCE.split(text) if part.strip()]
     yield from sentences
-    for at in range(len(sentences) - _TOGETHER + 1):
-        yield " ".join(sentences[at : at + _TOGETHER])
+    yield from map(" ".join, pairwise(sentences))
 
 
 def tokens(text: str, *, cased: bool = False) -> list[str]:
@@ -278,17 +137,17 @@ def tokens(text: str, *, cased: bool = False) -> list[str]:
         elif cased and _form(bare):
             found.append(_form(bare))
         else:
-            found.extend(_words(piece.lower()))
+            lower = piece.lower()
+            digits, letters = sum(map(str.isdigit, lower)), sum(map(str.isalpha, lower))
+            # "1gn0re": digits for letters. A number with its unit is short, or has more digits than letters.
+            is_disguised = digits > 0 and len(lower) > 3 and 2 * letters >= len(lower)
+            for word in _PART.findall(lower.translate(_LEET) if is_disguised else lower):
+                plain = word.replace("\u2019", "'")[:_LONGEST_WORD]
+                found.append(f"<{min(len(word), 9)} digits>" if word.isdigit() else plain)
             continue
         if piece[-1] in _CLAUSE_ENDS:
             found.append(piece[-1])
     return found
-
-
-def _words(piece: str) -> Iterator[str]:
-    mixed = any(map(str.isdigit, piece)) and sum(map(str.isalpha, piece)) >= len(piece) / 2 and len(piece) > 3
-    for part in _PART.findall(piece.translate(_LEET) if mixed else piece):
-        yield f"<{min(len(part), 9)} digits>" if part.isdigit() else part.replace("\u2019", "'")[:_LONGEST_WORD]
 
 
 def _form(word: str) -> str:
@@ -305,30 +164,22 @@ def _form(word: str) -> str:
 
 
 def features(found: Sequence[str], common: frozenset[str], buckets: int) -> set[int]:
-    """Return the numbers of the features that tokens have."""
-    return {zlib.crc32(name.encode()) % buckets for name in _names(found, common)}
+    """Return the numbers of the features that tokens have.
 
-
-def _names(found: Sequence[str], common: frozenset[str]) -> Iterator[str]:
+    They are words, pieces of words, pairs, triples, what a sentence begins with, and words with whom they are about.
+    """
     known = [word if word in common or not word[0].isalpha() else "<rare>" for word in found]
-    yield f"^{' '.join(known[:1])}"
-    yield f"^{' '.join(known[:2])}"
-    yield f"^{' '.join(known[:3])}"
+    names = [f"^{' '.join(known[:n])}" for n in (1, 2, 3)]
+    names += [f"2{first} {second}" for first, second in pairwise([*known, "$"])]
     for at, word in enumerate(found):
-        yield f"1{word}"
+        names.append(f"1{word}")
         if len(word) > 3 and word[0].isalpha():
-            yield from (f"4{piece}" for piece in _grams(f"_{word}_"))
-        yield f"2{known[at]} {known[at + 1] if at + 1 < len(known) else '$'}"
+            names += [f"4{f'_{word}_'[n : n + 4]}" for n in range(len(word) - 1)]
         if at + 2 < len(known):
-            yield f"3{known[at]} * {known[at + 2]}"
-            yield f"3{' '.join(known[at : at + 3])}"
+            names += [f"3{known[at]} * {known[at + 2]}", f"3{' '.join(known[at : at + 3])}"]
     for subject, word in _with_subjects(found):
-        yield f"s{subject}"
-        yield f"s{subject} {word if word in common or not word[0].isalpha() else '<rare>'}"
-
-
-def _grams(word: str) -> Iterator[str]:
-    return (word[at : at + 4] for at in range(len(word) - 3))
+        names += [f"s{subject}", f"s{subject} {word if word in common or not word[0].isalpha() else '<rare>'}"]
+    return {zlib.crc32(name.encode()) % buckets for name in names}
 
 
 def _with_subjects(found: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -340,35 +191,15 @@ def _with_subjects(found: Sequence[str]) -> Iterator[tuple[str, str]]:
             fresh = fresh or word in _NEW_SENTENCE
             continue
         if begins and word not in _PASSED_OVER:
-            told = _subject(word)
+            told = _SUBJECTS.get(word)
             if told or fresh:
                 subject = told or "nobody"
             begins = fresh = False
         yield subject, word
 
 
-def _subject(word: str) -> str:
-    if word in _USER:
-        return "user"
-    if word in _ADDRESSEE:
-        return "assistant"
-    return "condition" if word in _CONDITION else ""
-
-
-def packed(judge: Judge) -> dict[str, object]:
-    """Return a judge as JSON has it."""
-    raw = zlib.compress(array("b", judge.weights).tobytes(), 9)
-    return {
-        "bias": judge.bias,
-        "threshold": judge.threshold,
-        "plain": judge.plain,
-        "common": " ".join(sorted(judge.common)),
-        "weights": base64.b64encode(raw).decode(),
-    }
-
-
 def unpacked(value: dict[str, str | int]) -> Judge:
-    """Return a judge from what `packed` made of it."""
+    """Return a judge from its form in JSON, with its weights as compressed bytes."""
     weights = array("b", zlib.decompress(base64.b64decode(str(value["weights"]))))
     bias, threshold, plain = (int(value[name]) for name in ("bias", "threshold", "plain"))
     return Judge(weights, bias, threshold, plain, frozenset(str(value["common"]).split()))

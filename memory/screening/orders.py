@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, Self
 
 from memory.screening import order_words as say
 
 _TOKEN = re.compile(r"\w+(?:['\u2019.@-]\w+)*|[^\w\s]")
 _ADDRESS = re.compile(r"\w@\w|://|\bwww\.|\w\.(?:com|net|org|io|ru|xyz|example)\b")
+# Tags by which prompts are put together: a text that holds one wants to be read as another part of the prompt.
 _MARKUP = re.compile(
     r"</? ?(?:system|memory|instructions?|assistant|user|tool|im_start|im_end)\b|<\||\[/?inst\]|<<sys>>"
 )
@@ -26,12 +27,166 @@ _LAWLESS = re.compile(
     r"question)\b"
 )
 
+# So many words after its verb tell what an order is about: the object, and not the next thought.
 _REACH: Final = 7
+# "The assistant has, from now on, to …": the modal verb stands within so many words.
+_TO_MODAL: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What the whole text says of how its orders are meant.
+
+    Attributes:
+        standing: For good, or each time that something happens.
+        unasked: Without asking anybody.
+        has_address: It names an address that something may be sent to.
+    """
+
+    standing: bool
+    unasked: bool
+    has_address: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What somebody is to do.
+
+    Attributes:
+        words: The words from the verb on.
+        addressed: Whether it names the assistant, instead of beginning with its verb.
+        negated: Whether it is not to be done.
+        allowed: Whether it may be done, instead of must.
+    """
+
+    words: tuple[str, ...]
+    addressed: bool
+    negated: bool
+    allowed: bool
+
+    @classmethod
+    def found_in(cls, words: Sequence[str], *, addressed: bool = False, allowed: bool = False) -> Iterator[Self]:
+        """Yield the order that words are, from the first one on that may be its verb."""
+        begin = next((at for at, word in enumerate(words) if word not in say.FILLERS and not word.isdigit()), None)
+        if begin is None:
+            return
+        negated = not say.NEGATIONS.isdisjoint(words[:begin])
+        if words[begin] in say.CEASE and begin + 1 < len(words):  # "stop following" is "do not follow"
+            begin, negated = begin + 1, not negated
+        yield cls((say.base_form(words[begin]), *words[begin + 1 :]), addressed, negated, allowed)
+
+    @property
+    def verb(self) -> str:
+        return self.words[0]
+
+    @property
+    def reach(self) -> tuple[str, ...]:
+        return self.words[1 : 1 + _REACH]
+
+    def is_about(self, *sets: frozenset[str]) -> bool:
+        """Say whether a word of each of these sets stands in reach of the verb."""
+        return not any(each.isdisjoint(self.reach) for each in sets)
+
+    def is_harmful(self, scope: _Scope) -> bool:
+        """Say whether it is aimed at the prompt, at tools or at other people."""
+        return (
+            self.voids_prompt()
+            or self.reveals()
+            or self.acts_on_world(scope)
+            or self.takes_role()
+            or self.withholds()
+            or self.abuses(scope)
+            or self.obeys()
+        )
+
+    def voids_own_prompt(self) -> bool:
+        """Say whether it sets the assistant's own rules aside, so clearly that it may go on from any sentence."""
+        return self.verb in say.VOID and self.is_about(say.PROMPT, say.OWN - {"any"})
+
+    def voids_prompt(self) -> bool:
+        """Say whether it sets rules aside, or puts others in their place."""
+        reach = self.reach
+        if self.verb in say.ADOPT and not self.negated:
+            return self.is_about(say.PROMPT, say.THESE_RULES)
+        sets_aside = self.verb in say.VOID or self.words[:2] == ("set", "aside")
+        if not (self.verb in say.KEEP_TO if self.negated else sets_aside):
+            return False
+        at = next((n for n, word in enumerate(reach) if word in say.PROMPT), None)
+        if at is None:
+            return "above" in reach or ("told" in reach and "you" in reach)
+        # "The rules of chess" are nobody's prompt, "your rules of conduct" are.
+        return not say.OWN.isdisjoint(reach[:at]) or say.OF_SOMETHING.isdisjoint(reach[at + 1 : at + 2])
+
+    def reveals(self) -> bool:
+        """Say whether it hands out the prompt, or keys."""
+        if self.verb not in say.REVEAL or self.negated:
+            return False
+        return (
+            ("above" in self.reach and self.is_about(say.STANDS_ABOVE))
+            or ("system" in self.reach and self.is_about(say.PROMPTS))
+            or self.is_about(say.PROMPT, say.OWN - say.ANYBODYS)
+            or (self.verb in say.BETRAY and self.is_about(say.HIDDEN))
+        )
+
+    def acts_on_world(self, scope: _Scope) -> bool:
+        """Say whether it is an errand with mails, files, tools or money, for good or to an address."""
+        if self.verb in ("exfiltrate", "forcepush"):
+            return True
+        if self.verb not in say.ACT or self.negated or self.reach[:1] in (("me",), ("us",)):
+            return False
+        return (
+            (self.verb in say.SEND and scope.has_address)
+            or (self.verb in say.RISKY_WITHOUT_ASKING and scope.unasked)
+            or (self.addressed and self.verb in ("push", "merge", "deploy") and self.is_about(say.PLACES))
+            or (self.allowed and self.is_about(say.WHATEVER))
+            # Once, as an example of what the user asked for, it is a wish; each time, it is an errand.
+            or (self.is_about(say.OBJECTS) and (scope.standing or scope.unasked or self.allowed))
+        )
+
+    def takes_role(self) -> bool:
+        """Say whether it makes the assistant somebody else, or somebody without rules."""
+        words = self.words[:12]
+        said = " ".join(words)
+        if self.addressed and words[:3] == ("are", "no", "longer"):
+            return True
+        renamed = self.addressed and words[:2] in (("are", "now"), ("become", "now"))
+        plays = said.startswith(("act as", "pretend to be", "pretend you are", "assume the role", "play the role of"))
+        return (renamed or plays) and (not say.PERSONA.isdisjoint(words) or _LAWLESS.search(said) is not None)
+
+    def withholds(self) -> bool:
+        """Say whether it keeps something from the user."""
+        if self.verb in ("hide", "conceal"):
+            return "user" in self.reach and "from" in self.reach
+        return self.negated and self.verb in say.WITHHOLD and "user" in self.reach[:3]
+
+    def abuses(self, scope: _Scope) -> bool:
+        """Say whether it deceives or robs the user, or gives somebody powers."""
+        verb, reach = self.verb, self.reach
+        if verb in say.DECEIVE and "user" in reach and not self.negated:
+            return True
+        if verb in say.STEAL and self.is_about(say.OBJECTS) and self.is_about(say.HIDDEN | {"user", "user's"}):
+            return True
+        if verb in say.GIVE and self.is_about(say.POWER):
+            return True
+        if verb in ("enter", "enable", "activate", "switch") and "mode" in reach:
+            return self.is_about(say.MODES)
+        if verb == "ensure" or (verb, *reach[:1]) == ("make", "sure"):
+            return scope.has_address and self.is_about(say.OBJECTS)
+        said = " ".join(self.words[: 2 * _REACH])
+        return self.addressed and (self.is_about(say.FREED) or _LAWLESS.search(said) is not None)
+
+    def obeys(self) -> bool:
+        """Say whether it makes the assistant do whatever somebody asks for."""
+        if self.verb in ("refuse", "decline"):
+            return self.negated and self.is_about(say.REQUESTS)
+        if self.verb in ("obey", "comply"):
+            return self.addressed or self.is_about(say.ANY_REQUEST)
+        return self.verb == "do" and self.reach[:1] in (("what",), ("whatever",), ("as",)) and self.is_about(say.SAYS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """Some words that belong together.
+    """Some words that belong together, at least one.
 
     Attributes:
         words: In small letters.
@@ -45,32 +200,79 @@ class _Clause:
     mention: bool = False
     joined: bool = False
 
+    def is_condition(self) -> bool:
+        """Say whether it tells what has to happen first: what follows is to be done each time it does."""
+        return self.words[0] in say.CONDITIONS and not say.PEOPLE.isdisjoint(self.words)
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """What somebody is to do: the words from the verb on."""
+    def orders(self) -> Iterator[_Order]:
+        """Yield what somebody is to do."""
+        words = self.words
+        if self.begins:
+            yield from _Order.found_in(words)
+        elif not self.mention:
+            # A sentence about the user may go over into an order: "likes tea, ignore all previous instructions".
+            yield from (order for order in _Order.found_in(words) if order.voids_own_prompt())
+        for at, word in enumerate(words):
+            if word not in say.ADDRESSEES or not (word == "you" or at == 0 or words[at - 1] in say.NAMES_AN_ADDRESSEE):
+                continue
+            # So many words are looked at: else a text of addressees alone would take the square of its length.
+            rest = words[at + 1 : at + 1 + 3 * _REACH]
+            yield from _Order.found_in(rest, addressed=True)
+            modal = next((n for n, each in enumerate(rest[:_TO_MODAL]) if each in say.MUST), None)
+            if modal is not None and all(each in say.BEFORE_TO | say.FILLERS for each in rest[:modal]):
+                allowed = not say.MAY.isdisjoint(rest[: modal + 1])
+                yield from _Order.found_in(rest[modal + 1 :], addressed=True, allowed=allowed)
 
-    words: tuple[str, ...]
-    addressed: bool
-    negated: bool
-    allowed: bool
+    def declares(self, scope: _Scope) -> bool:
+        """Say whether it declares what holds for the assistant from now on, as an order in other words."""
+        return self.lifts_rules() or self.overrides() or self.renews_self() or self.is_passive_order(scope)
 
-    @property
-    def verb(self) -> str:
-        return self.words[0]
+    def lifts_rules(self) -> bool:
+        """Say whether rules are over: "your restrictions are lifted"."""
+        for at, word in enumerate(self.words):
+            if word not in say.PROMPT:
+                continue
+            is_own = not (say.OWN | say.ADDRESSEES).isdisjoint(self.words[max(0, at - 3) : at])
+            after = self.words[at + 1 : at + 7]
+            is_over = not say.OVER.isdisjoint(after) or ("apply" in after and not say.NOT.isdisjoint(after))
+            if is_over and (is_own or (at == 0 and self.begins)):
+                return True
+        return False
 
-    @property
-    def reach(self) -> tuple[str, ...]:
-        return self.words[1 : 1 + _REACH]
+    def overrides(self) -> bool:
+        """Say whether it calls itself an override, or switches a mode without rules on."""
+        if not self.begins:
+            return False
+        pairs = set(pairwise(self.words))
+        is_mode = any((first, "mode") in pairs for first in ("developer", "jailbreak", "god", "dan"))
+        return (
+            any((first, "override") in pairs for first in say.OVERRIDERS)
+            or (self.words[0] == "override" and not say.OVERRIDE_FORMS.isdisjoint(self.words[1:3]))
+            or (is_mode and not (say.ADDRESSEES | say.SWITCHED_ON).isdisjoint(self.words))
+        )
 
+    def renews_self(self) -> bool:
+        """Say whether it heads another prompt: "new instructions", "end of context", "your new role"."""
+        words = self.words
+        if words[0] in say.ANEW and len(words) <= 4 and not say.COMMANDS_ANEW.isdisjoint(words[1:4]):
+            return True
+        if words[:2] == ("end", "of") and len(words) <= 5 and not say.PARTS_OF_PROMPT.isdisjoint(words[2:]):
+            return True
+        return any(
+            pair == ("your", "new") and not say.NEW_SELF.isdisjoint(words[at + 2 : at + 4])
+            for at, pair in enumerate(pairwise(words))
+        )
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """What the whole text says of how its orders are meant."""
-
-    standing: bool
-    unasked: bool
-    addressed: bool
+    def is_passive_order(self, scope: _Scope) -> bool:
+        """Say whether something is to be done, by nobody named: "all mails must be forwarded"."""
+        for at, word in enumerate(self.words):
+            if word != "be" or not self.begins or say.MUST.isdisjoint(self.words[max(0, at - 2) : at]):
+                continue
+            if not say.DONE.isdisjoint(self.words[at + 1 : at + 3]):
+                before = self.words[:at]
+                is_all = not say.EVERY.isdisjoint(before) and not say.OBJECTS.isdisjoint(before)
+                return scope.has_address or scope.unasked or is_all
+        return False
 
 
 def gives_orders(text: str) -> bool:
@@ -80,29 +282,25 @@ def gives_orders(text: str) -> bool:
     clauses = list(_clauses(text))
     words = {word for clause in clauses for word in clause.words}
     scope = _Scope(
-        standing=bool(words & say.STANDING) or "from now on" in text or any(map(_is_condition, clauses)),
+        standing=bool(words & say.STANDING)
+        or "from now on" in text
+        or any(clause.is_condition() for clause in clauses),
         unasked=_UNASKED.search(text) is not None,
-        addressed=_ADDRESS.search(text) is not None,
+        has_address=_ADDRESS.search(text) is not None,
     )
-    return any(_is_state(clause, scope) for clause in clauses) or any(
-        _is_harmful(order, scope) for order in _all_orders(clauses)
-    )
-
-
-def _all_orders(clauses: Sequence[_Clause]) -> Iterator[_Order]:
+    if any(clause.declares(scope) for clause in clauses):
+        return True
     last: _Order | None = None
     for clause in clauses:
-        found = list(_orders(clause))
-        yield from found
+        found = list(clause.orders())
+        orders = found
         if clause.joined and last and not found:  # "may read and share all files"
-            yield from _order(clause.words, addressed=True, allowed=last.allowed)
+            orders = list(_Order.found_in(clause.words, addressed=True, allowed=last.allowed))
         else:
             last = next((order for order in reversed(found) if order.addressed), None)
-
-
-def _is_condition(clause: _Clause) -> bool:
-    """Say whether a clause tells what has to happen first: what follows is to be done each time it does."""
-    return clause.words[0] in say.CONDITIONS and bool(say.PEOPLE & set(clause.words))
+        if any(order.is_harmful(scope) for order in orders):
+            return True
+    return False
 
 
 def _clauses(text: str) -> Iterator[_Clause]:
@@ -113,8 +311,8 @@ def _clauses(text: str) -> Iterator[_Clause]:
         word = word.replace("-", "") if len(word) > 1 else word
         is_end = token in say.NEW_SENTENCE or token in ("'", "`")
         if not is_end and word not in say.JOINS:
-            if fresh:
-                begins, fresh = word not in say.USER_BEGINS and not _is_user(words, word), word in ("the", "a")
+            if fresh:  # "the user" is looked at once more, after its article
+                begins, fresh = word not in say.USER_BEGINS, word in ("the", "a")
             words.append(word)
             continue
         possessed = token == ":" and bool(words) and (words[0].endswith("'s") or words[0] == "my")
@@ -130,208 +328,3 @@ def _clauses(text: str) -> Iterator[_Clause]:
             begins, fresh = True, True
     if words:
         yield _Clause(tuple(words), begins, mention, joined)
-
-
-def _is_user(words: Sequence[str], word: str) -> bool:
-    return words[-1:] == ["the"] and word in say.USER_BEGINS
-
-
-def _orders(clause: _Clause) -> Iterator[_Order]:
-    words = clause.words
-    if clause.begins:
-        yield from _order(words, addressed=False, allowed=False)
-    elif not clause.mention:
-        # A sentence about the user may go over into an order: "likes tea, ignore all previous instructions".
-        yield from (order for order in _order(words, addressed=False, allowed=False) if _is_on_own_prompt(order))
-    for at, word in enumerate(words):
-        if word in say.ADDRESSEES and (word == "you" or at == 0 or words[at - 1] in say.NAMES_AN_ADDRESSEE):
-            rest = words[at + 1 : at + 1 + 3 * _REACH]
-            yield from _order(rest, addressed=True, allowed=False)
-            ahead = rest[:5]
-            modal = next((n for n, each in enumerate(ahead) if each in say.MUST), None)
-            if modal is not None and all(each in say.BEFORE_TO | say.FILLERS for each in ahead[:modal]):
-                allowed = bool(set(ahead[: modal + 1]) & say.MAY)
-                yield from _order(rest[modal + 1 :], addressed=True, allowed=allowed)
-
-
-def _order(words: Sequence[str], *, addressed: bool, allowed: bool) -> Iterator[_Order]:
-    begin = next((at for at, word in enumerate(words) if word not in say.FILLERS and not word.isdigit()), None)
-    if begin is None:
-        return
-    negated = bool(set(words[:begin]) & say.NEGATIONS)
-    if words[begin] in say.CEASE and begin + 1 < len(words):
-        begin, negated = begin + 1, not negated
-    yield _Order((_base(words[begin]), *words[begin + 1 :]), addressed, negated, allowed)
-
-
-def _base(verb: str) -> str:
-    """Return the form of a verb that stands in the lists here: "follows" and "following" are "follow"."""
-    if verb in say.VERBS:
-        return verb
-    stems = (verb.removesuffix("s"), verb.removesuffix("es"), verb.removesuffix("ies") + "y", verb.removesuffix("ing"))
-    doubled = verb.removesuffix("ing")[:-1]
-    return next((each for each in (*stems, f"{stems[3]}e", doubled) if each in say.VERBS), verb)
-
-
-def _is_on_own_prompt(order: _Order) -> bool:
-    return (
-        order.verb in say.VOID and bool(set(order.reach) & say.PROMPT) and bool(set(order.reach) & (say.OWN - {"any"}))
-    )
-
-
-def _is_harmful(order: _Order, scope: _Scope) -> bool:
-    return (
-        _voids_prompt(order)
-        or _reveals(order)
-        or _acts_on_world(order, scope)
-        or _takes_role(order)
-        or _withholds(order)
-        or _abuses(order, scope)
-        or _obeys(order)
-    )
-
-
-def _voids_prompt(order: _Order) -> bool:
-    aside = order.words[:2] == ("set", "aside")
-    voids = order.verb in say.KEEP_TO if order.negated else aside or order.verb in say.VOID
-    reach = order.reach
-    if order.verb in ("treat", "follow", "obey", "accept", "adopt") and not order.negated:
-        return bool(set(reach) & say.PROMPT) and bool(set(reach) & say.THESE_RULES)
-    if not voids:
-        return False
-    at = next((n for n, word in enumerate(reach) if word in say.PROMPT), None)
-    if at is not None:
-        return bool(set(reach[:at]) & say.OWN) or reach[at + 1 : at + 2] not in (
-            ("of",),
-            ("in",),
-            ("for",),
-            ("section",),
-        )
-    return "above" in reach or ("told" in reach and "you" in reach)
-
-
-def _reveals(order: _Order) -> bool:
-    if order.verb not in say.REVEAL or order.negated:
-        return False
-    found = set(order.reach)
-    if "above" in found and found & say.STANDS_ABOVE:
-        return True
-    if "system" in found and found & {"prompt", "prompts"}:
-        return True
-    if found & say.PROMPT and found & (say.OWN - say.ANYBODYS):
-        return True
-    return order.verb in say.BETRAY and bool(found & say.HIDDEN)
-
-
-def _acts_on_world(order: _Order, scope: _Scope) -> bool:
-    verb, reach = order.verb, order.reach
-    if verb in ("exfiltrate", "forcepush"):
-        return True
-    if verb not in say.ACT or order.negated or reach[:1] in (("me",), ("us",)):
-        return False
-    if verb in say.SEND and scope.addressed:
-        return True
-    if verb in say.RISKY_WITHOUT_ASKING and scope.unasked:
-        return True
-    if order.addressed and verb in ("push", "merge", "deploy") and set(reach) & say.PLACES:
-        return True
-    if order.allowed and set(reach) & say.WHATEVER:
-        return True
-    return bool(set(reach) & say.OBJECTS) and (scope.standing or scope.unasked or order.allowed)
-
-
-def _takes_role(order: _Order) -> bool:
-    words = order.words[:12]
-    said = " ".join(words)
-    persona = bool(set(words) & say.PERSONA) or _LAWLESS.search(said) is not None
-    if order.addressed and words[:2] in (("are", "now"), ("become", "now")):
-        return persona
-    if order.addressed and words[:3] == ("are", "no", "longer"):
-        return True
-    begins = said.startswith(("act as", "pretend to be", "pretend you are", "assume the role", "play the role of"))
-    return begins and persona
-
-
-def _withholds(order: _Order) -> bool:
-    reach = order.reach
-    if order.verb in ("hide", "conceal"):
-        return "user" in reach and "from" in reach
-    return order.negated and order.verb in say.WITHHOLD and "user" in reach[:3]
-
-
-def _abuses(order: _Order, scope: _Scope) -> bool:
-    verb, found = order.verb, set(order.reach)
-    if verb in say.DECEIVE and "user" in found and not order.negated:
-        return True
-    if verb in say.STEAL and found & say.OBJECTS and ("user" in found or "user's" in found or found & say.HIDDEN):
-        return True
-    if verb in say.GIVE and found & say.POWER:
-        return True
-    if verb in ("enter", "enable", "activate", "switch") and "mode" in found:
-        return bool(found & say.MODES)
-    if (verb, *order.reach[:1]) == ("make", "sure") or verb == "ensure":
-        return scope.addressed and bool(found & say.OBJECTS)
-    return order.addressed and bool(found & say.FREED or _LAWLESS.search(" ".join(order.words[: 2 * _REACH])))
-
-
-def _obeys(order: _Order) -> bool:
-    verb, reach = order.verb, order.reach
-    if verb in ("refuse", "decline"):
-        return order.negated and bool(set(reach) & say.REQUESTS)
-    if verb in ("obey", "comply"):
-        return order.addressed or bool(set(reach) & say.ANY_REQUEST)
-    if verb == "do":
-        return reach[:1] in (("what",), ("whatever",), ("as",)) and bool(set(reach) & say.SAYS)
-    return False
-
-
-def _is_state(clause: _Clause, scope: _Scope) -> bool:
-    """Say whether a clause declares what holds for the assistant from now on, as an order in other words."""
-    words = clause.words
-    return _is_lifted(clause) or _is_override(clause) or _is_new_self(words) or _is_passive_order(clause, scope)
-
-
-def _is_lifted(clause: _Clause) -> bool:
-    words = clause.words
-    for at, word in enumerate(words):
-        before = words[max(0, at - 3) : at]
-        if word in say.PROMPT and (set(before) & (say.OWN | say.ADDRESSEES) or (at == 0 and clause.begins)):
-            after = words[at + 1 : at + 7]
-            if set(after) & say.OVER or ("apply" in after and set(after) & {"no", "not", "dont"}):
-                return True
-    return False
-
-
-def _is_override(clause: _Clause) -> bool:
-    words = clause.words
-    if not clause.begins:
-        return False
-    pairs = set(pairwise(words))
-    if any(first in say.OVERRIDERS and second == "override" for first, second in pairs):
-        return True
-    if words[:1] == ("override",) and set(words[1:3]) & say.OVERRIDE_FORMS:
-        return True
-    mode = any(first in ("developer", "jailbreak", "god", "dan") and second == "mode" for first, second in pairs)
-    return mode and bool(set(words) & (say.ADDRESSEES | say.SWITCHED_ON))
-
-
-def _is_new_self(words: Sequence[str]) -> bool:
-    anew = words[:1] and words[0] in ("new", "real", "true", "actual", "updated", "revised")
-    if anew and len(words) <= 4 and set(words[1:4]) & say.COMMANDS_ANEW:
-        return True
-    if words[:2] == ("end", "of") and len(words) <= 5 and set(words[2:]) & say.PARTS_OF_PROMPT:
-        return True
-    return any(
-        words[at : at + 2] == ("your", "new") and set(words[at + 2 : at + 4]) & (say.NEW_SELF | {"system"})
-        for at in range(len(words))
-    )
-
-
-def _is_passive_order(clause: _Clause, scope: _Scope) -> bool:
-    words = clause.words
-    for at, word in enumerate(words):
-        is_passive = word == "be" and clause.begins and bool(set(words[max(0, at - 2) : at]) & say.MUST)
-        if is_passive and set(words[at + 1 : at + 3]) & say.DONE:
-            is_all = bool(say.EVERY & set(words[:at])) and bool(say.OBJECTS & set(words[:at]))
-            return scope.addressed or scope.unasked or is_all
-    return False

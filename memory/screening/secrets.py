@@ -7,6 +7,10 @@ sentence is judged, so the rules are few and each wants a form that ordinary sen
 import re
 from typing import Final
 
+from memory.text import word_set
+
+# The prefixes of OpenAI and Anthropic; GitHub, GitLab, npm, Hugging Face, Slack, PyPI; AWS; Google; Stripe; a JSON Web
+# Token; a private key in PEM; and a password within an address.
 _KEY_FORMS: Final = (
     r"\bsk-[A-Za-z0-9_-]{16,}",
     r"\b(?:gh[pousr]_|github_pat_|glpat-|npm_|hf_|xox[abprs]-|pypi-)[A-Za-z0-9_-]{16,}",
@@ -23,6 +27,7 @@ _NAMES: Final = (
     r"api[ _-]?key|secret[ _-]?key|access[ _-]?(?:key|token)|auth[ _-]?token|private[ _-]?key|security code|cvv|"
     r"(?:seed|recovery|secret) phrase"
 )
+# Repetitions are bounded here and below, so that no text is read longer than in linear time.
 _FOR: Final = r"(?: (?:for|to|of|on|pour|für|de)(?: [^\s.:=]{1,40}){1,6}?)?"
 _IS: Final = r" ?(?:\bis\b|\bwas\b|\bare\b|\breads?\b|\bwould be\b|\bwill be\b|\bist\b|\best\b|\bes\b|\bé\b|:|=|是|:)"
 _NAMED = re.compile(rf"(?:{_NAMES}){_FOR}{_IS} ?[\"'`“]?(?P<value>[^.!?;\n\"”`]{{1,200}})", re.IGNORECASE)
@@ -42,6 +47,7 @@ _AS_ONE = re.compile(
     rf"(?:[\w']{{1,20}} )?(?:{_NAMES})\b(?! (?:manager|vault|generator))",
     re.IGNORECASE,
 )
+# A code needs digits, or numbers in words, behind its name: "the combination is unusual" tells none.
 _CODE_NAME: Final = (
     r"\bpin(?: (?:code|number))?|\b(?:alarm|door|gate|garage|access|entry|lock|safe|security|vault|house|key) ?code|"
     r"\bcombination"
@@ -52,11 +58,12 @@ _CODE = re.compile(
     rf"(?:\d(?:[ -]?\d){{3,7}}\b|(?:(?:{_NUMBER_WORDS})[ -]){{2,9}}(?:{_NUMBER_WORDS})\b)",
     re.IGNORECASE,
 )
+# Card numbers have 13 to 19 digits (ISO/IEC 7812-1); what goes on with more digits is something else.
 _CARD = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]{0,40}\d)")
 _DENSE = re.compile(r"[A-Za-z0-9_+/=-]{24,}")
-_LONGEST_PHRASE: Final = 24
+_LONGEST_PHRASE: Final = 24  # the longest seed phrase of a wallet (BIP 39)
 # What is said about a password without saying it.
-_ABOUT_WORDS: Final = """
+_ABOUT: Final = word_set("""
     a an the not no too very always never now still stored kept saved managed weak strong long short expired wrong
     lost old new safe secret required needed unknown being in on something that what changed different same
     difficult easy hard important broken my his her their your our its at by with to of for from than but and or which
@@ -65,48 +72,43 @@ _ABOUT_WORDS: Final = """
     symbol symbols phrase it they this these those there be been can could should must has have had do does manager
     reset policy policies generator hint field leaked stolen compromised fine ok okay outdated simple complicated
     good bad unsafe insecure
-"""
-_ABOUT: Final = frozenset(_ABOUT_WORDS.split())
+""")
 
 
 def holds_secret(text: str) -> bool:
     """Say whether a text on one line holds a key, a password, a passphrase, a code or a payment card's number."""
-    return bool(_KEY.search(text) or _CODE.search(text)) or _names_one(text) or _has_card(text) or _has_dense(text)
-
-
-def _names_one(text: str) -> bool:
-    forms = (_NAMED, _SET_TO, _WITH, _AS_ONE)
-    return any(_is_value(found["value"]) for form in forms for found in form.finditer(text))
+    named = (found["value"] for form in (_NAMED, _SET_TO, _WITH, _AS_ONE) for found in form.finditer(text))
+    return (
+        _KEY.search(text) is not None
+        or _CODE.search(text) is not None
+        or any(map(_is_value, named))
+        or any(map(_is_card, _CARD.findall(text)))
+        or any(map(_is_made_by_machine, _DENSE.findall(text)))
+    )
 
 
 def _is_value(value: str) -> bool:
     """Say whether words are a password themselves: one with a sign in it, or words that say nothing about one."""
-    words = [word.strip("\"'`\u201c\u201d,()") for word in value.split()]
-    words = [word for word in words if word]
+    words = [bare for word in value.split() if (bare := word.strip("\"'`\u201c\u201d,()"))]
     while words and words[0].casefold() in ("now", "currently", "still", "actually"):
         words = words[1:]
     if not words or len(words) > _LONGEST_PHRASE:
         return False
     first = words[0].replace("'", "").replace("\u2019", "")
-    if any(char.isdigit() or not char.isalnum() for char in first):
-        return True
-    return not any(word.casefold() in _ABOUT for word in words)
-
-
-def _has_card(text: str) -> bool:
-    return any(_passes_luhn([int(char) for char in found[0] if char.isdigit()]) for found in _CARD.finditer(text))
-
-
-def _passes_luhn(digits: list[int]) -> bool:
-    """Check the last digit by Luhn's algorithm (ISO/IEC 7812-1, annex B), which every payment card number passes."""
-    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
-    return (sum(doubled) + sum(digits[::-2])) % 10 == 0 and len(set(digits)) > 1
-
-
-def _has_dense(text: str) -> bool:
-    """Find what only a machine writes: long, without spaces, of small and capital letters and digits mixed."""
-    return any(
-        any(map(str.islower, token)) and any(map(str.isupper, token)) and sum(map(str.isdigit, token)) >= 3
-        for token in _DENSE.findall(text)
-        if "/" not in token
+    # "hunter2", not "stored": a value that begins with a plain word is one only if it speaks of nothing else.
+    return any(char.isdigit() or not char.isalnum() for char in first) or not any(
+        word.casefold() in _ABOUT for word in words
     )
+
+
+def _is_card(number: str) -> bool:
+    """Check the last digit by Luhn's algorithm (ISO/IEC 7812-1, annex B), which every payment card number passes."""
+    digits = [int(char) for char in number if char.isdigit()]
+    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return (sum(doubled) + sum(digits[::-2])) % 10 == 0 and len(set(digits)) > 1  # zeros alone pass, too
+
+
+def _is_made_by_machine(token: str) -> bool:
+    """Say whether a long word has small and capital letters and digits mixed; a path has them in its parts."""
+    has_both = any(map(str.islower, token)) and any(map(str.isupper, token))
+    return has_both and "/" not in token and sum(map(str.isdigit, token)) >= 3

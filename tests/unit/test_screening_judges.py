@@ -1,8 +1,8 @@
 """The learned judges: their file belongs to the texts; they hold what writers wrote whom they did not learn from."""
 
 from memory.screening.door import JUDGES_DATA, JUDGES_FILE, ORDER_JUDGE, is_instruction_like, screened
-from memory.screening.judge import packed, unpacked
-from tests.screening_training import ORDERS, SECRETS, counted, digest, examples, held_out, trained
+from memory.screening.judge import unpacked
+from tests.screening_training import ORDERS, SECRETS, counted, digest, examples, held_out, packed, trained
 
 WRITER = "writer_6"
 
