@@ -98,7 +98,7 @@ def to_stored(messages: Iterable[BaseMessage], time: str) -> tuple[StoredMessage
     for message in messages:
         role, text = _role(message), sanitize(message.text).strip()
         if role and text:
-            identity = stored_id(message.id) or _content_id(role, text, said[role, text])
+            identity = stored_id(message.id) or f"content-{digest(role, text, str(said[role, text]))[:32]}"
             said[role, text] += 1
             stored.append(StoredMessage(identity, role, text, time))
     return tuple(stored)
@@ -116,10 +116,6 @@ def _role(message: BaseMessage) -> Role | None:
     if isinstance(message, HumanMessage):
         return "user"
     return "assistant" if isinstance(message, AIMessage) else None
-
-
-def _content_id(role: Role, text: str, repeats: int) -> str:
-    return f"content-{digest(role, text, str(repeats))[:32]}"
 
 
 def messages_of(messages: Iterable[BaseMessage | StoredMessage], time: str) -> tuple[StoredMessage, ...]:

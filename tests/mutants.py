@@ -262,8 +262,8 @@ MUTANTS = (
     Mutant(
         "what failed is not tried again",
         "memory/queue/update_queue.py",
-        "if is_done else failed(taken, now, config))",
-        "if is_done else None)",
+        "left = None if is_done else failed(taken, now, config)",
+        "left = None",
         (QUEUE,),
     ),
     Mutant(
@@ -290,8 +290,8 @@ MUTANTS = (
     Mutant(
         "no thread, no update",
         "memory/queue/update_queue.py",
-        "                self._has_no_thread(taken)\n",
-        "                pass\n",
+        "                    self._end(taken, taken)\n",
+        "                    pass\n",
         ("tests/unit/test_queue_threads.py",),
     ),
     Mutant(

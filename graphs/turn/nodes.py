@@ -25,8 +25,8 @@ from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.state import MemoryState, Receipt, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
+from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
-from memory.context.summarizer import WrittenSummary
 from memory.context.tokens import TokenCounter
 from memory.effects import tolerated
 from memory.injection.selection import TurnConditions, inject

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 
-from memory.context.summarizer import WrittenSummary
+from memory.context.running_summary import WrittenSummary
 from memory.effects import in_daemon_thread
 from memory.worker.effects import ModelCalls
 

@@ -136,7 +136,8 @@ def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Kee
     """
     groups = units(messages)
     stays = pinned(messages, groups)
-    tokens, number = _size(groups, stays, counts)
+    pinned_counts = [counts[index] for position in stays for index in groups[position]]
+    tokens, number = sum(pinned_counts), len(pinned_counts)
     kept_all = tokens <= keep.tokens
     for position in range(len(groups) - 1, -1, -1):
         if position in stays:
@@ -189,11 +190,6 @@ def shortened_size(count: int, floor: int, limit: int) -> int:
     return min(count, max(floor, limit))
 
 
-def _size(groups: Sequence[range], positions: set[int], counts: Sequence[int]) -> tuple[int, int]:
-    indices = [index for position in positions for index in groups[position]]
-    return sum(counts[index] for index in indices), len(indices)
-
-
 logger = logging.getLogger(__name__)
 
 SHORTENED_NOTE = "\n[… shortened: about {tokens} tokens left out …]\n"
@@ -232,8 +228,10 @@ def _shortened(view: list[BaseMessage], room: int, counter: TokenCounter) -> lis
     """Shorten the longest until all fit; what cannot be shortened enough goes, the newest user message never."""
     while view:
         counts = counter.each(view)
+        # What a message has without its text. Within its fair share it will not be shortened, and need not be tried.
         floors = [
-            _floor(message, count, room // len(view), counter) for message, count in zip(view, counts, strict=True)
+            count if count <= room // len(view) else counter.message(shorten(message, 0, counter))
+            for message, count in zip(view, counts, strict=True)
         ]
         limit = level(counts, floors, room)
         smaller = [
@@ -245,11 +243,6 @@ def _shortened(view: list[BaseMessage], room: int, counter: TokenCounter) -> lis
             return smaller
         view = rest
     return view
-
-
-def _floor(message: BaseMessage, count: int, fair: int, counter: TokenCounter) -> int:
-    """Return the tokens of a message without its text; a message within its fair share will not be shortened."""
-    return count if count <= fair else counter.message(shorten(message, 0, counter))
 
 
 def _without_oldest(view: list[BaseMessage]) -> list[BaseMessage] | None:
@@ -277,7 +270,8 @@ def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMes
     bare = _with_text(message, note, media)
     chars = int(len(text) * max(0, tokens - counter.message(bare)) / max(1, count))
     while chars > 0:
-        copy = _with_text(message, _head_and_tail(text, chars, note), media)
+        head = int(chars * _HEAD)
+        copy = _with_text(message, f"{text[:head]}{note}{text[len(text) - (chars - head) :]}", media)
         if counter.message(copy) <= tokens:
             return copy
         chars = int(chars * 0.8)
@@ -290,22 +284,11 @@ def shorten_text(text: str, tokens: int, counter: TokenCounter) -> str:
     return text if counter.message(message) <= tokens else shorten(message, tokens, counter).text
 
 
-def _head_and_tail(text: str, chars: int, note: str) -> str:
-    head = int(chars * _HEAD)
-    return f"{text[:head]}{note}{text[len(text) - (chars - head) :]}"
-
-
 def _text(message: BaseMessage) -> str:
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(part for part in map(_part_text, message.content) if part)
-
-
-def _part_text(block: object) -> str:
-    if isinstance(block, str):
-        return block
-    text = block.get("text") if isinstance(block, dict) else None
-    return text if isinstance(text, str) else ""
+    parts = (block if isinstance(block, str) else block.get("text") for block in message.content)
+    return "\n".join(part for part in parts if part and isinstance(part, str))
 
 
 def _media(message: BaseMessage, room: int) -> list[str | dict[str, Any]]:

@@ -2,13 +2,15 @@
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from memory import prompts
+from memory.text import digest
 
 SUMMARY_ID = "palimpsest-summary"
 """The id of every summary message, so that in a thread's messages a new summary takes the place of the old one."""
@@ -62,15 +64,15 @@ class RunningSummary:
     def extended(self, summary: str, ids: Sequence[str], *, last: str | None, kept: Sequence[str]) -> "RunningSummary":
         """Return the state after a further summary into which the messages with these ids went, oldest first."""
         fresh = set(ids)
-        known = [*(identity for identity in self._oldest_first() if identity not in fresh), *ids]
-        newest = known[-REMEMBERED_IDS:]
-        forgotten = self.forgotten + len(known) - len(newest)
+        remembered = [*(identity for identity in self._oldest_first() if identity not in fresh), *ids]
+        newest = remembered[-REMEMBERED_IDS:]
+        forgotten = self.forgotten + len(remembered) - len(newest)
         return RunningSummary(summary, set(newest), last, list(kept), _places(newest), forgotten)
 
     def _oldest_first(self) -> list[str]:
-        known = sorted(self.summarized_message_ids)
-        is_order = sorted(self.order) == list(range(len(known)))
-        return [known[place] for place in self.order] if is_order else known
+        ids = sorted(self.summarized_message_ids)
+        is_order = sorted(self.order) == list(range(len(ids)))  # a client may have changed either
+        return [ids[place] for place in self.order] if is_order else ids
 
 
 def _inflated(stored: bytes) -> list[str]:
@@ -102,8 +104,10 @@ def rehydrate(value: object) -> RunningSummary | None:
     def read(name: str) -> object:
         return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
-    summary, last = _plain_text(read("summary")), read("last_summarized_message_id")
-    if not summary:
+    summary, last = read("summary"), read("last_summarized_message_id")
+    if isinstance(summary, list):  # langmem keeps content blocks where a model answered with them
+        summary = "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in summary)
+    if not isinstance(summary, str) or not summary:
         return None
     stored, forgotten = read("summarized_message_ids"), read("forgotten")
     ids = _inflated(stored) if isinstance(stored, bytes) else _strings(stored)
@@ -120,13 +124,6 @@ def rehydrate(value: object) -> RunningSummary | None:
 
 def _strings(value: object) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, (list, set, tuple, frozenset)) else []
-
-
-def _plain_text(value: object) -> str:
-    """Return the text of a summary; langmem keeps content blocks where a model answered with them."""
-    if isinstance(value, list):
-        return "".join(str(block.get("text", "")) if isinstance(block, dict) else str(block) for block in value)
-    return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +158,11 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     Where the last summarized message is no longer there (edited away, or removed because its summary took its
     place), the summary message, or else the newest summarized message that is left, tells where the live ones begin.
     """
-    system = tuple(_leading_system(messages, running))
-    begin = sum(1 for message in _leading(messages))
+    leading = list(takewhile(lambda message: isinstance(message, SystemMessage), messages))
+    begin = len(leading)
+    # langmem's summary messages have no stable id, but their text.
+    summary = running and summary_text(running.summary)
+    system = tuple(message for message in leading if message.id != SUMMARY_ID and message.text != summary)
     if running is None:
         return DividedMessages(system, tuple(messages[begin:]))
     start = max(begin, _live_start(messages, running))
@@ -192,20 +192,6 @@ def summary_text(summary: str) -> str:
     return prompts.SUMMARY_MESSAGE.replace("{summary}", summary)
 
 
-def _leading(messages: Iterable[BaseMessage]) -> Iterable[SystemMessage]:
-    for message in messages:
-        if not isinstance(message, SystemMessage):
-            return
-        yield message
-
-
-def _leading_system(messages: Sequence[BaseMessage], running: RunningSummary | None) -> Iterable[BaseMessage]:
-    for message in _leading(messages):
-        repeats = running is not None and message.text == summary_text(running.summary)  # langmem's have no stable id
-        if message.id != SUMMARY_ID and not repeats:
-            yield message
-
-
 def _live_start(messages: Sequence[BaseMessage], running: RunningSummary) -> int:
     newest_known = 0
     for index in range(len(messages) - 1, -1, -1):
@@ -227,6 +213,38 @@ def _kept(messages: Sequence[BaseMessage], stop: int, ids: Sequence[str]) -> lis
             wanted.discard(messages[index].id)
             found.append(messages[index])
     return found[::-1]
+
+
+UNFLUSHED = "unflushed_summary"
+"""Where a state's `context` holds a summary that exists though the hook failed."""
+
+WrittenSummary = dict[str, Any]
+"""A summary that exists and is not used yet: its text, the ids that went into it, and a digest of all it is made of."""
+
+
+def written_summary(summary: str, existing: str, messages: Sequence[BaseMessage]) -> WrittenSummary:
+    """Return a summary as plain data, with what tells later whether it still stands for the same.
+
+    Args:
+        summary: The new summary.
+        existing: The one before it, which went into it.
+        messages: What else went into it.
+    """
+    return {"summary": summary, "ids": [message.id for message in messages], "of": _made_of(existing, messages)}
+
+
+def still_leaving(kept: object, existing: str, live: Sequence[BaseMessage]) -> tuple[list[int], str] | None:
+    """Return where the messages of a kept summary stand, and the summary; `None` unless nothing of them changed."""
+    if not isinstance(kept, Mapping) or not isinstance(kept.get("ids"), list):
+        return None
+    ids, summary = {str(identity) for identity in kept["ids"]}, kept.get("summary")
+    places = [at for at, message in enumerate(live) if message.id in ids]
+    is_same = kept.get("of") == _made_of(existing, [live[at] for at in places])
+    return (places, summary) if places and is_same and isinstance(summary, str) and summary else None
+
+
+def _made_of(existing: str, messages: Sequence[BaseMessage]) -> str:
+    return digest(existing, *(part for message in messages for part in (str(message.id), message.text)))
 
 
 def state_of(context: object) -> dict[str, Any]:

@@ -15,17 +15,23 @@ from typing_extensions import TypedDict
 
 from memory.context.budget import Budget
 from memory.context.handlers import async_summary_handlers, summary_handlers
-from memory.context.running_summary import SUMMARY_ID, RunningSummary, divide, rehydrate, state_of
-from memory.context.summarizer import (
+from memory.context.running_summary import (
+    SUMMARY_ID,
     UNFLUSHED,
+    RunningSummary,
+    WrittenSummary,
+    divide,
+    rehydrate,
+    state_of,
+    still_leaving,
+)
+from memory.context.summarizer import (
     Cut,
     FlushHook,
     PreparedSummary,
     SummarizationResult,
     Summarizer,
     SummaryEffects,
-    WrittenSummary,
-    still_leaving,
 )
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter

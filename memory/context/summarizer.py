@@ -1,97 +1,31 @@
 """Summarizing what no longer fits: one conversation in, what the model is to see of it out."""
 
 import logging
-import re
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 
-from memory import text
 from memory.context.budget import Budget, choose_cut, fit, shorten, shorten_text
-from memory.context.running_summary import SUMMARY_ID, DividedMessages, RunningSummary, divide, rehydrate, summary_text
-from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, words_for
+from memory.context.running_summary import (
+    SUMMARY_ID,
+    DividedMessages,
+    RunningSummary,
+    WrittenSummary,
+    divide,
+    rehydrate,
+    still_leaving,
+    summary_text,
+    written_summary,
+)
+from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, summary_in, words_for
 from memory.context.tokens import TokenCounter, shared_counter
 from memory.effects import Ask, tolerated
-from memory.text import digest, normalize
-
-# So many words at most make the phrase that a loop repeats, and so often in a row makes a loop.
-_LONGEST_PHRASE: Final = 12
-_LOOP: Final = 4
-# Shorter sentences ("He agreed.") may be meant twice.
-_LEAST_WORDS: Final = 5
-_WORD = re.compile(r"\S+\s*")
-_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\n])(?=\s)")
-
-
-def without_loops(text: str) -> str:
-    """Return a text without sentences that stood in it before, and with a phrase that repeats itself in a row once."""
-    text = _without_repeated_phrases(text)
-    ends = [0, *(found.start() for found in _SENTENCE_END.finditer(text)), len(text)]
-    kept, seen = [], set[str]()
-    for start, end in pairwise(ends):
-        sentence = normalize(text[start:end])
-        if sentence not in seen or len(sentence.split()) < _LEAST_WORDS:
-            kept.append(text[start:end])
-        seen.add(sentence)
-    return "".join(kept)
-
-
-def _without_repeated_phrases(text: str) -> str:
-    parts = _WORD.findall(text)
-    words = [part.strip().casefold() for part in parts]
-    dropped = [False] * len(words)
-    for length in range(1, _LONGEST_PHRASE + 1):
-        same = 0  # words in a row that equal those one phrase before
-        for at in range(length, len(words) + 1):
-            if at < len(words) and words[at] == words[at - length]:
-                same += 1
-                continue
-            if same >= length * (_LOOP - 1):
-                dropped[at - same : at] = [True] * same
-            same = 0
-    if not any(dropped):
-        return text
-    return "".join(part for part, is_repeated in zip(parts, dropped, strict=True) if not is_repeated).rstrip()
-
-
-UNFLUSHED = "unflushed_summary"
-"""Where a state's `context` holds it, as plain data."""
-
-
-def written_summary(summary: str, existing: str, messages: Sequence[BaseMessage]) -> dict[str, Any]:
-    """Return a summary as plain data, with what tells later whether it still stands for the same.
-
-    Args:
-        summary: The new summary.
-        existing: The one before it, which went into it.
-        messages: What else went into it.
-    """
-    return {"summary": summary, "ids": [message.id for message in messages], "of": _made_of(existing, messages)}
-
-
-def still_leaving(kept: object, existing: str, live: Sequence[BaseMessage]) -> tuple[list[int], str] | None:
-    """Return where the messages of a kept summary stand, and the summary; `None` unless nothing of them changed."""
-    if not isinstance(kept, Mapping) or not isinstance(kept.get("ids"), list):
-        return None
-    ids, summary = {str(identity) for identity in kept["ids"]}, kept.get("summary")
-    places = [at for at, message in enumerate(live) if message.id in ids]
-    is_same = kept.get("of") == _made_of(existing, [live[at] for at in places])
-    return (places, summary) if places and is_same and isinstance(summary, str) and summary else None
-
-
-def _made_of(existing: str, messages: Sequence[BaseMessage]) -> str:
-    return digest(existing, *(part for message in messages for part in (str(message.id), message.text)))
-
 
 logger = logging.getLogger(__name__)
-
-_THOUGHTS = re.compile(r"\A\s*<think>.*?(</think>|\Z)", re.DOTALL)
-
 
 FlushHook = Callable[[list[BaseMessage]], Awaitable[None] | None]
 """Takes exactly the messages that are about to leave; returns at once. It may be a coroutine function."""
@@ -105,8 +39,6 @@ class Flush:
     messages: list[BaseMessage]
 
 
-WrittenSummary = dict[str, Any]
-"""A summary that exists and is not used yet: its text, the ids that went into it, and a digest of all it is made of."""
 PreparedSummary = Callable[[], Awaitable[WrittenSummary | None] | WrittenSummary | None]
 """Returns the summary that was written ahead of time, if there is one; it may be a coroutine function."""
 
@@ -147,14 +79,14 @@ class SummarizationResult:
         running_summary: What to hand in next time; `None` as long as nothing was summarized.
         cut: What was summarized just now; `None` if nothing was.
         failed: Whether a summary was due and there is none, because the model or the hook failed.
-        unflushed: The summary that exists though the hook failed, as `unflushed` keeps it.
+        unflushed: The summary that exists though the hook failed.
     """
 
     messages: list[BaseMessage]
     running_summary: RunningSummary | None = None
     cut: Cut | None = None
     failed: bool = False
-    unflushed: dict[str, Any] | None = None
+    unflushed: WrittenSummary | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +150,7 @@ class Summarizer:
         if not self.budget.is_exceeded(messages=tokens, beside=beside):
             return SummarizationResult(self._composed(conversation, running, conversation.live), running)
         leaving = choose_cut(conversation.live, counts, self.budget.keep(system))
-        written: dict[str, Any] | None = None
+        written: WrittenSummary | None = None
         if leaving and not has_failed:
             existing = running.summary if running else ""
             again = still_leaving(kept, existing, conversation.live)
@@ -323,7 +255,7 @@ class Summarizer:
     def _asked(self, portion: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
         max_words = min(self._max_words, words_for(portion, existing))
         reply = yield Ask(self.model, self.prompts.messages(portion, existing, max_words))
-        summary = _summary_in(reply)
+        summary = summary_in(reply)
         if not summary:
             raise ValueError("the model returned an empty summary")
         return summary
@@ -337,7 +269,7 @@ class Summarizer:
 
     def _shorter(self, summary: str, max_words: int) -> SummaryEffects[str]:
         reply = yield Ask(self.model, shorter(summary, max_words))
-        again = _summary_in(reply) or summary
+        again = summary_in(reply) or summary
         if not self._is_too_long(again):
             return again
         share = self.budget.max_summary_tokens
@@ -391,10 +323,5 @@ class Summarizer:
 
 def _fresh(conversation: DividedMessages, running: RunningSummary | None, leaving: Sequence[int]) -> list[BaseMessage]:
     """Return what leaves and is in no summary yet: one that a client sent again is not new."""
-    known = running.summarized_message_ids if running else set()
-    return [conversation.live[index] for index in leaving if conversation.live[index].id not in known]
-
-
-def _summary_in(reply: str) -> str:
-    """Return the summary in a reply, without thoughts that a model wrote before it, and without its loops."""
-    return without_loops(text.sanitize(_THOUGHTS.sub("", reply)).strip())
+    summarized = running.summarized_message_ids if running else set()
+    return [conversation.live[index] for index in leaving if conversation.live[index].id not in summarized]

@@ -1,8 +1,11 @@
-"""From messages to the prompts of a summary call: plain text, in portions that the summarizing model can take."""
+"""One summary call: the prompt, in portions that the summarizing model can take, and what its reply says."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate
@@ -19,6 +22,16 @@ WORDS_PER_TOKEN = 0.7
 
 _LEAST_WORDS = 30
 _CHARS_PER_WORD = 6
+
+_THOUGHTS = re.compile(r"\A\s*<think>.*?(</think>|\Z)", re.DOTALL)
+
+# So many words at most make the phrase that a loop repeats, and so often in a row makes a loop.
+_LONGEST_PHRASE: Final = 12
+_LOOP: Final = 4
+# Shorter sentences ("He agreed.") may be meant twice.
+_LEAST_SENTENCE: Final = 5
+_WORD = re.compile(r"\S+\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\n])(?=\s)")
 
 _SPEAKERS = {"human": "User", "ai": "Assistant", "system": "System"}
 
@@ -47,7 +60,9 @@ class SummaryPrompts:
                 {"messages": list(portion), "existing_summary": existing} if existing else {"messages": list(portion)}
             )
             return prompt.invoke(values).to_messages()
-        transcript = text.fenced("conversation", "\n".join(map(_line, portion)))
+        # What looks like another speaker's line in a message is indented.
+        lines = (f"{_SPEAKERS.get(one.type, 'Assistant')}: {one.text}".replace("\n", "\n  ") for one in portion)
+        transcript = text.fenced("conversation", "\n".join(lines))
         words = prompt.replace("{max_words}", str(max_words)).replace("{existing_summary}", existing)
         return [HumanMessage(f"{transcript}\n\n{words}")]
 
@@ -90,26 +105,51 @@ def portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter)
 
 
 def _plain(message: BaseMessage) -> BaseMessage:
+    """Return a message as text only: calls and media would be refused where their results or senders are missing."""
     kind = next((kind for kind in (HumanMessage, SystemMessage) if isinstance(message, kind)), AIMessage)
-    return kind(_said(message), id=message.id)
-
-
-def _said(message: BaseMessage) -> str:
     parts = [str(message.text)]
     if isinstance(message, ToolMessage):
         parts = [f"[result of {message.name or 'a tool'}] {message.text}"]
     if isinstance(message, AIMessage):
-        parts += [f"[calls {call['name']}({_written_out(call['args'])})]" for call in message.tool_calls]
+        for call in message.tool_calls:
+            arguments = text.sanitize(json.dumps(call["args"], default=str, ensure_ascii=False))
+            parts.append(f"[calls {call['name']}({arguments})]")
     if not isinstance(message.content, str):
-        parts += [f"[{kind}]" for kind in map(media_kind, message.content) if kind]
-    return "\n".join(part for part in parts if part)
+        parts += [f"[{media}]" for media in map(media_kind, message.content) if media]
+    return kind("\n".join(part for part in parts if part), id=message.id)
 
 
-def _written_out(arguments: object) -> str:
-    return text.sanitize(json.dumps(arguments, default=str, ensure_ascii=False))
+def without_loops(said: str) -> str:
+    """Return a text without sentences that stood in it before, and with a phrase that repeats itself in a row once."""
+    said = _without_repeated_phrases(said)
+    ends = [0, *(found.start() for found in _SENTENCE_END.finditer(said)), len(said)]
+    kept, seen = [], set[str]()
+    for start, end in pairwise(ends):
+        sentence = text.normalize(said[start:end])
+        if sentence not in seen or len(sentence.split()) < _LEAST_SENTENCE:
+            kept.append(said[start:end])
+        seen.add(sentence)
+    return "".join(kept)
 
 
-def _line(message: BaseMessage) -> str:
-    """Return a message under its speaker's name; what looks like another speaker's line in it is indented."""
-    said = message.text.replace("\n", "\n  ")
-    return f"{_SPEAKERS.get(message.type, 'Assistant')}: {said}"
+def _without_repeated_phrases(said: str) -> str:
+    parts = _WORD.findall(said)
+    words = [part.strip().casefold() for part in parts]
+    dropped = [False] * len(words)
+    for length in range(1, _LONGEST_PHRASE + 1):
+        same = 0  # words in a row that equal those one phrase before
+        for at in range(length, len(words) + 1):
+            if at < len(words) and words[at] == words[at - length]:
+                same += 1
+                continue
+            if same >= length * (_LOOP - 1):
+                dropped[at - same : at] = [True] * same
+            same = 0
+    if not any(dropped):
+        return said
+    return "".join(part for part, is_repeated in zip(parts, dropped, strict=True) if not is_repeated).rstrip()
+
+
+def summary_in(reply: str) -> str:
+    """Return the summary in a reply, without thoughts that a model wrote before it, and without its loops."""
+    return without_loops(text.sanitize(_THOUGHTS.sub("", reply)).strip())

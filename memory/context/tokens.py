@@ -107,25 +107,23 @@ class TokenCounter:
             if called or not isinstance(text, str) or "tool_call_id" in fields:
                 text, media = _rendered(message)
             key = hash((fields["type"], text, media))
-            known = self._young.get(key)
-            counts.append(self._remembered(key, message, text, media) if known is None else known)
+            count = self._young.get(key)
+            counts.append(self._remembered(key, message, text, media) if count is None else count)
         return counts
 
     def _remembered(self, key: int, message: BaseMessage, text: str, media: int) -> int:
+        """Count a message that is not among the young ones. When those are full they become the old, and the old go."""
         tokens = self._old.get(key)
-        if tokens is None:
-            tokens = self._counted(message, text, media)
-            if not self.tokenizer.settled and self._count_messages is None:
+        if tokens is None and self._count_messages is not None:
+            tokens = self._count_messages([message])
+        elif tokens is None:
+            tokens = MESSAGE_TOKENS + self.text(text) + media
+            if not self.tokenizer.settled:
                 return tokens  # an estimate that must not outlive the loading of the tokenizer
         if len(self._young) >= self._size:
             self._old, self._young = self._young, {}
         self._young[key] = tokens
         return tokens
-
-    def _counted(self, message: BaseMessage, text: str, media: int) -> int:
-        if self._count_messages is not None:
-            return self._count_messages([message])
-        return MESSAGE_TOKENS + self.text(text) + media
 
 
 @functools.cache
@@ -166,20 +164,14 @@ def _rendered(message: BaseMessage) -> tuple[str, int]:
         elif block.get("type") in _MEDIA_BLOCKS:
             media += media_tokens(block)
         elif not (calls and block.get("type") in _CALL_BLOCKS):  # the same calls stand in `tool_calls`
-            texts.append(_block_text(block))
-    texts += [f"{call['id']} {call['name']}({_arguments(call['args'])})" for call in calls]
+            part = block.get(_TEXT_BLOCKS.get(str(block.get("type")), ""))
+            texts.append(part if isinstance(part, str) else json.dumps(block, default=str))
+    for call in calls:
+        # Arguments that a model garbled are text, and are sent as they are.
+        arguments = call["args"] if isinstance(call["args"], str) else json.dumps(call["args"], default=str)
+        texts.append(f"{call['id']} {call['name']}({arguments})")
     texts += [message.tool_call_id] if isinstance(message, ToolMessage) else []
     return "\n".join(texts), media
-
-
-def _arguments(given: object) -> str:
-    """Return a call's arguments as a provider is sent them; those that a model garbled are sent as they are."""
-    return given if isinstance(given, str) else json.dumps(given, default=str)
-
-
-def _block_text(block: Mapping[str, Any]) -> str:
-    text = block.get(_TEXT_BLOCKS.get(str(block.get("type")), ""))
-    return text if isinstance(text, str) else json.dumps(block, default=str)
 
 
 def media_tokens(block: Mapping[str, Any]) -> int:

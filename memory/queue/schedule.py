@@ -15,7 +15,7 @@ Message = BaseMessage | StoredMessage
 
 
 class Key(NamedTuple):
-    """What one pending update is known by."""
+    """What tells one pending update from another."""
 
     thread_id: str
     user_id: str
@@ -55,7 +55,7 @@ class ConversationContext:
 
     @property
     def key(self) -> Key:
-        """What the pending update of this conversation is known by."""
+        """The key of the pending update of this conversation."""
         return Key(self.thread_id, self.user_id, self.agent_name)
 
     def replacing(self, older: "ConversationContext") -> "ConversationContext":

@@ -4,14 +4,14 @@ The queue is a trigger, not the record: it holds contexts in memory only, and th
 writes a turn down in the outbox before it adds a context, so that nothing is lost with it; in a program of one's own, a
 context is written down when `MemoryUpdater.process` gets it, and until then the queue alone has it. One conversation's
 quiet period never waits for another's, updates of one user run one after the other and those of different users side by
-side. It spaces their starts itself, as the function it was given may be anybody's; `memory.updates.spacing` spaces what
-one drain makes of several conversations, and what sweeps do beside the queue.
+side. It spaces their starts itself, as the function it was given may be anybody's; `memory.worker.effects.UpdateGate`
+spaces what one drain makes of several conversations, and what sweeps do beside the queue.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -109,7 +109,9 @@ class MemoryUpdateQueue:
             delay = self.tick()
             with self._changed:
                 left = end - time.monotonic()
-                if left <= 0 or not self._is_untried(before):
+                # What has failed since is left for later.
+                is_untried = any(one.failures <= before.get(key, 0) for key, one in self._pending.items())
+                if left <= 0 or not (is_untried or self._busy_users):
                     return not (self._pending or self._busy_users)
                 self._changed.wait(min(left, _LOOK_AGAIN if delay is None else delay))
 
@@ -130,7 +132,9 @@ class MemoryUpdateQueue:
         """Start what is due and return in how many seconds to look again (`None`: nothing waits for a time)."""
         while (taken := self._begin()) is not None:
             if not self._can_start("palimpsest-update", partial(self._run, taken)):
-                self._has_no_thread(taken)
+                with self._changed:
+                    self._earliest = self._clock() + _NO_THREAD
+                    self._end(taken, taken)
         with self._changed:
             return None if self._wake is None else max(0.0, self._wake - self._clock())
 
@@ -141,16 +145,13 @@ class MemoryUpdateQueue:
         with self._changed:
             if self._closed:
                 return
-            self._wait_for(enqueue(self._clock(), self._pending.get(context.key), context, config, quiet))
+            one = enqueue(self._clock(), self._pending.get(context.key), context, config, quiet)
+            self._pending[context.key] = one
+            if self._wake is None or one.due < self._wake:  # else the scheduler does not sleep for too long
+                self._tell()
             needs_scheduler, self._has_scheduler = not self._has_scheduler, True
         if needs_scheduler and not self._can_start("palimpsest-scheduler", self._schedule):
             self._lose_scheduler()
-
-    def _wait_for(self, one: Pending) -> None:
-        """Keep what waits; the scheduler is told only if it sleeps for too long."""
-        self._pending[one.context.key] = one
-        if self._wake is None or one.due < self._wake:
-            self._tell()
 
     def _can_start(self, name: str, target: Callable[[], None]) -> bool:
         """Start a thread; without one to be had, neither a turn nor the scheduler may fail."""
@@ -161,11 +162,6 @@ class MemoryUpdateQueue:
             return False
         return True
 
-    def _has_no_thread(self, taken: Pending) -> None:
-        with self._changed:
-            self._earliest = self._clock() + _NO_THREAD
-            self._end(taken, taken)
-
     def _end(self, taken: Pending, left: Pending | None) -> None:
         """Free the user whose update was taken, and let wait what is left of it."""
         key = taken.context.key
@@ -173,11 +169,6 @@ class MemoryUpdateQueue:
         if left is not None and not self._closed:
             self._pending[key] = put_back(left, self._pending.get(key))
         self._tell()
-
-    def _is_untried(self, before: Mapping[Key, int]) -> bool:
-        """Say whether something runs, or waits that has not failed since it had failed so often."""
-        waits = any(one.failures <= before.get(key, 0) for key, one in self._pending.items())
-        return waits or bool(self._busy_users)
 
     def _tell(self) -> None:
         self._has_news = True
@@ -209,13 +200,10 @@ class MemoryUpdateQueue:
         finally:  # also where the thread is made to end, or its user would wait for ever
             config, now = self._config(), self._clock()
             with self._changed:
-                self._end(taken, self._wanted(taken.context, now, again) if is_done else failed(taken, now, config))
-
-    def _wanted(self, context: ConversationContext, now: float, again: float | None) -> Pending | None:
-        """Return the next update that this one asked for, unless one waits already."""
-        if again is None or context.key in self._pending:
-            return None
-        return Pending(context, now, now + again)
+                left = None if is_done else failed(taken, now, config)
+                if again is not None and taken.context.key not in self._pending:
+                    left = Pending(taken.context, now, now + again)  # what the update itself asked for
+                self._end(taken, left)
 
     def _schedule(self) -> None:
         try:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from graphs.turn.prepared import PreparedSummaries
+from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
-from memory.context.summarizer import WrittenSummary
 from tests.fakes import RecordingModel
 from tests.summarizing import human, saying, talk
 from tests.threads import Life, broken_pairs, newest_user, own_ids, start, word_counter

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.context.summarizer import without_loops
+from memory.context.summary_prompt import without_loops
 from tests.fakes import RecordingModel
 from tests.summarizing import summarize, talk
 
