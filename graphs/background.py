@@ -13,7 +13,6 @@ from graphs.events import MemoryUpdated, aemit
 from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
 from memory.namespaces import Owner
-from memory.outbox.receipts import UpdateReceipt
 from memory.worker.update import Drained
 
 __all__ = ["DUE", "Command", "Done", "build_memory_graph", "graph", "parse", "stream_transformers"]
@@ -53,18 +52,17 @@ def parse(command: Mapping[str, object]) -> tuple[Literal["drain", "rollup"], Ow
     if len(given) == 1 and isinstance(target := next(iter(given.values())), str):
         for name in ("drain", "rollup"):
             if name in given:
-                return name, None if target == DUE else _owner(name, target)
+                if target == DUE:
+                    return name, None
+                try:
+                    # A user segment alone is their default agent's.
+                    return name, Owner.from_due_key(target if "." in target else f"{target}.default")
+                except ValueError as error:
+                    raise ValueError(f'{name} must be "due" or "<user segment>.<agent>": {error}') from None
     raise ValueError(
         'the memory graph takes exactly one command, {"drain": "due"}, {"drain": "<user segment>.<agent>"} '
         f'or the same with "rollup", not {sorted(given)}'
     )
-
-
-def _owner(name: str, target: str) -> Owner:
-    try:
-        return Owner.from_due_key(target if "." in target else f"{target}.default")
-    except ValueError as error:
-        raise ValueError(f'{name} must be "due" or "<user segment>.<agent>": {error}') from None
 
 
 def build_memory_graph(service: MemoryService | None = None) -> CompiledStateGraph[Command, None, Command, Done]:
@@ -75,6 +73,7 @@ def build_memory_graph(service: MemoryService | None = None) -> CompiledStateGra
     """
 
     async def work(state: Command, runtime: Runtime) -> Done:
+        # A user may look at the thread of these runs, never start one: a client could put the drains off for good.
         if runtime.server_info is not None and runtime.server_info.user is not None:
             raise PermissionError("the memory graph takes commands from the server only")
         action, owner = parse(state)
@@ -98,17 +97,14 @@ async def _report(drained: list[Drained]) -> Done:
     """Tell whoever listens what was learned, and return the counts."""
     receipts = [receipt for one in drained for receipt in one.receipts]
     for receipt in receipts:
-        await aemit(MemoryUpdated.name, MemoryUpdated.model_validate(_event_of(receipt)))
+        told = receipt.to_json()
+        event = {name: told[name] for name in ("created", "confirmed", "superseded", "refused", "messages")}
+        await aemit(MemoryUpdated.name, MemoryUpdated.model_validate(event))
     return Done(
         updates=len(receipts),
         cancelled=sum(one.cancelled for one in drained),
         failed=sum(one.failed for one in drained),
     )
-
-
-def _event_of(receipt: UpdateReceipt) -> dict[str, object]:
-    told = receipt.to_json()
-    return {name: told[name] for name in ("created", "confirmed", "superseded", "refused", "messages")}
 
 
 graph = build_memory_graph()

@@ -9,6 +9,7 @@ import importlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
@@ -16,6 +17,8 @@ from langchain_core.tools import BaseTool
 from graphs.models import Purpose, load_chat_model
 from graphs.service import MemoryService
 from graphs.settings import Settings
+
+T = TypeVar("T")
 
 
 def configured_service(settings: Settings) -> MemoryService:
@@ -64,21 +67,30 @@ def tools_of_process() -> Sequence[BaseTool]:
     return load_deployment(Settings.from_environment().deployment).tools
 
 
-_MAKING = threading.RLock()
+def once_in_process(make: Callable[[], T]) -> Callable[[], T]:
+    """Decorate a function that makes what a process has one of; a thread that asks meanwhile waits for it.
+
+    `functools.cache` alone would let two threads that ask at the same time make two.
+    """
+    # No simple lock: who asks for the thing while making it gets an error, instead of waiting for itself.
+    making = threading.RLock()
+    cached = functools.cache(make)
+
+    @functools.wraps(make)
+    def made() -> T:
+        with making:
+            return cached()
+
+    return made
 
 
+@once_in_process
 def service_of_process() -> MemoryService:
     """Return the one service that the graphs, the app and the persistence of this process share.
 
     It is made when it is first needed, not when a module is imported: a server that is started in a process where the
     graph is imported already says only then what it is, and what its configuration sets.
     """
-    with _MAKING:
-        return _service_of_process()
-
-
-@functools.cache
-def _service_of_process() -> MemoryService:
     settings = Settings.from_environment()
     service = load_deployment(settings.deployment).make_service(settings)
     if not isinstance(service, MemoryService):

@@ -1,6 +1,5 @@
 """Chat models by name, what each can bear, and what their failures mean: the only file that knows providers."""
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -133,19 +132,15 @@ def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) ->
     """
     if isinstance(error, ModelUnavailable):
         return error
-    told = reason.short() if reason.code or reason.parameter or reason.message else ""
-    return ModelUnavailable(_sentence(error, name) + (f" The provider says: {told}." if told else ""))
-
-
-def _sentence(error: BaseException, name: str) -> str:
+    unknown = f"{name!r} failed with {type(error).__name__}: the server's log says more."
+    sentence = next((known.sentence.format(name=name) for known in _REASONS if known.fits(error)), unknown)
+    # These two know better than the exception's class: providers report an overflow as any bad request.
     if is_context_overflow(error):
-        return f"The prompt is longer than {name!r} accepts: lower max_tokens."
-    if name == LOCAL and isinstance(error, ModelConnectionError | ConnectionError):
-        return _LOCAL_DOWN
-    for reason in _REASONS:
-        if reason.fits(error):
-            return reason.sentence.format(name=name)
-    return f"{name!r} failed with {type(error).__name__}: the server's log says more."
+        sentence = f"The prompt is longer than {name!r} accepts: lower max_tokens."
+    elif name == LOCAL and isinstance(error, ModelConnectionError | ConnectionError):
+        sentence = _LOCAL_DOWN
+    told = reason.short() if reason.code or reason.parameter or reason.message else ""
+    return ModelUnavailable(f"{sentence} The provider says: {told}." if told else sentence)
 
 
 def _status(error: BaseException) -> int | None:
@@ -247,7 +242,7 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
     """Return the model of that name, ready to be called; nothing is sent anywhere yet.
 
     It takes about a millisecond, so every turn can load its own. Only a provider's first use imports its package,
-    which blocks: on the event loop use `aload_chat_model`.
+    which blocks: on the event loop use `asyncio.to_thread`.
 
     Args:
         name: `provider:model`, `local`, or empty for the deployment's own.
@@ -264,11 +259,6 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
             "key, or run `make dev` without either for the local model."
         )
     return _local(settings, _LOCAL_CALLS[purpose]) if wanted == LOCAL else _remote(wanted, settings)
-
-
-async def aload_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseChatModel:
-    """Return what `load_chat_model` returns without blocking the event loop."""
-    return await asyncio.to_thread(load_chat_model, name, settings, purpose=purpose)
 
 
 def _local(settings: Settings, call: _LocalCall) -> BaseChatModel:
@@ -291,7 +281,13 @@ def _local(settings: Settings, call: _LocalCall) -> BaseChatModel:
 
 
 def _remote(name: str, settings: Settings) -> BaseChatModel:
-    options = _openai_options(settings) if name.startswith("openai:") else {}
+    options: dict[str, Any] = {}
+    if name.startswith("openai:"):
+        options["timeout"] = _TIMEOUT_SECONDS
+        if settings.openai_base_url:
+            # Other servers speak chat completions, seldom the Responses API, and many want no key.
+            options |= {"base_url": settings.openai_base_url, "use_responses_api": False}
+            options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
     try:
         model: BaseChatModel = init_chat_model(name, **options)
     except ImportError as error:
@@ -302,12 +298,3 @@ def _remote(name: str, settings: Settings) -> BaseChatModel:
             f"and that provider's key must be set, for openai OPENAI_API_KEY ({type(error).__name__})."
         ) from error
     return model
-
-
-def _openai_options(settings: Settings) -> dict[str, Any]:
-    options: dict[str, object] = {"timeout": _TIMEOUT_SECONDS}
-    if settings.openai_base_url:
-        # Other servers speak chat completions, seldom the Responses API, and many want no key.
-        options |= {"base_url": settings.openai_base_url, "use_responses_api": False}
-        options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
-    return options

@@ -26,7 +26,6 @@ from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Worker
-from memory.outbox.outbox import Recorded
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
 from memory.turn import Closing, close_turn
@@ -134,23 +133,17 @@ class MemoryService:
         recorded = await arun_patiently(store, steps)
         if recorded is None:
             return None
-        await self._trigger(store, closing.owner, closing.thread_id, recorded, reader)
-        in_process = self.settings.trigger == "thread"
-        due, thread_id = iso_time(recorded.due), None if in_process else memory_thread_id(closing.owner)
-        return Queued(recorded.key, due, thread_id)
-
-    async def _trigger(
-        self, store: BaseStore, owner: Owner, thread_id: str, recorded: Recorded, reader: str | None
-    ) -> None:
-        """See to it that an update runs after the quiet period. Losing a trigger loses nothing but time."""
+        # See to it that an update runs after the quiet time. Losing this trigger loses nothing but time.
+        due = iso_time(recorded.due)
         if self.settings.trigger == "thread":
             self._start(store)
-            self._queue.add(_context(store, owner, thread_id))
-            return
-        quiet = self._config.debounce_seconds
+            self._queue.add(_context(store, closing.owner, closing.thread_id))
+            return Queued(recorded.key, due, None)
         left = self._config.max_wait_seconds - (self.clock() - recorded.since)
-        with tolerated(logger, "no run could be scheduled for %s", owner.due_key):  # the sweep takes it
-            await as_server(put_off_drain(self._client(), owner, max(0.0, min(quiet, left)), reader))
+        delay = max(0.0, min(self._config.debounce_seconds, left))
+        with tolerated(logger, "no run could be scheduled for %s", closing.owner.due_key):  # the sweep takes it
+            await as_server(put_off_drain(self._client(), closing.owner, delay, reader))
+        return Queued(recorded.key, due, memory_thread_id(closing.owner))
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
@@ -190,14 +183,16 @@ class MemoryService:
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
         if store not in self._swept:
-            with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
-                threading.Thread(target=self._take_over, args=(store,), name="palimpsest-start", daemon=True).start()
-                self._swept[store] = self.clock()
 
-    def _take_over(self, store: BaseStore) -> None:
-        with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
-            for owner, thread_id in run(store, self._left_behind()):
-                self._queue.add_nowait(_context(store, owner, thread_id))
+            def take_over() -> None:
+                with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
+                    for owner, thread_id in run(store, self._left_behind()):
+                        self._queue.add_nowait(_context(store, owner, thread_id))
+
+            with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
+                # A thread, as the turn that is under way waits for neither the store nor what is found there.
+                threading.Thread(target=take_over, name="palimpsest-start", daemon=True).start()
+                self._swept[store] = self.clock()
 
     def _left_behind(self) -> StoreEffects[list[tuple[Owner, str]]]:
         """Read whose updates, of which threads, were written down before this process began."""

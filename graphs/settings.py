@@ -112,15 +112,8 @@ class Settings:
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
             auth=reader.auth(),
-            memory=_at_the_pace_of(memory_model or model, reader.memory()),
+            memory=reader.memory(memory_model or model),
         )
-
-
-def _at_the_pace_of(model: str, memory: MemoryConfig) -> MemoryConfig:
-    """Return the limits that a model can keep: the local one reads about 50 tokens a second."""
-    if model != "local":
-        return memory
-    return replace(memory, portion_messages=6, model_timeout_seconds=600.0, lease_seconds=720.0)
 
 
 def environment(env_file: Path, process: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -199,10 +192,13 @@ class _Variables:
             user_claim=self.text("PALIMPSEST_AUTH_USER_CLAIM", "sub"),
         )
 
-    def memory(self) -> MemoryConfig:
+    def memory(self, model: str) -> MemoryConfig:
         default = MemoryConfig()
+        if model == "local":  # it reads about 50 tokens a second
+            default = replace(default, portion_messages=6, model_timeout_seconds=600.0, lease_seconds=720.0)
         try:
-            return MemoryConfig(
+            return replace(
+                default,
                 enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
                 max_facts=self.count("PALIMPSEST_MAX_FACTS", default.max_facts),
                 confidence_threshold=self.number("PALIMPSEST_CONFIDENCE_THRESHOLD", default.confidence_threshold),

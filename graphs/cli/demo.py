@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIError
 
-from graphs.cli.progress import Progress, estimate, in_words, progress, remaining
+from graphs.cli.progress import estimate, in_words, progress, remaining
 
 _EVIDENCE = re.compile(r"D:?(\d+):0*(\d+)")
 
@@ -64,29 +64,17 @@ def read_conversation(path: Path, turns: int, questions: int = 3) -> ScriptedCon
 def _from_locomo(value: Mapping[str, Any], turns: int, questions: int) -> ScriptedConversation:
     talk = value["conversation"]
     user = talk["speaker_a"]
-    said: list[str] = []
-    replayed: set[str] = set()
-    for date, turn in _locomo_turns(talk):
-        if len(said) == turns:
-            break
-        if turn["speaker"] == user:
-            said.append(f"({date}) {turn['text']}")
-            replayed.add(turn["dia_id"])
+    sessions = [f"session_{number}" for number in range(1, len(talk)) if f"session_{number}" in talk]
+    spoken = [(talk[f"{session}_date_time"], turn) for session in sessions for turn in talk[session]]
+    replayed = [(date, turn) for date, turn in spoken if turn["speaker"] == user][:turns]
+    evidence = {turn["dia_id"] for _, turn in replayed}
     asked = [
         Question(entry["question"], str(entry["answer"]))
         for entry in value["qa"]
-        if user in entry["question"] and "answer" in entry and _evidence(entry) and _evidence(entry) <= replayed
+        if user in entry["question"] and "answer" in entry and _evidence(entry) and _evidence(entry) <= evidence
     ]
-    return ScriptedConversation(user, tuple(said), tuple(asked[:questions]))
-
-
-def _locomo_turns(talk: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every turn with the date of its session, in order."""
-    number = 1
-    while f"session_{number}" in talk:
-        for turn in talk[f"session_{number}"]:
-            yield talk[f"session_{number}_date_time"], turn
-        number += 1
+    said = tuple(f"({date}) {turn['text']}" for date, turn in replayed)
+    return ScriptedConversation(user, said, tuple(asked[:questions]))
 
 
 def _evidence(entry: Mapping[str, Any]) -> set[str]:
@@ -123,8 +111,13 @@ def demo(url: str, path: Path, turns: int, patience: float) -> None:
         raise click.ClickException(str(error)) from error
     if not conversation.turns:
         raise click.ClickException(f"{path} has no turns to replay")
+
+    async def run() -> None:
+        async with get_client(url=url, timeout=(10.0, patience, patience, patience)) as client:
+            await _Demo(client, url.rstrip("/"), conversation, patience).run()
+
     try:
-        asyncio.run(_run(url.rstrip("/"), conversation, patience))
+        asyncio.run(run())
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise click.ClickException(f"no server answers at {url}: start one with `make dev`") from error
     except APIError as error:
@@ -135,11 +128,6 @@ def demo(url: str, path: Path, turns: int, patience: float) -> None:
         raise click.ClickException(
             f"the connection to {url} was lost ({type(error).__name__}): does it run?"
         ) from error
-
-
-async def _run(url: str, conversation: ScriptedConversation, patience: float) -> None:
-    async with get_client(url=url, timeout=(10.0, patience, patience, patience)) as client:
-        await _Demo(client, url, conversation, patience).run()
 
 
 class _Demo:
@@ -174,15 +162,12 @@ class _Demo:
         fresh = (await self.client.threads.create())["thread_id"]
         click.secho(f"\nQuestions in a new thread {fresh}", bold=True)
         for question in questions:
-            await self._ask(fresh, question)
+            await self._turn(fresh, "?", question.text, None)
+            click.echo(f"  expected  {question.answer}")
         click.echo(f"\nDone after {in_words(time.monotonic() - begun)}. To forget it again:")
         for each in (thread, fresh):
             body = json.dumps({"thread_id": each})
             click.echo(f"  curl {self.url}/memory/erase/thread -H 'Content-Type: application/json' -d '{body}'")
-
-    async def _ask(self, thread_id: str, question: Question) -> None:
-        await self._turn(thread_id, "?", question.text, None)
-        click.echo(f"  expected  {question.answer}")
 
     async def _turn(self, thread_id: str, label: str, text: str, left: float | None) -> None:
         """Send one message; print the answer as it comes, then what was sent, and what memory did."""
@@ -198,7 +183,11 @@ class _Demo:
                 elif event == "custom":
                     events[data["name"]] = data["payload"]
                 elif token := _token(event, data):
-                    first_token = _print_token(token, first_token, shown)
+                    if first_token is None:
+                        first_token = shown.seconds
+                        shown.stop()
+                        click.echo("  answer    ", nl=False)
+                    click.echo(token.replace("\n", "\n            "), nl=False)
             seconds = shown.seconds
         self.taken.append(seconds)
         click.echo("" if first_token is not None else f"  answer    {_text(state['messages'][-1])}")
@@ -207,10 +196,11 @@ class _Demo:
 
     async def _parts(self, thread_id: str, text: str) -> AsyncIterator[tuple[str, Any]]:
         """Yield name and data of what a turn streams; give up, and end the run, when nothing comes any more."""
+        said: Mapping[str, Any] = {"messages": [{"role": "user", "content": text}]}
         stream = self.client.runs.stream(
             thread_id,
             "chat",
-            input=_message(text),
+            input=said,
             config={"configurable": _CONTEXT},
             stream_mode=["values", "messages-tuple", "custom"],
             on_disconnect="cancel",
@@ -226,7 +216,9 @@ class _Demo:
             except TimeoutError as error:
                 raise click.ClickException(_silent(self.patience)) from error
             if part.event == "error":
-                failed = _sentence(part.data)  # raised behind the stream's end, so that the connection closes in order
+                # Raised behind the stream's end, so that the connection closes in order.
+                said = part.data
+                failed = str(said.get("message") or said.get("error")) if isinstance(said, Mapping) else str(said)
             else:
                 yield part.event, part.data
         if failed:
@@ -236,12 +228,19 @@ class _Demo:
         """Wait until the server has applied what the thread left pending, as it does by itself after a quiet time."""
         click.secho("\nMemory", bold=True)
         async with progress("the server waits for a quiet time, then reads what was said") as shown:
-            while pending := await self._pending(thread_id):
+            query = {"thread": thread_id}
+            while pending := (await self.client.http.get("/memory/updates", params=query))["updates"]:
                 dead = [update for update in pending if update["state"] == "dead"]
                 if dead or shown.seconds > self.patience:
                     shown.stop()
                     await self._show_facts()
-                    raise click.ClickException(self._not_updated((dead or pending)[0], shown.seconds))
+                    update = (dead or pending)[0]
+                    why = f", the last try failed with {update['error']}" if update["error"] else ""
+                    raise click.ClickException(
+                        f"memory was not updated after {shown.seconds:.0f} s: the update is {update['state']} after "
+                        f"{update['attempts']} tries{why}. {self.url}/memory/updates shows it, the server's log says "
+                        "more."
+                    )
                 failed = [update["error"] for update in pending if update["error"]]
                 shown.what = (
                     f"an update failed ({failed[0]}) and is tried again"
@@ -252,31 +251,11 @@ class _Demo:
             seconds = shown.seconds
         click.echo(f"  updated   after {seconds:.0f} s")
 
-    async def _pending(self, thread_id: str) -> list[dict[str, Any]]:
-        found = await self.client.http.get("/memory/updates", params={"thread": thread_id})
-        return list(found["updates"])
-
-    def _not_updated(self, update: Mapping[str, Any], seconds: float) -> str:
-        why = f", the last try failed with {update['error']}" if update["error"] else ""
-        return (
-            f"memory was not updated after {seconds:.0f} s: the update is {update['state']} after {update['attempts']} "
-            f"tries{why}. {self.url}/memory/updates shows it, the server's log says more."
-        )
-
     async def _show_facts(self) -> None:
         found = await self.client.http.get("/memory/facts")
         click.secho(f"\n{found['total']} facts (curl {self.url}/memory/facts)", bold=True)
         for fact in found["facts"]:
             click.echo(f"  {fact['category']:<11} {fact['confidence']:.2f}  {fact['content']}")
-
-
-def _print_token(token: str, first_token: float | None, shown: Progress) -> float:
-    """Print a piece of the answer, the first one behind its heading; return when the first one came."""
-    if first_token is None:
-        shown.stop()
-        click.echo("  answer    ", nl=False)
-    click.echo(token.replace("\n", "\n            "), nl=False)
-    return shown.seconds if first_token is None else first_token
 
 
 def _token(event: str, data: Any) -> str:
@@ -315,16 +294,8 @@ def _refused(url: str, error: APIError) -> str:
     return f"{url} refused a request with status {status}: {error.message}"
 
 
-def _sentence(data: Any) -> str:
-    return str(data.get("message") or data.get("error")) if isinstance(data, Mapping) else str(data)
-
-
 def _text(message: Mapping[str, Any]) -> str:
     content = message["content"]
     if isinstance(content, str):
         return content
     return "".join(block.get("text", "") for block in content if isinstance(block, dict))
-
-
-def _message(text: str) -> Mapping[str, Any]:
-    return {"messages": [{"role": "user", "content": text}]}

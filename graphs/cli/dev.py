@@ -220,20 +220,15 @@ def supervise(
     """
     try:
         when_starting(server)
-        return _wait(server, local)
+        while server.poll() is None:
+            if local and local.process.poll() is not None:
+                click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
+                local = None
+            time.sleep(_POLL_SECONDS)
+        return server.returncode
     except KeyboardInterrupt:
         click.echo("Stopping ...", err=True)
         code = stop(server, grace_seconds)
         return 0 if code in _STOPPED_AS_ASKED else code
     finally:
         stop(server, grace_seconds)
-
-
-def _wait(server: Child, local: LocalModel | None) -> int:
-    while True:
-        if local and local.process.poll() is not None:
-            click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
-            local = None
-        if server.poll() is not None:
-            return server.returncode
-        time.sleep(_POLL_SECONDS)

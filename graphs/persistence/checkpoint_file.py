@@ -7,7 +7,7 @@ checkpoints and no row. And an old state of a thread may hold what its newest no
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,13 @@ class CheckpointFile:
 
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
         """Return the ids of the threads in which nobody but these users has a checkpoint; no user is the empty id."""
-        return await asyncio.to_thread(self._threads_of, json.dumps(list(user_ids)))
+        users = json.dumps(list(user_ids))
+
+        def read(connection: sqlite3.Connection) -> list[str]:
+            found = [str(thread_id) for (thread_id,) in connection.execute(_OF_USERS, (users,))]
+            return [each for each in found if not connection.execute(_OF_ANOTHER, (each, users)).fetchone()]
+
+        return await asyncio.to_thread(self._read, read)
 
     async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
         """Return those of the threads of which one state, however old, holds a text.
@@ -40,23 +46,19 @@ class CheckpointFile:
             thread_ids: The threads to look into.
             is_held: Says of a thread's id and a text whether it is that text.
         """
-        return await asyncio.to_thread(self._holding, list(thread_ids), is_held)
 
-    def _threads_of(self, users: str) -> list[str]:
-        if not self.path.exists():
-            return []
-        with closing(self._open()) as connection:
-            found = [str(thread_id) for (thread_id,) in connection.execute(_OF_USERS, (users,))]
-            return [each for each in found if not connection.execute(_OF_ANOTHER, (each, users)).fetchone()]
-
-    def _holding(self, thread_ids: Iterable[str], is_held: Callable[[str, str], bool]) -> list[str]:
-        if not self.path.exists():
-            return []
-        with closing(self._open()) as connection:
+        def read(connection: sqlite3.Connection) -> list[str]:
             return [each for each in thread_ids if any(is_held(each, text) for text in _texts(connection, each))]
 
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
+        return await asyncio.to_thread(self._read, read)
+
+    def _read(self, read: Callable[[sqlite3.Connection], list[str]]) -> list[str]:
+        if not self.path.exists():
+            return []
+        # A connection of its own that cannot write: the server's may hold a transaction for seconds.
+        there = f"{self.path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(there, uri=True, timeout=BUSY_SECONDS)) as connection:
+            return read(connection)
 
 
 def _texts(connection: sqlite3.Connection, thread_id: str) -> Iterator[str]:

@@ -27,18 +27,19 @@ _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 class WriteAheadLog:
     """Sees to it, while it is entered, that what was deleted leaves the log of one file.
 
-    After `mark` that happens within seconds, or as soon as nobody reads from the log any more; at the latest when the
-    last process closes the file. What a killed process left in the log goes when the file is opened next.
+    After `empty_soon` that happens within seconds, or as soon as nobody reads from the log any more; at the latest
+    when the last process closes the file. What a killed process left in the log goes when the file is opened next.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._marks = self._emptied = 0
+        self._asked = self._emptied = 0
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        if await asyncio.to_thread(_has_log, self._path):
-            self.mark()
+        log = self._path.with_name(f"{self._path.name}-wal")
+        if await asyncio.to_thread(lambda: log.exists() and log.stat().st_size > 0):
+            self.empty_soon()
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -50,30 +51,31 @@ class WriteAheadLog:
         if self._is_due and not await self._try():
             logger.warning("the log of %s is not emptied yet: another process reads the file", self._path.name)
 
-    def mark(self) -> None:
-        """Note that something was deleted, or written over."""
-        self._marks += 1
+    def empty_soon(self) -> None:
+        """Have the log emptied: something was deleted, or written over."""
+        self._asked += 1
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._empty())
 
     @property
     def _is_due(self) -> bool:
-        return self._marks > self._emptied
+        return self._asked > self._emptied
 
     async def _empty(self) -> None:
         while self._is_due:
             await asyncio.sleep(SOON_SECONDS)
+            # Somebody reads from it: a long export may, for minutes.
             for pause in itertools.chain(_RETRY_SECONDS, itertools.repeat(_RETRY_SECONDS[-1])):
                 if await self._try():
                     break
                 await asyncio.sleep(pause)
 
     async def _try(self) -> bool:
-        """Empty the log of all that was marked before, and say whether that was possible."""
-        marks = self._marks
+        """Empty the log of all that it was asked for before, and say whether that was possible."""
+        asked = self._asked
         with tolerated(logger, "the log of %s could not be emptied", self._path.name):
             if await asyncio.to_thread(_empty, self._path):
-                self._emptied = marks
+                self._emptied = asked
                 return True
         return False
 
@@ -85,11 +87,6 @@ async def empty_log(path: Path) -> bool:
             return True
         await asyncio.sleep(pause)
     return False
-
-
-def _has_log(path: Path) -> bool:
-    log = path.with_name(f"{path.name}-wal")
-    return log.exists() and log.stat().st_size > 0
 
 
 def _empty(path: Path) -> bool:
@@ -125,7 +122,7 @@ class SqliteFile:
     Attributes:
         writer: Its transactions begin with the write lock; nobody iterates over rows on it.
         reader: Sees what was committed when it begins to read.
-        log: The write-ahead log, to be marked when something was deleted.
+        log: The write-ahead log, to be emptied soon when something was deleted.
     """
 
     writer: aiosqlite.Connection

@@ -74,9 +74,21 @@ class Deletions:
     def begin(self, thread_id: str) -> None:
         """Delete a thread from now on, for whoever asks for it later."""
         before = self._tasks.get(thread_id)
-        task = asyncio.get_running_loop().create_task(self._carry_out(thread_id, before))
-        self._tasks[thread_id] = task
-        task.add_done_callback(lambda done: self._note(thread_id, done))
+
+        async def carry_out() -> None:
+            # In the order in which they were asked for: what was made anew in between has to go too.
+            if before is not None:
+                await asyncio.wait({before})
+            await self._delete(thread_id)
+
+        def note(done: asyncio.Task[None]) -> None:
+            if _failed(done):
+                logger.error("thread %s is not deleted yet; whoever uses it next tries again", thread_id)
+            elif self._tasks.get(thread_id) is done:
+                del self._tasks[thread_id]
+
+        self._tasks[thread_id] = task = asyncio.get_running_loop().create_task(carry_out())
+        task.add_done_callback(note)
 
     async def carried_out(self, *thread_ids: str) -> None:
         """Return when the deletions of these threads, or without any of all threads, are carried out.
@@ -95,17 +107,6 @@ class Deletions:
         for thread_id in tuple(self._tasks):
             with tolerated(logger, "thread %s was deleted but is still on disk", thread_id, level=logging.ERROR):
                 await self.carried_out(thread_id)
-
-    async def _carry_out(self, thread_id: str, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await asyncio.wait({before})
-        await self._delete(thread_id)
-
-    def _note(self, thread_id: str, done: asyncio.Task[None]) -> None:
-        if _failed(done):
-            logger.error("thread %s is not deleted yet; whoever uses it next tries again", thread_id)
-        elif self._tasks.get(thread_id) is done:
-            del self._tasks[thread_id]
 
 
 def _failed(task: asyncio.Task[None]) -> bool:

@@ -151,7 +151,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
                 return await super().aput(config, checkpoint, metadata, new_versions)
             await bury(self.conn, thread_id, checkpoint_id)
-        self._file.log.mark()
+        self._file.log.empty_soon()
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
 
     async def aput_writes(
@@ -184,7 +184,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
                 await bury_thread(self.conn, thread_id)
             for table in _DELETE:
                 await self.conn.execute(f"DELETE FROM {table} WHERE thread_id = ?", (thread_id,))
-        self._file.log.mark()
+        self._file.log.empty_soon()
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
@@ -245,7 +245,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
             await self.conn.executemany(
                 f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?", keys
             )
-        self._file.log.mark()
+        self._file.log.empty_soon()
 
     async def _replayed_through(self, parent: _Key, doomed: set[_Key]) -> list[_Key]:
         """Return the ancestors, from `parent` up, that a child outside `doomed` needs for its delta channels."""

@@ -17,8 +17,8 @@ class DurableSqliteStore(AsyncSqliteStore):
 
     A batch that writes begins with the write lock, so that processes on one file wait for each other instead of
     failing; a batch that fails is rolled back (the stock store commits its first half). Batches that only read wait
-    for no writer. Vectors are left out: they need a Python that can load SQLite extensions. Whatever is written is
-    marked in the log: the words that a new value takes the place of stay there like deleted ones.
+    for no writer. Vectors are left out: they need a Python that can load SQLite extensions. After each
+    write the log is emptied soon: the words that a new value takes the place of stay there like deleted ones.
     """
 
     def __init__(self, file: SqliteFile) -> None:
@@ -57,7 +57,7 @@ class DurableSqliteStore(AsyncSqliteStore):
             return await self._reader.abatch(batch)
         async with self.lock, _transaction(self.conn):
             results = await super().abatch(batch)
-        self._file.log.mark()
+        self._file.log.empty_soon()
         return results
 
     @asynccontextmanager

@@ -113,7 +113,8 @@ class EnvelopePairing:
     def feed(self, event: PlainEvent) -> list[StreamEvent]:
         """Take the next event of the run and return those that are ready, oldest first."""
         if self._root_id is None:
-            return self._open(event)
+            self._root_id, self._root = event["run_id"], _namespace(event["metadata"])
+            return self._stamp_or_hold(event, self._remember(event, _Run(self._root, _Slot(self._root, None), None)))
         if event["run_id"] == self._root_id:
             if event["event"] == "on_chain_stream":
                 return self._chunk(event, *event["data"]["chunk"])
@@ -131,11 +132,6 @@ class EnvelopePairing:
         self._held.clear()
         return ready
 
-    def _open(self, event: PlainEvent) -> list[StreamEvent]:
-        self._root_id = event["run_id"]
-        self._root = _namespace(event["metadata"])
-        return self._stamp_or_hold(event, self._remember(event, _Run(self._root, _Slot(self._root, None), None)))
-
     def _chunk(self, event: PlainEvent, namespace: Sequence[str], mode: StreamMode, chunk: Any) -> list[StreamEvent]:
         graph = tuple(namespace)
         ready: list[StreamEvent] = []
@@ -143,19 +139,17 @@ class EnvelopePairing:
             ready += self._learn(graph, envelope(chunk))
         elif mode == "tasks":
             ready += self._announce(graph, f"{chunk['name']}:{chunk['id']}")
-        run = _Run((), self._chunk_slot(graph, mode, chunk), None)
-        if mode == "custom" and not _is_emitted(chunk):
-            told: PlainEvent = {**event, "event": "on_custom_event", "name": CUSTOM_EVENT, "data": chunk}
-            ready += self._stamp_or_hold(told, run)
-        return ready + (self._stamp_or_hold(event, run) if mode in self._modes else [])
-
-    def _chunk_slot(self, graph: Namespace, mode: StreamMode, chunk: object) -> _Slot:
         latest = self._latest.get(graph)
         # An interrupt repeats the values that its step runs from; no checkpoint follows.
         repeats = isinstance(chunk, Mapping) and "__interrupt__" in chunk
-        if latest is None or (mode == "values" and not repeats):
-            return _Slot(graph, None)
-        return _Slot(graph, latest["step"])
+        is_announced_next = mode == "values" and not repeats
+        run = _Run((), _Slot(graph, None if latest is None or is_announced_next else latest["step"]), None)
+        # What `graphs.emit` writes has come as an event already.
+        is_emitted = isinstance(chunk, Mapping) and chunk.keys() == {"name", "payload"}
+        if mode == "custom" and not is_emitted:
+            told: PlainEvent = {**event, "event": "on_custom_event", "name": CUSTOM_EVENT, "data": chunk}
+            ready += self._stamp_or_hold(told, run)
+        return ready + (self._stamp_or_hold(event, run) if mode in self._modes else [])
 
     def _learn(self, graph: Namespace, checkpoint: Checkpoint | None) -> list[StreamEvent]:
         self._latest[graph] = checkpoint
@@ -218,16 +212,14 @@ class EnvelopePairing:
         # namespace or thread of its own. Only a task below it, in a subgraph, has a step of its own.
         if parent is not None and (task == parent.task or not _below(task, parent.task)):
             return self._remember(event, parent)
-        return self._remember(event, _Run(task, _task_slot(task, event["metadata"]), parent))
+        # A task of step n runs from the checkpoint of step n - 1.
+        step = event["metadata"].get("langgraph_step")
+        slot = _Slot(task[:-1], step - 1 if task and isinstance(step, int) else None)
+        return self._remember(event, _Run(task, slot, parent))
 
     def _remember(self, event: PlainEvent, run: _Run) -> _Run:
         self._runs[event["run_id"]] = run
         return run
-
-
-def _is_emitted(chunk: object) -> bool:
-    """Say whether a chunk is what `graphs.emit` writes: that has come as an event already."""
-    return isinstance(chunk, Mapping) and chunk.keys() == {"name", "payload"}
 
 
 def envelope(payload: Mapping[str, Any]) -> Checkpoint:
@@ -251,12 +243,6 @@ def _below(task: Namespace, ancestor: Namespace) -> bool:
     return len(task) >= len(ancestor) and all(
         part in (whole, whole.partition(":")[0]) for part, whole in zip(task, ancestor, strict=False)
     )
-
-
-def _task_slot(task: Namespace, metadata: Mapping[str, object]) -> _Slot:
-    """Return where a task's checkpoint is: a task of step n runs from the checkpoint of step n - 1."""
-    step = metadata.get("langgraph_step")
-    return _Slot(task[:-1], step - 1 if task and isinstance(step, int) else None)
 
 
 def _stamped(event: PlainEvent, checkpoint: Checkpoint | None) -> StreamEvent:

@@ -80,17 +80,6 @@ class CheckpointEnvelopes(StreamTransformer):
             if event["method"] == "checkpoints":
                 event["params"]["data"] = envelope(event["params"]["data"])
             return True
-        return self._process_own(event)
-
-    def finalize(self) -> None:
-        """Let go of the values of a step that was interrupted: no checkpoint followed them."""
-        self._release()
-
-    def fail(self, err: BaseException) -> None:  # noqa: ARG002 - the base class names it
-        """Let go of values whose checkpoint was never announced."""
-        self._release()
-
-    def _process_own(self, event: ProtocolEvent) -> bool:
         method, params = event["method"], event["params"]
         if method == "checkpoints":
             return self._announce(event)
@@ -104,6 +93,14 @@ class CheckpointEnvelopes(StreamTransformer):
             self._held = {"type": "event", "method": method, "params": params}
             return False
         return True
+
+    def finalize(self) -> None:
+        """Let go of the values of a step that was interrupted: no checkpoint followed them."""
+        self._release()
+
+    def fail(self, err: BaseException) -> None:  # noqa: ARG002 - the base class names it
+        """Let go of values whose checkpoint was never announced."""
+        self._release()
 
     def _announce(self, event: ProtocolEvent) -> bool:
         self._saves = True

@@ -124,7 +124,9 @@ async def pair_run_events(
             failure = RunFailed(str(part.data.get("error")), str(part.data.get("message")))
             break
         elif root is not None:
-            ready = pairing.feed(_chunk_event(root, tuple(namespace), mode, part.data))
+            # The root's own event, which the server took apart.
+            data = {"chunk": (tuple(namespace), mode, part.data)}
+            ready = pairing.feed({**root, "event": "on_chain_stream", "data": data})
         else:
             continue
         for event in ready:
@@ -133,8 +135,3 @@ async def pair_run_events(
         yield event
     if failure:
         raise failure
-
-
-def _chunk_event(root: PlainEvent, namespace: tuple[str, ...], mode: str, chunk: object) -> PlainEvent:
-    """Return the root's `on_chain_stream` event that the server took apart."""
-    return {**root, "event": "on_chain_stream", "data": {"chunk": (namespace, mode, chunk)}}

@@ -64,23 +64,17 @@ def changes(state: Mapping[str, Any], update: Mapping[str, object]) -> dict[str,
     for key, value in update.items():
         old = state.get(key)
         if isinstance(value, list):
-            value = _write(old or [], merge_messages(old or [], [value]) if _removes_all(value) else value)
+            before: Sequence[BaseMessage] = old or []
+            if any(isinstance(each, RemoveMessage) and each.id == REMOVE_ALL_MESSAGES for each in value):
+                value = merge_messages(before, [value])
+            # The length first: a thread is long, and what a cut left of it is shorter.
+            only_adds = len(value) >= len(before) and all(
+                new.id == one.id and new.content == one.content for one, new in zip(before, value, strict=False)
+            )
+            value = value[len(before) :] if only_adds else Overwrite(list(value))
         if value != old and value != []:
             smaller[key] = value
     return smaller
-
-
-def _removes_all(messages: Sequence[object]) -> bool:
-    return any(isinstance(message, RemoveMessage) and message.id == REMOVE_ALL_MESSAGES for message in messages)
-
-
-def _write(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> list[BaseMessage] | Overwrite:
-    begins_alike = len(new) >= len(old) and all(map(_is_same, old, new))
-    return list(new[len(old) :]) if begins_alike else Overwrite(list(new))
-
-
-def _is_same(one: BaseMessage, other: BaseMessage) -> bool:
-    return one.id == other.id and one.content == other.content
 
 
 def _message(value: object) -> BaseMessage:

@@ -90,8 +90,12 @@ def _media(block: Block, kind: str) -> Block:
     mime = _first(said, _MIME) or (f"audio/{said['format']}" if isinstance(said.get("format"), str) else "")
     if found := _DATA_URL.fullmatch(data or url):
         data, url, mime = found["data"], "", found["mime"] or mime
-    mime = mime or mimetypes.guess_type(name)[0] or _beginning(data)
-    kind = _kind(mime) if mime else kind
+    if not mime:
+        begun_as = (mime for beginning, mime in _BEGINNINGS.items() if data.startswith(beginning))
+        mime = mimetypes.guess_type(name)[0] or next(begun_as, "")
+    if mime:  # it knows better than the block's type: agent-chat-ui calls every attachment a file
+        family = mime.partition("/")[0]
+        kind = family if family in _USUAL else "file"
     if data:
         return _of_data(kind, data, _SOUNDS.get(mime, mime) or _USUAL[kind], name)
     if url and kind == "image":
@@ -121,15 +125,6 @@ def _of_data(kind: str, data: str, mime: str, name: str) -> Block:
     # OpenAI wants a name for a file.
     named = {"extras": {"filename": name or f"file{mimetypes.guess_extension(mime) or ''}"}} if kind == "file" else {}
     return {"type": kind, "base64": data, "mime_type": mime, **named}
-
-
-def _kind(mime: str) -> str:
-    family = mime.partition("/")[0]
-    return family if family in _USUAL else "file"
-
-
-def _beginning(data: str) -> str:
-    return next((mime for beginning, mime in _BEGINNINGS.items() if data.startswith(beginning)), "")
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -1,11 +1,12 @@
 """Models over the wire: what is sent to an OpenAI-compatible server, and what a failed call becomes."""
 
+import asyncio
 import socket
 
 import pytest
 from blockbuster import blockbuster_ctx
 
-from graphs.models import aload_chat_model, explain, is_context_overflow, load_chat_model
+from graphs.models import explain, is_context_overflow, load_chat_model
 from graphs.settings import Settings
 from tests.stub_model import Reply, StubModel, always
 
@@ -89,7 +90,7 @@ def test_a_prompt_that_the_local_server_refuses_is_recognized() -> None:
 
 async def test_an_unreachable_server_says_what_to_check_and_nothing_blocks_the_loop() -> None:
     with blockbuster_ctx():
-        model = await aload_chat_model("local", local(nobody()), purpose="chat")
+        model = await asyncio.to_thread(load_chat_model, "local", local(nobody()), purpose="chat")
         with pytest.raises(Exception, match="Connection error") as caught:
             await model.ainvoke("hi")
     assert "make dev" in str(explain(caught.value, "local"))

