@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from graphs.deployment import service_of_process
-from graphs.server.api import memory_routes, service_of_server
+from graphs.server.api import MemoryApi, service_of_server
 from graphs.server.assistants import AssistantContexts
 from graphs.server.deleted_threads import DeletedThreads, DeletionDoor, is_there
 from graphs.server.recreated_threads import RecreatedThreads
@@ -65,7 +65,7 @@ async def _ended(task: asyncio.Task[None], seconds: float) -> None:
         await task
 
 
-def make_app(settings: Settings) -> Starlette:
+def make_app(settings: Settings) -> MemoryApi:
     """Return the app for these settings."""
     guards = [
         Middleware(ThisMachineOnly, settings=settings),
@@ -75,7 +75,7 @@ def make_app(settings: Settings) -> Starlette:
         Middleware(RecreatedThreads),
         Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
-    return Starlette(routes=memory_routes(service_of_server(settings)), middleware=guards, lifespan=lifespan)
+    return MemoryApi(service_of_server(settings), middleware=guards, lifespan=lifespan)
 
 
 app = make_app(service_of_process().settings)

@@ -8,14 +8,13 @@ from typing import Any
 import httpx
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from starlette.applications import Starlette
 from starlette.authentication import AuthCredentials, AuthenticationBackend, BaseUser, SimpleUser
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 
 from graphs.persistence.checkpoint_file import CheckpointFile
-from graphs.server.api import Service, memory_routes
+from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
 from graphs.settings import Settings
 from memory.effects import arun
@@ -141,10 +140,7 @@ class MemoryApp:
             wake=lambda owner, thread_id: self.woken.append((owner, thread_id)),
             limit=RateLimit(per_minute, clock=self.clock),
         )
-        self.app = Starlette(
-            routes=memory_routes(self.service),
-            middleware=[Middleware(AuthenticationMiddleware, backend=HeaderSays())],
-        )
+        self.app = MemoryApi(self.service, middleware=[Middleware(AuthenticationMiddleware, backend=HeaderSays())])
 
     async def _empty_logs(self) -> None:
         self.logs_emptied += 1

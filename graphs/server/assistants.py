@@ -109,7 +109,7 @@ def _problems(place: str, context: dict[str, object]) -> list[FieldError]:
     try:
         _CONTEXT.validate_python(context)
     except ValidationError as error:
-        named = from_validation(error).problem.errors
+        named = from_validation(error.errors(include_input=False)).problem.errors
         return [FieldError(field=f"{place}.{each.field}", message=each.message) for each in named]
     return []
 

@@ -3,7 +3,7 @@ from starlette.authentication import SimpleUser, UnauthenticatedUser
 from starlette.requests import Request
 from starlette.types import Message
 
-from graphs.server.api.guard import RateLimit, RefusedRequest, check_origin, read_body, user_of
+from graphs.server.api.guard import JsonRequest, RateLimit, RefusedRequest, check_origin, user_of
 from tests.fakes import Clock
 from tests.memory_app import NamedUser
 
@@ -58,15 +58,16 @@ def test_the_servers_own_pages_and_allowed_sites_may_ask() -> None:
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"])
 async def test_only_json_is_read(kind: str) -> None:
     with pytest.raises(RefusedRequest) as refused:
-        await read_body(request(b"{}", content_type=kind), 10)
+        await JsonRequest.read(request(b"{}", content_type=kind), 10)
     assert status_of(refused) == 415
 
 
 async def test_a_body_is_read_up_to_its_limit() -> None:
     json = "Application/JSON; charset=utf-8"
-    assert await read_body(request(b"12345", b"67890", content_type=json), 10) == b"1234567890"
+    read = await JsonRequest.read(request(b'{"a": ', b"123}", content_type=json), 10)
+    assert (await read.body(), await read.json()) == (b'{"a": 123}', {"a": 123})
     with pytest.raises(RefusedRequest) as refused:
-        await read_body(request(b"12345", b"67890", b"1", content_type=json), 10)
+        await JsonRequest.read(request(b"12345", b"67890", b"1", content_type=json), 10)
     assert status_of(refused) == 413
 
 

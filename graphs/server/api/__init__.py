@@ -1,36 +1,34 @@
 """The memory API: a person's control over what is remembered about them, as routes of the server's HTTP app."""
 
-import json
-from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.metadata import version
+from typing import Any
 
+from fastapi import FastAPI
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.responses import JSONResponse
 
 from graphs.deployment import service_of_process
 from graphs.persistence import CHECKPOINTS, empty_logs
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.api import archive, conversations, erase, facts, journal, overview, profile, updates
-from graphs.server.api.endpoint import PREFIX, AnyEndpoint, Service
 from graphs.server.api.guard import RateLimit
-from graphs.server.api.openapi import document
+from graphs.server.api.routing import PREFIX, Service
 from graphs.server.server_store import ServerStore
 from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings
 
-__all__ = ["ENDPOINTS", "Service", "memory_routes", "service_of_server"]
+__all__ = ["ROUTERS", "MemoryApi", "Service", "service_of_server"]
 
-ENDPOINTS: tuple[AnyEndpoint, ...] = (
-    *overview.ENDPOINTS,
-    *facts.ENDPOINTS,
-    *profile.ENDPOINTS,
-    *journal.ENDPOINTS,
-    *updates.ENDPOINTS,
-    *conversations.ENDPOINTS,
-    *archive.ENDPOINTS,
-    *erase.ENDPOINTS,
+ROUTERS = (
+    overview.router,
+    facts.router,
+    profile.router,
+    journal.router,
+    updates.router,
+    conversations.router,
+    archive.router,
+    erase.router,
 )
 
 
@@ -48,23 +46,40 @@ def service_of_server(settings: Settings) -> Service:
     )
 
 
-def memory_routes(service: Service) -> list[BaseRoute]:
-    """Return the routes under `/memory`, the OpenAPI document among them."""
-    served = document(ENDPOINTS, version("palimpsest-memory"))
+class MemoryApi(FastAPI):
+    """The app with the routes under `/memory`, their OpenAPI document among them.
 
-    async def openapi(_: Request) -> Response:
-        return JSONResponse(served)
+    A LangGraph server makes its own app of this one: it puts its routes beside these, and what is set here holds for
+    them too. So nothing is set but routes.
 
-    routes: list[BaseRoute] = [Route(f"{PREFIX}/openapi.json", openapi, methods=["GET"], include_in_schema=False)]
-    routes += [Route(PREFIX + each.path, _served(each, service), methods=[each.method]) for each in ENDPOINTS]
-    return routes
+    Args:
+        service: What the routes work with.
+        options: What else `FastAPI` takes: middleware, lifespan.
+    """
 
+    def __init__(self, service: Service, **options: Any) -> None:
+        super().__init__(
+            title="Palimpsest memory API",
+            version=version("palimpsest-memory"),
+            description="What is remembered about you, and control over it. You are who the server says you are.",
+            # Not `include_router`: the server puts its login around the `app` of each route, and what that makes has
+            # none (langgraph-api 0.16.7, FastAPI 0.165).
+            routes=[route for router in ROUTERS for route in router.routes],
+            openapi_url=None,  # FastAPI would add `/docs` beside it, which is the server's
+            telemetry={"tracing": False, "metrics": False, "logs": False},  # the server has its own, without bodies
+            **options,
+        )
+        self.state.service = service
+        self.exception_handlers.clear()  # the server's stand only where the app has none
+        self.add_route(f"{PREFIX}/openapi.json", self._serve_document, methods=["GET"], include_in_schema=False)
 
-def _served(endpoint: AnyEndpoint, service: Service) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        return await endpoint.answer(request, service)
+    def openapi(self) -> dict[str, Any]:
+        """Return what the server merges into its own document, whose title and login stay the server's."""
+        return {**super().openapi(), "info": {}}
 
-    # The server lists custom routes in its own document by what it finds in their docstrings as YAML.
-    said = {"summary": endpoint.summary, "tags": ["memory"], "externalDocs": {"url": f"{PREFIX}/openapi.json"}}
-    answer.__doc__ = json.dumps(said)
-    return answer
+    async def _serve_document(self, _: Request) -> JSONResponse:
+        document = super().openapi()
+        bearer = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+        components = {**document["components"], "securitySchemes": {"bearer": bearer}}
+        # `{}`: nobody logs in on a machine of one's own.
+        return JSONResponse({**document, "components": components, "security": [{"bearer": []}, {}]})

@@ -3,12 +3,14 @@
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, JsonValue
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
-from graphs.server.api.endpoint import LARGEST_BODY, Call, Endpoint, Form, Query, Streamed
-from graphs.server.api.guard import from_value_error
+from graphs.server.api.guard import body_of, check_json, from_value_error
+from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
 from memory.archive.exporting import aexport
 from memory.archive.importing import VERSION, Importer
 from memory.archive.json_parts import PartsReader
@@ -16,12 +18,16 @@ from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
 
+router = MemoryRouter()
+
+LARGEST_BODY = 1024 * 1024 * 1024
+
 Json = dict[str, JsonValue]
 
 _SUMMARIES = "Summaries of your threads, for you to have; not taken in, as they live in the threads' checkpoints."
 
 
-class Document(Form):
+class Document(StrictModel):
     """A memory, as exporting wrote it, however large; `schema` and `version` stand before the lists."""
 
     schema_name: Literal["palimpsest.memory"] = Field(alias="schema")
@@ -29,11 +35,14 @@ class Document(Form):
     exported_at: str = ""
     agent: str = ""
     profile: dict[str, str] = Field(default_factory=dict)
-    facts: list[Json] = Field(default_factory=list)
-    history: list[Json] = Field(default_factory=list, description="Earlier revisions; not taken in.")
-    journal: list[Json] = Field(default_factory=list)
-    updates: list[Json] = Field(default_factory=list, description="What was not learned yet; it waits again.")
-    summaries: list[Json] = Field(default_factory=list, description=_SUMMARIES)
+    facts: list[dict[str, Any]] = Field(default_factory=list)
+    history: list[dict[str, Any]] = Field(default_factory=list, description="Earlier revisions; not taken in.")
+    journal: list[dict[str, Any]] = Field(default_factory=list)
+    updates: list[dict[str, Any]] = Field(default_factory=list, description="What was not learned yet; it waits again.")
+    summaries: list[dict[str, Any]] = Field(default_factory=list, description=_SUMMARIES)
+
+
+_DOCUMENT = Document.model_json_schema()
 
 
 class Exported(BaseModel):
@@ -72,9 +81,14 @@ class ImportResult(BaseModel):
     updates: int = Field(description="Updates that wait again.")
 
 
-async def export(call: Call, _: Query) -> Streamed:
+@router.get("/export", summary="Export everything as one document", response_model=Exported)
+async def export(call: AgentCall) -> StreamingResponse:
     """Export everything that is remembered for this agent, what waits to be learned, and your threads' summaries."""
-    return Streamed(aexport(call.store, call.owner, call.service.clock(), _summaries(call)))
+    pieces = aexport(call.store, call.owner, call.service.clock(), _summaries(call))
+    # Made while it is sent: it may be larger than memory.
+    return StreamingResponse(
+        (piece.encode("utf-8", "replace") async for piece in pieces), media_type="application/json"
+    )
 
 
 async def _summaries(call: Call) -> AsyncIterator[dict[str, object]]:
@@ -84,14 +98,21 @@ async def _summaries(call: Call) -> AsyncIterator[dict[str, object]]:
                 yield {"thread_id": thread_id, "summary": summary}
 
 
-async def take_in(call: Call, _: Document) -> ImportResult:
+@router.post(
+    "/import",
+    summary="Take such a document in; idempotent",
+    # FastAPI would read a body that it knows of as a whole.
+    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _DOCUMENT}}}},
+)
+async def take_in(request: Request, call: AgentCall) -> ImportResult:
     """Take a document in; twice is the same as once, and nothing that is there is overwritten.
 
     It is read and written in pieces. What breaks off in the middle can be sent again.
     """
+    check_json(request)
     importer, reader = Importer(call.owner, call.service.settings.memory, call.service.clock()), PartsReader()
     try:
-        async for piece in call.body:
+        async for piece in body_of(request, LARGEST_BODY):
             for part in reader.feed(piece):
                 importer.take(part)
                 if importer.has_much:
@@ -106,15 +127,3 @@ async def take_in(call: Call, _: Document) -> ImportResult:
         call.service.wake(call.owner, thread_id)
     refused = [RefusedEntry(**asdict(each)) for each in done.rejected]
     return ImportResult.model_validate({**asdict(done), "refused": refused, "refused_more": done.more_rejected})
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET", path="/export", handler=export, takes=Query, answers=Exported,
-        summary="Export everything as one document",
-    ),
-    Endpoint(
-        method="POST", path="/import", handler=take_in, takes=Document, answers=ImportResult, largest=LARGEST_BODY,
-        is_streamed=True, summary="Take such a document in; idempotent",
-    ),
-)  # fmt: skip

@@ -1,16 +1,20 @@
 """What memory does in one thread: its mode, and what was put before the model in a turn."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
+from fastapi import Query
 from pydantic import BaseModel, Field, JsonValue
+from starlette.requests import Request
 
-from graphs.server.api.endpoint import Call, Endpoint, Form, Query
 from graphs.server.api.facts import fact_set_of
 from graphs.server.api.guard import RefusedRequest
+from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
 from memory.injection.selection import Injected
 from memory.turn import MODE_KEY, MemoryMode, effective_mode
+
+router = MemoryRouter()
 
 Json = Mapping[str, Any]
 
@@ -22,13 +26,13 @@ class ThreadMode(BaseModel):
     mode: MemoryMode
 
 
-class ModeChoice(Form):
+class ModeChoice(StrictModel):
     """The mode to switch to."""
 
     mode: MemoryMode = Field(description="normal, read_only (nothing is learned) or incognito (nor is memory used).")
 
 
-class TurnFilter(Query):
+class TurnFilter(AgentQuery):
     """Which turn to look at."""
 
     checkpoint: str | None = Field(
@@ -52,22 +56,30 @@ class Turn(BaseModel):
     receipt: dict[str, JsonValue] = Field(description="The turn's whole receipt.")
 
 
-async def get_mode(call: Call, _: Query) -> ThreadMode:
+@router.get("/threads/{thread_id}/mode", summary="Read a thread's mode", responses=refusals(404))
+async def get_mode(call: AgentCall, thread_id: str) -> ThreadMode:
     """Read a thread's mode."""
-    thread_id, metadata = await _thread(call)
+    thread_id, metadata = await _thread(call, thread_id)
     return ThreadMode(thread_id=thread_id, mode=effective_mode(metadata.get(MODE_KEY)))
 
 
-async def put_mode(call: Call, choice: ModeChoice) -> ThreadMode:
+@router.put("/threads/{thread_id}/mode", summary="Switch a thread's mode", responses=refusals(404))
+async def put_mode(call: AgentCall, thread_id: str, choice: ModeChoice) -> ThreadMode:
     """Switch a thread's mode; it holds from the next turn on, for what is said from then on."""
-    thread_id, _ = await _thread(call)
+    thread_id, _ = await _thread(call, thread_id)
     await call.service.threads.set_mode(thread_id, choice.mode)
     return ThreadMode(thread_id=thread_id, mode=choice.mode)
 
 
-async def get_turn(call: Call, asked: TurnFilter) -> Turn:
+@router.get(
+    "/threads/{thread_id}/turn",
+    summary="See what the model was shown in a turn, and the tokens of each part",
+    responses=refusals(404),
+)
+async def get_turn(request: Request, thread_id: str, asked: Annotated[TurnFilter, Query()]) -> Turn:
     """Read what the model was shown in a turn."""
-    thread_id, _ = await _thread(call)
+    call = await call_of(request, asked)
+    thread_id, _ = await _thread(call, thread_id)
     memory = await call.service.threads.memory_of_turn(thread_id, asked.checkpoint)
     receipt = memory.get("receipt")
     if not isinstance(receipt, dict):
@@ -88,29 +100,13 @@ def _tokens(receipt: Json) -> dict[str, int]:
     return {str(part): count for part, count in counts.items() if isinstance(count, int)}
 
 
-async def _thread(call: Call) -> tuple[str, Json]:
-    """Return id and metadata of the path's thread; 404 unless it is a thread of this user."""
+async def _thread(call: Call, given: str) -> tuple[str, Json]:
+    """Return id and metadata of a thread; 404 unless it is a thread of this user."""
     try:
-        thread_id = str(UUID(call.path["thread_id"]))
+        thread_id = str(UUID(given))
     except ValueError:
         raise RefusedRequest(404, "thread ids are UUIDs") from None
     metadata = await call.service.threads.metadata(call.user_id, thread_id)
     if metadata is None:
         raise RefusedRequest(404, "you have no thread with this id")
     return thread_id, metadata
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET", path="/threads/{thread_id}/mode", handler=get_mode, takes=Query, answers=ThreadMode,
-        summary="Read a thread's mode", refusals=(404,),
-    ),
-    Endpoint(
-        method="PUT", path="/threads/{thread_id}/mode", handler=put_mode, takes=ModeChoice, answers=ThreadMode,
-        summary="Switch a thread's mode", refusals=(404,),
-    ),
-    Endpoint(
-        method="GET", path="/threads/{thread_id}/turn", handler=get_turn, takes=TurnFilter, answers=Turn,
-        summary="See what the model was shown in a turn, and the tokens of each part", refusals=(404,),
-    ),
-)  # fmt: skip

@@ -12,8 +12,8 @@ from langchain_core.messages import convert_to_messages
 from pydantic import BaseModel, Field
 
 from graphs.identity import LOCAL_USER
-from graphs.server.api.endpoint import Call, Endpoint, Form
 from graphs.server.api.guard import RefusedRequest
+from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
 from memory.effects import tolerated
 from memory.erase import aerase_fact, aerase_thread, aerase_user, forget_messages, threads_feeding
 from memory.facts.chain import Chain
@@ -105,23 +105,25 @@ def _newest(messages: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]
 
 logger = logging.getLogger(__name__)
 
+router = MemoryRouter()
+
 _TRIES = 3
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 
 
-class FactErasure(Form):
+class FactErasure(StrictModel):
     """The fact to erase."""
 
     fact_id: str = Field(max_length=64)
 
 
-class ThreadErasure(Form):
+class ThreadErasure(StrictModel):
     """The thread to erase."""
 
     thread_id: UUID
 
 
-class Erasure(Form):
+class Erasure(StrictModel):
     """Everything, once more in words so that no slip does it."""
 
     erase: Literal["everything"]
@@ -138,7 +140,8 @@ class Erased(BaseModel):
     note: str
 
 
-async def erase_fact(call: Call, wanted: FactErasure) -> Erased:
+@router.post("/erase/fact", summary="Erase one fact wherever memory holds it", responses=refusals(404))
+async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
     try:
         chain = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
@@ -167,7 +170,8 @@ async def _is_there(call: Call, thread_id: str) -> bool:
     return await call.service.threads.metadata(call.user_id, thread_id) is not None
 
 
-async def erase_thread(call: Call, wanted: ThreadErasure) -> Erased:
+@router.post("/erase/thread", summary="Erase a thread and all that came from it", responses=refusals(404))
+async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     """Erase a thread and all that came from it: facts, journal, pending updates, summaries, checkpoints, its crons."""
     thread_id = str(wanted.thread_id)
     there = await _is_there(call, thread_id)
@@ -189,7 +193,8 @@ async def _is_orphan(call: Call, thread_id: str) -> bool:
     return all(fed) if fed else thread_id in await orphans_of(call)
 
 
-async def erase_everything(call: Call, _: Erasure) -> Erased:
+@router.post("/erase/everything", summary="Erase everything")
+async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     """Erase everything that is remembered about you, for every agent, all your threads, and your crons."""
     crons = await _delete_crons(call)
     fed = await call.run(threads_feeding(call.user_id))
@@ -238,19 +243,3 @@ async def _delete_threads(call: Call) -> int:
                 await call.service.threads.delete(thread_id)
                 deleted.add(thread_id)
     return len(deleted)
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="POST", path="/erase/fact", handler=erase_fact, takes=FactErasure, answers=Erased,
-        summary="Erase one fact wherever memory holds it", refusals=(404,),
-    ),
-    Endpoint(
-        method="POST", path="/erase/thread", handler=erase_thread, takes=ThreadErasure, answers=Erased,
-        summary="Erase a thread and all that came from it", refusals=(404,),
-    ),
-    Endpoint(
-        method="POST", path="/erase/everything", handler=erase_everything, takes=Erasure, answers=Erased,
-        summary="Erase everything",
-    ),
-)  # fmt: skip

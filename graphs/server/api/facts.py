@@ -1,15 +1,20 @@
 """Facts: list, search, add, edit, pin, delete, their history, and undoing the last change."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
 
-from graphs.server.api.endpoint import Call, Endpoint, Form, Query
 from graphs.server.api.guard import RefusedRequest, from_value_error
+from graphs.server.api.routing import AgentCall, AgentQuery, Call, Empty, MemoryRouter, StrictModel, call_of, refusals
 from memory.config import Category
 from memory.facts.fact import DuplicateFact, Fact, FactNotFound, MemoryFull, Source, Status
 from memory.facts.store import FactStore
+
+router = MemoryRouter()
 
 _FIELDS = ("content", "category", "confidence", "pinned")
 
@@ -55,7 +60,7 @@ class Revisions(BaseModel):
     revisions: list[FactView]
 
 
-class _Choice(Form):
+class _Choice(StrictModel):
     category: Category | None = None
     status: Status = "active"
     thread: str | None = Field(None, max_length=200, description="Only those that were said in this thread.")
@@ -63,7 +68,7 @@ class _Choice(Form):
     offset: int = Field(0, ge=0, le=1_000_000)
 
 
-class FactFilter(Query, _Choice):
+class FactFilter(AgentQuery, _Choice):
     """Which facts to list."""
 
 
@@ -75,7 +80,7 @@ class FactSearch(_Choice):
     )
 
 
-class NewFact(Form):
+class NewFact(StrictModel):
     """A fact that a person adds."""
 
     content: str = Field(min_length=1, max_length=10_000)
@@ -84,7 +89,7 @@ class NewFact(Form):
     pinned: bool = False
 
 
-class FactEdit(Form):
+class FactEdit(StrictModel):
     """The fields to change; others stay."""
 
     content: str | None = Field(None, min_length=1, max_length=10_000)
@@ -108,12 +113,15 @@ def fact_set_of(call: Call) -> FactStore:
     return FactStore.of_owner(call.store, call.owner, config=call.service.settings.memory, clock=call.service.clock)
 
 
-async def list_facts(call: Call, asked: FactFilter) -> FactPage:
+@router.get("/facts", summary="List and filter facts, strongest first")
+async def list_facts(request: Request, asked: Annotated[FactFilter, Query()]) -> FactPage:
     """List facts, strongest first."""
+    call = await call_of(request, asked)
     return _page(asked, await fact_set_of(call).alist(asked.status))
 
 
-async def search_facts(call: Call, asked: FactSearch) -> FactPage:
+@router.post("/facts/search", summary="Search facts for a text")
+async def search_facts(call: AgentCall, asked: FactSearch) -> FactPage:
     """Search facts for a text: those that hold it, strongest first, then those that share words with it."""
     return _page(asked, await fact_set_of(call).asearch(asked.text, None, status=asked.status))
 
@@ -125,7 +133,8 @@ def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:
     return FactPage(facts=_views(found[asked.offset : asked.offset + asked.limit]), total=len(found))
 
 
-async def add_fact(call: Call, new: NewFact) -> FactView:
+@router.post("/facts", status_code=201, summary="Add a fact", responses=refusals(409))
+async def add_fact(call: AgentCall, new: NewFact) -> FactView:
     """Add a fact; one that is already known is answered as it is."""
     try:
         fact = await fact_set_of(call).acreate(
@@ -138,9 +147,10 @@ async def add_fact(call: Call, new: NewFact) -> FactView:
     return FactView.model_validate(fact)
 
 
-async def get_fact(call: Call, _: Query) -> FactDetail:
+@router.get("/facts/{fact_id}", summary="Read a fact", responses=refusals(404))
+async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
     """Read one fact."""
-    fact_set, fact_id = fact_set_of(call), call.path["fact_id"]
+    fact_set = fact_set_of(call)
     try:
         fact = await fact_set.aget(fact_id)
         said = await fact_set.aconfirmations(fact_id)
@@ -150,9 +160,10 @@ async def get_fact(call: Call, _: Query) -> FactDetail:
     return FactDetail(**view.model_dump(), confirmations=said.count, confirmed_at=list(said.times))
 
 
-async def edit_fact(call: Call, edit: FactEdit) -> FactView:
+@router.patch("/facts/{fact_id}", summary="Edit, pin or release a fact", responses=refusals(404, 409))
+async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
     """Change a fact; what it said before goes to its history, and does not come back from what was said before."""
-    fact_set, fact_id = fact_set_of(call), call.path["fact_id"]
+    fact_set = fact_set_of(call)
     try:
         held = (await fact_set.aget(fact_id)).status if edit.status == "active" else "active"
         if held == "quarantined":
@@ -176,23 +187,32 @@ async def edit_fact(call: Call, edit: FactEdit) -> FactView:
     return FactView.model_validate(fact)
 
 
-async def delete_fact(call: Call, _: Query) -> None:
+@router.delete(
+    "/facts/{fact_id}",
+    status_code=204,
+    response_class=Response,
+    summary="Retire a fact; undo restores it",
+    responses=refusals(404),
+)
+async def delete_fact(call: AgentCall, fact_id: str) -> None:
     """Retire a fact: it is used no more and does not come back; undo restores it, erasing it takes its text away."""
     try:
-        await fact_set_of(call).aretire(call.path["fact_id"])
+        await fact_set_of(call).aretire(fact_id)
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
 
 
-async def fact_history(call: Call, _: Query) -> Revisions:
+@router.get("/facts/{fact_id}/history", summary="Read what a fact said before", responses=refusals(404))
+async def fact_history(call: AgentCall, fact_id: str) -> Revisions:
     """Read what a fact said before."""
     try:
-        return Revisions(revisions=_views(await fact_set_of(call).ahistory(call.path["fact_id"])))
+        return Revisions(revisions=_views(await fact_set_of(call).ahistory(fact_id)))
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
 
 
-async def undo(call: Call, _: Form) -> Undone:
+@router.post("/undo", summary="Undo the last change of the facts", responses=refusals(409))
+async def undo(call: AgentCall, _: Empty) -> Undone:
     """Undo the last change of the facts, whoever made it; undoing again does it again."""
     done = await fact_set_of(call).aundo()
     if done is None:
@@ -202,39 +222,3 @@ async def undo(call: Call, _: Form) -> Undone:
 
 def _views(facts: Sequence[Fact]) -> list[FactView]:
     return [FactView.model_validate(fact) for fact in facts]
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET", path="/facts", handler=list_facts, takes=FactFilter, answers=FactPage,
-        summary="List and filter facts, strongest first",
-    ),
-    Endpoint(
-        method="POST", path="/facts/search", handler=search_facts, takes=FactSearch, answers=FactPage,
-        summary="Search facts for a text",
-    ),
-    Endpoint(
-        method="POST", path="/facts", handler=add_fact, takes=NewFact, answers=FactView, status=201,
-        summary="Add a fact", refusals=(409,),
-    ),
-    Endpoint(
-        method="GET", path="/facts/{fact_id}", handler=get_fact, takes=Query, answers=FactDetail,
-        summary="Read a fact", refusals=(404,),
-    ),
-    Endpoint(
-        method="PATCH", path="/facts/{fact_id}", handler=edit_fact, takes=FactEdit, answers=FactView,
-        summary="Edit, pin or release a fact", refusals=(404, 409),
-    ),
-    Endpoint(
-        method="DELETE", path="/facts/{fact_id}", handler=delete_fact, takes=Query, status=204,
-        summary="Retire a fact; undo restores it", refusals=(404,),
-    ),
-    Endpoint(
-        method="GET", path="/facts/{fact_id}/history", handler=fact_history, takes=Query, answers=Revisions,
-        summary="Read what a fact said before", refusals=(404,),
-    ),
-    Endpoint(
-        method="POST", path="/undo", handler=undo, takes=Form, answers=Undone,
-        summary="Undo the last change of the facts", refusals=(409,),
-    ),
-)  # fmt: skip

@@ -2,9 +2,11 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
@@ -46,11 +48,15 @@ def invalid(field: str, message: str) -> RefusedRequest:
     return RefusedRequest(422, f"{field}: {message}", [FieldError(field=field, message=message)])
 
 
-def from_validation(error: ValidationError) -> RefusedRequest:
-    """Return the refusal that names every field pydantic found wrong, and repeats no value of them."""
+def from_validation(found: Sequence[Mapping[str, Any]], *, below: int = 0) -> RefusedRequest:
+    """Return the refusal that names every field pydantic found wrong, and repeats no value of them.
+
+    Args:
+        found: Pydantic's errors.
+        below: So many places at the head of a field's path are not shown: FastAPI puts `query` or `body` there.
+    """
     errors = [
-        FieldError(field=".".join(map(str, each["loc"])) or "body", message=each["msg"])
-        for each in error.errors(include_url=False, include_input=False, include_context=False)
+        FieldError(field=".".join(map(str, each["loc"][below:])) or "body", message=each["msg"]) for each in found
     ]
     return RefusedRequest(422, "; ".join(f"{each.field}: {each.message}" for each in errors[:5]), errors[:100])
 
@@ -92,16 +98,6 @@ def check_origin(request: Request, allowed: frozenset[str]) -> None:
         )
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """Return the body of a JSON request.
-
-    Raises:
-        RefusedRequest: 415 for another content type, 413 above the limit.
-    """
-    check_json(request)
-    return b"".join([piece async for piece in body_of(request, limit)])
-
-
 def check_json(request: Request) -> None:
     """Refuse a body that is not called JSON (415): browsers send forms across sites without asking."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -116,6 +112,39 @@ async def body_of(request: Request, limit: int) -> AsyncIterator[bytes]:
         if size > limit:
             raise RefusedRequest(413, f"the body must have at most {limit} bytes")
         yield piece
+
+
+class JsonRequest(Request):
+    """A request whose JSON is read: FastAPI itself reads any length, and answers 400 to some of what is no JSON."""
+
+    def __init__(self, request: Request, raw: bytes, content: dict[str, object]) -> None:
+        super().__init__(request.scope, request.receive)
+        self._raw, self._content = raw, content
+
+    @classmethod
+    async def read(cls, request: Request, limit: int) -> "JsonRequest":
+        """Read the JSON object in the body of a request.
+
+        Raises:
+            RefusedRequest: 415 for another content type, 413 above so many bytes, 422 for what is no JSON object.
+        """
+        check_json(request)
+        raw = b"".join([piece async for piece in body_of(request, limit)])
+        try:
+            content = from_json(raw)
+        except ValueError as error:
+            raise invalid("body", f"Invalid JSON: {error}") from None
+        if not isinstance(content, dict):
+            raise invalid("body", "Input should be an object")
+        return cls(request, raw, content)
+
+    async def body(self) -> bytes:
+        """Return the body as it came."""
+        return self._raw
+
+    async def json(self) -> dict[str, object]:
+        """Return what is in the body."""
+        return self._content
 
 
 class RateLimit:

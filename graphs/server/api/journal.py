@@ -1,11 +1,17 @@
 """The daily journal: what left the context of threads by a summary."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
 
-from graphs.server.api.endpoint import Call, Endpoint, Query
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+
+from graphs.server.api.routing import AgentQuery, MemoryRouter, call_of
 from memory.control import read_epoch
 from memory.journal.journal import read_journal
 from memory.message import Role
+
+router = MemoryRouter()
 
 
 class Said(BaseModel):
@@ -36,7 +42,7 @@ class JournalPage(BaseModel):
     total: int
 
 
-class JournalFilter(Query):
+class JournalFilter(AgentQuery):
     """Which entries to read."""
 
     since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="From this day on (YYYY-MM-DD).")
@@ -46,8 +52,10 @@ class JournalFilter(Query):
     offset: int = Field(0, ge=0, le=1_000_000)
 
 
-async def list_journal(call: Call, asked: JournalFilter) -> JournalPage:
+@router.get("/journal", summary="Read the daily journal")
+async def list_journal(request: Request, asked: Annotated[JournalFilter, Query()]) -> JournalPage:
     """Read the journal."""
+    call = await call_of(request, asked)
     epoch = await call.run(read_epoch(call.owner))
     found = [
         entry
@@ -56,11 +64,3 @@ async def list_journal(call: Call, asked: JournalFilter) -> JournalPage:
     ]
     page = found[asked.offset : asked.offset + asked.limit]
     return JournalPage(entries=[Exchange.model_validate(entry) for entry in page], total=len(found))
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET", path="/journal", handler=list_journal, takes=JournalFilter, answers=JournalPage,
-        summary="Read the daily journal",
-    ),
-)  # fmt: skip

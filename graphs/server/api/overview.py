@@ -5,13 +5,15 @@ from collections import Counter
 
 from pydantic import BaseModel, Field
 
-from graphs.server.api.endpoint import Call, Endpoint, Form, Query
 from graphs.server.api.facts import fact_set_of
+from graphs.server.api.routing import AgentCall, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
 from memory.control import read_learning, write_learning
 from memory.outbox.outbox import read_entries
 
 logger = logging.getLogger(__name__)
+
+router = MemoryRouter()
 
 
 class Overview(BaseModel):
@@ -35,13 +37,14 @@ class Learning(BaseModel):
     learning: bool
 
 
-class LearningChoice(Form):
+class LearningChoice(StrictModel):
     """Pause learning or go on."""
 
     learning: bool
 
 
-async def overview(call: Call, _: Query) -> Overview:
+@router.get("/overview", summary="See what there is")
+async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
     fact_set = fact_set_of(call)
     states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
@@ -57,19 +60,9 @@ async def overview(call: Call, _: Query) -> Overview:
     )
 
 
-async def put_learning(call: Call, choice: LearningChoice) -> Learning:
+@router.put("/learning", summary="Pause learning or go on")
+async def put_learning(call: AgentCall, choice: LearningChoice) -> Learning:
     """Pause learning or go on, for all agents; what is pending already is still learned."""
     await call.run(write_learning(call.owner, choice.learning))
     logger.info("learning %s", "resumed" if choice.learning else "paused")
     return Learning(learning=choice.learning)
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET", path="/overview", handler=overview, takes=Query, answers=Overview, summary="See what there is",
-    ),
-    Endpoint(
-        method="PUT", path="/learning", handler=put_learning, takes=LearningChoice, answers=Learning,
-        summary="Pause learning or go on",
-    ),
-)  # fmt: skip

@@ -3,13 +3,16 @@
 from typing import Literal
 
 from pydantic import BaseModel, Field
+from starlette.responses import Response
 
-from graphs.server.api.endpoint import Call, Endpoint, Form, Query
 from graphs.server.api.guard import RefusedRequest, from_value_error
+from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
 from memory.control import read_epoch
 from memory.facts.fact import checked_content, timestamp
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS, edit_section, read_profile, texts_of
 from memory.screening.door import admitted
+
+router = MemoryRouter()
 
 SectionName = Literal[
     "user.work", "user.personal", "user.topOfMind", "history.recent", "history.earlier", "history.background"
@@ -22,19 +25,21 @@ class Profile(BaseModel):
     sections: dict[SectionName, str]
 
 
-class SectionText(Form):
+class SectionText(StrictModel):
     """What a section is to say."""
 
     text: str = Field(min_length=1, max_length=MAX_SECTION_CHARS)
 
 
-async def get_profile(call: Call, _: Form) -> Profile:
+@router.get("/profile", summary="Read the profile")
+async def get_profile(call: AgentCall) -> Profile:
     """Read the profile."""
     epoch = await call.run(read_epoch(call.owner))
     return Profile.model_validate({"sections": texts_of(await call.run(read_profile(call.owner, epoch)))})
 
 
-async def put_section(call: Call, new: SectionText) -> Profile:
+@router.put("/profile/{section}", summary="Write a section of the profile", responses=refusals(404))
+async def put_section(call: AgentCall, section: str, new: SectionText) -> Profile:
     """Write one section."""
     try:
         text = checked_content(new.text, MAX_SECTION_CHARS)
@@ -42,34 +47,25 @@ async def put_section(call: Call, new: SectionText) -> Profile:
             raise ValueError("text must say something about you; it reads as an order to the assistant")
     except ValueError as error:
         raise from_value_error(ValueError(str(error).replace("content", "text", 1)), ("text",)) from None
-    await _write(call, text)
-    return await get_profile(call, new)
+    await _write(call, section, text)
+    return await get_profile(call)
 
 
-async def delete_section(call: Call, _: Query) -> None:
+@router.delete(
+    "/profile/{section}",
+    status_code=204,
+    response_class=Response,
+    summary="Empty a section of the profile",
+    responses=refusals(404),
+)
+async def delete_section(call: AgentCall, section: str) -> None:
     """Empty one section."""
-    await _write(call, "")
+    await _write(call, section, "")
 
 
-async def _write(call: Call, text: str) -> None:
-    name = call.path["section"]
-    if name not in SECTIONS:
+async def _write(call: Call, section: str, text: str) -> None:
+    if section not in SECTIONS:
         raise RefusedRequest(404, f"the sections are {', '.join(SECTIONS)}")
     epoch = await call.run(read_epoch(call.owner))
     now = timestamp(call.service.clock())
-    await call.run(edit_section(call.owner, name, text, epoch=epoch, now=now))
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET", path="/profile", handler=get_profile, takes=Query, answers=Profile, summary="Read the profile",
-    ),
-    Endpoint(
-        method="PUT", path="/profile/{section}", handler=put_section, takes=SectionText, answers=Profile,
-        summary="Write a section of the profile", refusals=(404,),
-    ),
-    Endpoint(
-        method="DELETE", path="/profile/{section}", handler=delete_section, takes=Query, status=204,
-        summary="Empty a section of the profile", refusals=(404,),
-    ),
-)  # fmt: skip
+    await call.run(edit_section(call.owner, section, text, epoch=epoch, now=now))

@@ -1,16 +1,22 @@
 """Updates that are pending or failed for good, and the receipts of those that were done."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from fastapi import Query
 from pydantic import BaseModel, Field, JsonValue
+from starlette.requests import Request
+from starlette.responses import Response
 
-from graphs.server.api.endpoint import Call, Endpoint, Form, Query
 from graphs.server.api.guard import RefusedRequest
+from graphs.server.api.routing import AgentCall, AgentQuery, Call, Empty, MemoryRouter, call_of, refusals
 from memory.control import read_epoch
 from memory.facts.fact import timestamp
 from memory.outbox.entry import Entry, EntryKind, EntryState
 from memory.outbox.outbox import discard_dead, read_entries, retry_dead
 from memory.outbox.receipts import read_receipts
+
+router = MemoryRouter()
 
 
 class Update(BaseModel):
@@ -33,15 +39,11 @@ class Updates(BaseModel):
     updates: list[Update]
 
 
-class UpdateFilter(Query):
+class UpdateFilter(AgentQuery):
     """Which updates to list."""
 
     state: EntryState | None = None
     thread: str | None = Field(None, max_length=200)
-
-
-class Retry(Form):
-    """Nothing needs to be said: send `{}`."""
 
 
 class Receipts(BaseModel):
@@ -50,14 +52,16 @@ class Receipts(BaseModel):
     receipts: list[dict[str, JsonValue]]
 
 
-class ReceiptFilter(Query):
+class ReceiptFilter(AgentQuery):
     """Which receipts to read."""
 
     since: str = Field("", max_length=64, description="Only updates that ended after this time (ISO 8601).")
 
 
-async def list_updates(call: Call, asked: UpdateFilter) -> Updates:
+@router.get("/updates", summary="List pending and dead updates")
+async def list_updates(request: Request, asked: Annotated[UpdateFilter, Query()]) -> Updates:
     """List what is pending or dead."""
+    call = await call_of(request, asked)
     found = [
         entry
         for entry in await _entries(call)
@@ -80,22 +84,33 @@ def _view(entry: Entry) -> Update:
     )
 
 
-async def retry_update(call: Call, _: Retry) -> Update:
+@router.post("/updates/{key}/retry", summary="Retry a dead update", responses=refusals(404, 409))
+async def retry_update(call: AgentCall, key: str, _: Empty) -> Update:
     """Give a dead update another chance, now."""
-    key = await _dead(call)
+    await _check_dead(call, key)
     await call.run(retry_dead(call.owner, call.service.clock(), [key]))
     again = next(entry for entry in await _entries(call) if entry.key == key)
     call.service.wake(call.owner, again.thread_id)
     return _view(again)
 
 
-async def discard_update(call: Call, _: Query) -> None:
+@router.delete(
+    "/updates/{key}",
+    status_code=204,
+    response_class=Response,
+    summary="Discard a dead update",
+    responses=refusals(404, 409),
+)
+async def discard_update(call: AgentCall, key: str) -> None:
     """Throw a dead update away: what it holds is not learned."""
-    await call.run(discard_dead(call.owner, [await _dead(call)]))
+    await _check_dead(call, key)
+    await call.run(discard_dead(call.owner, [key]))
 
 
-async def list_receipts(call: Call, asked: ReceiptFilter) -> Receipts:
+@router.get("/receipts", summary="Read what updates did")
+async def list_receipts(request: Request, asked: Annotated[ReceiptFilter, Query()]) -> Receipts:
     """Read what updates did."""
+    call = await call_of(request, asked)
     epoch = await call.run(read_epoch(call.owner))
     done = await call.run(read_receipts(call.owner, epoch, asked.since))
     return Receipts(receipts=[receipt.to_json() for receipt in done])
@@ -106,31 +121,9 @@ async def _entries(call: Call) -> Sequence[Entry]:
     return [entry for entry in await call.run(read_entries(call.owner)) if entry.epoch == epoch]
 
 
-async def _dead(call: Call) -> str:
-    key = call.path["key"]
+async def _check_dead(call: Call, key: str) -> None:
     found = [entry for entry in await _entries(call) if entry.key == key]
     if not found:
         raise RefusedRequest(404, "no update has this key; it may be done")
     if found[0].state != "dead":
         raise RefusedRequest(409, f"this update is {found[0].state}, not dead")
-    return key
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET", path="/updates", handler=list_updates, takes=UpdateFilter, answers=Updates,
-        summary="List pending and dead updates",
-    ),
-    Endpoint(
-        method="POST", path="/updates/{key}/retry", handler=retry_update, takes=Retry, answers=Update,
-        summary="Retry a dead update", refusals=(404, 409),
-    ),
-    Endpoint(
-        method="DELETE", path="/updates/{key}", handler=discard_update, takes=Query, status=204,
-        summary="Discard a dead update", refusals=(404, 409),
-    ),
-    Endpoint(
-        method="GET", path="/receipts", handler=list_receipts, takes=ReceiptFilter, answers=Receipts,
-        summary="Read what updates did",
-    ),
-)  # fmt: skip
