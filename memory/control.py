@@ -20,14 +20,14 @@ from memory.text import digest
 
 INITIAL_EPOCH = "initial"
 MAX_FORGOTTEN_THREADS = 500
-"""The newest are kept: a mark has to outlive the updates that are under way, not the user."""
+"""The newest are kept: a thread's epoch has to outlive the updates that are under way, not the user."""
 CONTROL_KEY = "control"
 _ZONE_KEY = "time-zone"
 _THREAD = "thread."
 LEARNING_KEY = "learning"
 EDIT_KEY = "edit"
 INITIAL_EDIT = "0."
-"""The mark of a user who never changed anything by hand."""
+"""The number of a user who never changed anything by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +35,20 @@ class Epochs:
     """Under which epochs stored values count: whatever carries another one was erased.
 
     Attributes:
-        epoch: The token that valid items carry.
-        threads: The generations of threads that were forgotten at some time, by the keys of their marks.
+        epoch: The user's epoch.
+        threads: The epochs of threads that were erased at some time, by `forgotten_thread_key`.
     """
 
     epoch: str = INITIAL_EPOCH
     threads: Mapping[str, str] = field(default_factory=dict)
 
     def cancels(self, epoch: str, thread_id: str, thread_epoch: str) -> bool:
-        """Say whether what was written under this epoch, in this generation of a thread must not be applied."""
+        """Say whether what was written under these epochs of the user and the thread must not be applied."""
         return epoch != self.epoch or thread_epoch != self.threads.get(forgotten_thread_key(thread_id), thread_epoch)
 
 
 def read_epochs(owner: Owner) -> StoreEffects[Epochs]:
-    """Read the user's epoch and forgotten threads; a user who never erased anything has the initial epoch and none."""
+    """Read the epochs of the user and of their erased threads; without any erase, the initial one and none."""
     items = {item.key: item for item in (yield from scan(owner.control))}
     threads = {key: forgotten_epoch_in(item) for key, item in items.items() if key.startswith(_THREAD)}
     return Epochs(epoch_in(items.get(CONTROL_KEY)), threads)
@@ -66,76 +66,79 @@ def epoch_in(control: Item | None) -> str:
 
 
 def write_epoch(owner: Owner, epoch: str) -> StoreEffects[None]:
-    """Fence everything written so far: readers ignore it from now on."""
+    """End the epoch of everything written so far: readers ignore it from now on."""
     yield [put(owner.control, CONTROL_KEY, {"epoch": epoch})]
 
 
 def count_edit(owner: Owner) -> StoreEffects[str]:
-    """Count a change that a person makes by hand, before it is written, and return its mark.
+    """Count a change that a person makes by hand, before it is written, and return its number.
 
-    What is said from now on is written down with this mark, so that nobody compares clocks of two processes.
+    What is said from now on is written down with this number, so that nobody compares clocks of two processes.
     """
     number, _, _ = edit_in((yield from read(owner.control, EDIT_KEY))).partition(".")
-    mark = f"{int(number) + 1}.{uuid.uuid4().hex[:8]}"
-    yield [put(owner.control, EDIT_KEY, {"mark": mark})]
-    return mark
+    # No store has compare-and-swap: two edits at once may count to one number, and their random ends tell them apart.
+    edit = f"{int(number) + 1}.{uuid.uuid4().hex[:8]}"
+    yield [put(owner.control, EDIT_KEY, {"mark": edit})]
+    return edit
 
 
 def edit_in(item: Item | None) -> str:
-    """Return the mark of the newest edit by hand that a control item (`Owner.control`, `EDIT_KEY`) holds."""
-    mark = item.value.get("mark") if item else None
-    return mark if isinstance(mark, str) and _number(mark) is not None else INITIAL_EDIT
+    """Return the number of the newest edit by hand that a control item (`Owner.control`, `EDIT_KEY`) holds."""
+    edit = item.value.get("mark") if item else None
+    return edit if isinstance(edit, str) and _count(edit) is not None else INITIAL_EDIT
 
 
 def was_said_after(said_after: str, edit: str) -> bool | None:
-    """Say whether something was said after an edit by hand; `None` where their marks do not tell.
+    """Say whether something was said after an edit by hand; `None` where their numbers do not tell.
 
     Args:
-        said_after: The mark of the newest edit when it was said; empty if nobody knows.
-        edit: The mark of the edit in question. Two that were made at once have one number: then only a clock tells.
+        said_after: The number of the newest edit when it was said; empty if nobody knows.
+        edit: The number of the edit in question. Two that were made at once count the same: then only a clock tells.
     """
-    seen, own = _number(said_after), _number(edit)
+    seen, own = _count(said_after), _count(edit)
     if seen is None or own is None or (seen == own and said_after != edit):
         return None
     return seen >= own
 
 
-def _number(mark: str) -> int | None:
-    number = mark.partition(".")[0]
-    return int(number) if number.isdecimal() and len(number) < 20 else None
+def _count(edit: str) -> int | None:
+    count = edit.partition(".")[0]
+    # A hand may have written any number there, and Python refuses to read very long ones.
+    return int(count) if count.isdecimal() and len(count) < 20 else None
 
 
-def forgotten_epoch_in(mark: Item | None) -> str:
-    """Return the epoch of a forgotten thread, as its control item holds it; empty before any erase."""
-    thread_epoch = mark.value.get("generation") if mark else None
+def forgotten_epoch_in(item: Item | None) -> str:
+    """Return the epoch of an erased thread, as its control item holds it; empty before any erase."""
+    thread_epoch = item.value.get("generation") if item else None
     return thread_epoch if isinstance(thread_epoch, str) else ""
 
 
 def forget_thread(owner: Owner, thread_id: str, thread_epoch: str, now: float) -> StoreEffects[None]:
-    """Cancel the updates of a thread that were written down so far: they are of another generation.
+    """Cancel the updates of a thread that were written down so far: they are of another epoch.
 
     Args:
         owner: Whose memory the thread fed.
         thread_id: The thread.
         thread_epoch: A random token, compared for equality: clocks of two processes differ, and may be set back.
-        now: Seconds since the epoch, to tell which marks are the oldest.
+        now: Seconds since 1970, to tell which threads were erased first.
     """
     own = forgotten_thread_key(thread_id)
     yield [put(owner.control, own, {"generation": thread_epoch, "forgotten": now})]
-    marks = [item for item in (yield from scan(owner.control)) if item.key.startswith(_THREAD) and item.key != own]
-    surplus = sorted(marks, key=_when)[: 1 - MAX_FORGOTTEN_THREADS]
+    others = [item for item in (yield from scan(owner.control)) if item.key.startswith(_THREAD) and item.key != own]
+
+    def when(item: Item) -> float:
+        time = item.value.get("forgotten")
+        return float(time) if isinstance(time, int | float) else 0.0
+
+    # The new one is never among the surplus: it has to stand even where this process's clock is behind all others.
+    surplus = sorted(others, key=when)[: 1 - MAX_FORGOTTEN_THREADS]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
 def forgotten_thread_key(thread_id: str) -> str:
-    """Return the key of the control item that holds a thread's generation."""
+    """Return the key of the control item that holds an erased thread's epoch."""
     return _THREAD + digest("thread", thread_id)[:32]
-
-
-def _when(mark: Item) -> float:
-    time = mark.value.get("forgotten")
-    return float(time) if isinstance(time, int | float) else 0.0
 
 
 def read_time_zone(owner: Owner) -> StoreEffects[tzinfo]:

@@ -8,17 +8,17 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 
-from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
+from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition, Op
 
 from memory.config import MemoryConfig
-from memory.control import count_edit, forget_thread, read_epoch, write_epoch
+from memory.control import belongs, count_edit, forget_thread, read_epoch, write_epoch
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
 from memory.facts.chain import Chain
+from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure
 from memory.facts.effects import FactEffects
 from memory.facts.fact import timestamp
 from memory.facts.profile import drop_sections
-from memory.facts.rows import without_thread
 from memory.journal.journal import read_journal, redact
 from memory.message import find_gone
 from memory.namespaces import Kind, Owner, owner_of, thread_namespace
@@ -26,6 +26,7 @@ from memory.outbox import outbox
 from memory.threads import write_thread_epoch
 from memory.worker.rolling import PROGRESS_KEY, sections_telling, tell_again
 
+# Not the outbox: who reads pending updates compares the thread's epoch, and an erase removes them by their entries.
 _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
 
 
@@ -35,11 +36,11 @@ def forget_rows(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[int]:
     A fact that was said in several threads goes with the one that it was first said in. Of the profile nobody can say
     which thread a sentence is from, so all of it goes, and is told again from what is left.
     """
-    yield from _forget_confirmations(owner, thread_id)
+    yield from _forget_confirmations(owner, thread_id, epoch)
     rows: list[Item] = []
     for kind in _OF_THREADS:
         items = yield from scan(owner.namespace(kind))
-        rows.extend(item for item in items if _came_from(item, thread_id, epoch))
+        rows.extend(item for item in items if item.value.get("thread_id") == thread_id and belongs(item.value, epoch))
     if not rows:
         return 0
     facts = [item for item in rows if item.namespace[-1] in ("facts", "history")]
@@ -53,17 +54,16 @@ def forget_rows(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[int]:
     return len(rows)
 
 
-def _forget_confirmations(owner: Owner, thread_id: str) -> StoreEffects[None]:
+def _forget_confirmations(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[None]:
     """Let facts of other threads no longer tell that they were said again in this one."""
-    items = yield from scan(owner.namespace("confirmations"))
-    left = [(item, without_thread(item.value, thread_id)) for item in items]
-    changed = [put(item.namespace, item.key, value) for item, value in left if value is not item.value]
-    if changed:
-        yield changed
-
-
-def _came_from(item: Item, thread_id: str, epoch: str) -> bool:
-    return item.value.get("thread_id") == thread_id and item.value.get("epoch", epoch) == epoch
+    puts: list[Op] = []
+    for item in (yield from scan(owner.namespace("confirmations"))):
+        noted = Confirmations.from_json(item.value)
+        left = noted.without_thread(thread_id)
+        if left != noted and belongs(item.value, epoch):
+            puts.append(put(item.namespace, item.key, left.to_json(item.key, epoch)))
+    if puts:
+        yield puts
 
 
 def erase_user(store: BaseStore, user_id: str) -> int:
@@ -138,6 +138,7 @@ def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> StoreEffects[Chai
     epoch = yield from read_epoch(owner)
     journal = yield from read_journal(owner, epoch)
     entries = yield from outbox.read_entries(owner)
+    # Both hold the fact's words also in messages that it did not come from.
     conversations = [(entry.thread_id, entry.messages) for entry in journal]
     conversations += [(entry.thread_id, entry.messages) for entry in entries]
     gone = find_gone(conversations, chain.is_in)
@@ -181,12 +182,17 @@ def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
 
 
 def _erase_user(user: Owner, epoch: str) -> StoreEffects[int]:
+    # First of all: from here on nobody reads what is deleted below, and who is writing takes it back.
     yield from write_epoch(user, epoch)
     deleted = 0
     for namespace in (yield from _namespaces(user)):
+        # What was said since carries the new epoch and stays.
         items = [item for item in (yield from scan(namespace)) if item.value.get("epoch") != epoch]
         if items and namespace != user.control:
-            yield from _forget_owner(owner_of(namespace), items)
+            if owner := owner_of(namespace):
+                threads = sorted({_thread_of(item) for item in items} - {""})
+                notes = [delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads]
+                yield [delete(owner.due_namespace, owner.due_key), *notes]
             yield [delete(namespace, item.key) for item in items]
             deleted += len(items)
     return deleted
@@ -203,17 +209,6 @@ def _namespaces(user: Owner) -> StoreEffects[list[tuple[str, ...]]]:
             return found
 
 
-def _forget_owner(owner: Owner | None, items: list[Item]) -> StoreEffects[None]:
-    """Delete the owner's due marker, and the notes that these items' threads fed their memory."""
-    if owner is None:
-        return
-    threads = sorted({_thread_of(item) for item in items} - {""})
-    yield [
-        delete(owner.due_namespace, owner.due_key),
-        *(delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads),
-    ]
-
-
 def _thread_of(item: Item) -> str:
     """Return the thread that an item came from; empty if it came from none."""
     key = item.value.get("key")  # of an outbox entry: thread, user, agent
@@ -221,6 +216,7 @@ def _thread_of(item: Item) -> str:
 
 
 def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> StoreEffects[int]:
+    # Before the owners are read: a turn that becomes one afterwards finds the new epoch, and writes nothing down.
     yield from write_thread_epoch(thread_id, thread_epoch, now)
     deleted = 0
     for owner in (yield from outbox.read_owners(thread_id)):

@@ -1,8 +1,8 @@
-"""What memory keeps about threads: the epoch that fences an erased one, and the deletions that somebody asked for."""
+"""What memory keeps about threads: the epoch that an erase of one changes, and requests to delete threads."""
 
 import uuid
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 from langgraph.store.base import GetOp, Item, PutOp
 
@@ -31,10 +31,12 @@ def thread_epoch_in(item: Item | None) -> str:
 
 
 def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
-    """Fence the turns of a thread that are under way now (seconds since the epoch); old fences go."""
+    """End the epoch of the turns of a thread that are under way now (seconds since 1970); old epochs go."""
     namespace = erased_threads_namespace(thread_id)
     yield [put(namespace, erased_thread_key(thread_id), {"epoch": epoch, "at": now})]
-    old = [item for item in (yield from scan(namespace)) if not _is_recent(item.value.get("at"), now)]
+    # Other threads' items: an erase is the one moment at which somebody looks here, so nothing else has to sweep them.
+    times = [(item, item.value.get("at")) for item in (yield from scan(namespace))]
+    old = [item for item, at in times if not isinstance(at, int | float) or now - at >= KEPT_SECONDS]
     if old:
         yield [delete(item.namespace, item.key) for item in old]
 
@@ -42,10 +44,6 @@ def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[N
 def erased_between(before: str, after: str) -> bool:
     """Say whether a thread was erased between two readings of its epoch; an old epoch that went is no erase."""
     return after not in (before, NEVER_ERASED)
-
-
-def _is_recent(at: object, now: float) -> bool:
-    return isinstance(at, int | float) and now - at < KEPT_SECONDS
 
 
 IN_FLIGHT_SECONDS = 60.0
@@ -68,18 +66,31 @@ class Deletion:
     state: Literal["asked", "done"]
     at: float
 
+    def write(self) -> PutOp:
+        """Return the write of the record."""
+        value = {"thread_id": self.thread_id, "state": self.state, "at": self.at}
+        return put(DELETIONS, self.key, value)
+
+    @classmethod
+    def of_item(cls, item: Item) -> Self | None:
+        """Return the request that an item records; `None` if it is no such record."""
+        thread_id, state, at = (item.value.get(name) for name in ("thread_id", "state", "at"))
+        if not isinstance(thread_id, str) or state not in ("asked", "done") or not isinstance(at, int | float):
+            return None
+        return cls(item.key, thread_id, state, float(at))
+
 
 def ask_deletion(thread_id: str, now: float) -> StoreEffects[Deletion]:
     """Record that somebody who may do so asks for a thread to be deleted."""
     asked = Deletion(deletion_key(thread_id, uuid.uuid4().hex), thread_id, "asked", now)
-    yield [_put(asked)]
+    yield [asked.write()]
     return asked
 
 
 def confirm_deletion(asked: Deletion) -> StoreEffects[Deletion]:
     """Record that the thread is deleted: from now on, what came from it has to go."""
     done = replace(asked, state="done")
-    yield [_put(done)]
+    yield [done.write()]
     return done
 
 
@@ -90,17 +101,6 @@ def settle_deletion(deletion: Deletion) -> StoreEffects[None]:
 
 def deletions_left(now: float) -> StoreEffects[list[Deletion]]:
     """Read the deletions that are not carried out though nobody may be at work on them any more."""
-    records = [record for item in (yield from scan(DELETIONS)) if (record := _deletion(item))]
+    records = [record for item in (yield from scan(DELETIONS)) if (record := Deletion.of_item(item))]
+    # A negative age was written under a clock that was ahead: nobody can tell how long ago, so it counts as old.
     return [one for one in records if one.state == "done" or not 0 <= now - one.at < IN_FLIGHT_SECONDS]
-
-
-def _put(deletion: Deletion) -> PutOp:
-    value = {"thread_id": deletion.thread_id, "state": deletion.state, "at": deletion.at}
-    return put(DELETIONS, deletion.key, value)
-
-
-def _deletion(item: Item) -> Deletion | None:
-    thread_id, state, at = (item.value.get(name) for name in ("thread_id", "state", "at"))
-    if not isinstance(thread_id, str) or state not in ("asked", "done") or not isinstance(at, int | float):
-        return None
-    return Deletion(item.key, thread_id, state, float(at))

@@ -11,9 +11,9 @@ from langgraph.store.base import BaseStore, Item
 from memory.archive.importing import SCHEMA, VERSION
 from memory.control import belongs, read_epoch
 from memory.effects import Pages, arun
-from memory.facts.fact import strongest_first, timestamp, to_item
+from memory.facts.fact import timestamp, to_item
 from memory.facts.profile import read_profile, texts_of
-from memory.facts.rows import read_fact_set, read_history
+from memory.facts.store import FactStore
 from memory.journal.journal import JournalEntry
 from memory.message import StoredMessage
 from memory.namespaces import Kind, Owner
@@ -21,7 +21,7 @@ from memory.outbox.entry import Entry
 
 Json = Mapping[str, object]
 
-# What holds only in the store that it is in.
+# What means something only in the store that it is in: an epoch and the count of edits are compared with others there.
 _INNER = frozenset({"epoch", "schema", "edit"})
 
 
@@ -40,11 +40,12 @@ async def aexport(
     profile = texts_of(await arun(store, read_profile(owner, epoch)))
     head = {"schema": SCHEMA, "version": VERSION, "exported_at": timestamp(seconds), "agent": owner.agent_name}
     yield _text({**head, "profile": profile})[:-1]
-    fact_set = await arun(store, read_fact_set(owner, epoch))
-    facts = strongest_first(list(fact_set.rows.values()))
-    async for piece in _list("facts", _each(_plain(to_item(fact)) for fact in facts)):
+    facts = FactStore.of_owner(store, owner)
+    async for piece in _list("facts", _each(_plain(to_item(fact)) for fact in await facts.alist(None))):
         yield piece
-    history = await arun(store, read_history(owner, epoch))
+    # Facts and their history are bounded and read in one go; journal and updates are not, and are read in pages.
+    history = [*await facts.alist("superseded"), *await facts.alist("ended")]
+    history.sort(key=lambda fact: (fact.updated_at, fact.id, fact.revision))
     async for piece in _list("history", _each(_plain(to_item(fact)) for fact in history)):
         yield piece
     async for piece in _list("journal", _journal(store, owner, epoch)):
@@ -75,7 +76,7 @@ async def _journal(store: BaseStore, owner: Owner, epoch: str) -> AsyncIterator[
         try:
             entry = JournalEntry.from_json(item.value)
         except ValueError:
-            continue  # an inner note, or what a hand made of an entry
+            continue  # how far roll-ups have come stands there too, and is of no use elsewhere
         yield _plain({**entry.to_json(), "messages": [_said(message) for message in entry.messages]})
 
 

@@ -1,7 +1,7 @@
 """A document that exporting wrote (`memory.exporting`) taken in again, a piece at a time, however large it is."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -80,29 +80,6 @@ class Imported:
         return tuple((each.index, each.reason) for each in self.rejected if each.part == "facts")
 
 
-def import_steps(owner: Owner, document: Json, config: MemoryConfig, seconds: float) -> StoreEffects[Imported]:
-    """Take in a document that is in memory as a whole; see `Importer`.
-
-    Raises:
-        ValueError: If it is no such document; the message names the field.
-    """
-    importer = Importer(owner, config, seconds)
-    for part in _parts(document):
-        importer.take(part)
-        if importer.has_much:
-            yield from importer.write()
-    return (yield from importer.finish())
-
-
-def _parts(document: Json) -> Iterator[JsonPart]:
-    for name in sorted(document, key=lambda name: name not in _SCALARS):
-        value = document[name]
-        if isinstance(value, list) and value:
-            yield from (JsonPart(name, place, each) for place, each in enumerate(value))
-        else:
-            yield JsonPart(name, None, value)
-
-
 class Importer:
     """Takes a document in, part by part; taking it in twice is the same as once, and nothing there is overwritten.
 
@@ -120,8 +97,7 @@ class Importer:
     def __init__(self, owner: Owner, config: MemoryConfig, seconds: float) -> None:
         self._owner, self._seconds = owner, seconds
         self._now = timestamp(seconds)
-        self._schema: object = None
-        self._version: object = None
+        self._named: set[str] = set()
         self._epoch = ""
         self._is_erased = False
         self._waiting: list[JsonPart] = []
@@ -139,11 +115,16 @@ class Importer:
         """Take the next part; `ValueError`, which names the field, if it cannot be one of such a document."""
         name, at, value, size = part
         if name in _SCALARS and at is None:
-            self._take_scalar(name, value)
+            if name == "schema" and value != SCHEMA:
+                raise ValueError(f"schema must be {SCHEMA!r}")
+            if name == "version" and (isinstance(value, bool) or value not in VERSIONS):
+                raise ValueError(f"version must be {' or '.join(map(str, VERSIONS))}; others are not known")
+            self._named.add(name)
             return
-        if self._schema is None:
+        # What a document is has to be known first: by its end, half of it is in the store.
+        if "schema" not in self._named:
             raise ValueError(f"schema must be {SCHEMA!r}, and stand before the rest")
-        if self._version is None:
+        if "version" not in self._named:
             raise ValueError("version must stand before the rest")
         if name == "profile":
             value = _sections(value if at is None else [])
@@ -154,16 +135,6 @@ class Importer:
         if name not in ("history", "summaries") and value != []:
             self._waiting.append(JsonPart(name, at, value))
             self._size += size
-
-    def _take_scalar(self, name: str, value: object) -> None:
-        if name == "schema":
-            if value != SCHEMA:
-                raise ValueError(f"schema must be {SCHEMA!r}")
-            self._schema = value
-        if name == "version":
-            if isinstance(value, bool) or value not in VERSIONS:
-                raise ValueError(f"version must be {' or '.join(map(str, VERSIONS))}; others are not known")
-            self._version = value
 
     @property
     def has_much(self) -> bool:
@@ -176,8 +147,8 @@ class Importer:
         Raises:
             ValueError: If the document does not say what it is.
         """
-        if self._schema is None or self._version is None:
-            raise ValueError(f"{'schema' if self._schema is None else 'version'} must be in the document")
+        if missing := [name for name in ("schema", "version") if name not in self._named]:
+            raise ValueError(f"{missing[0]} must be in the document")
         yield from self.write()
         if self._is_erased:
             return Imported()
@@ -205,12 +176,13 @@ class Importer:
         entries = [entry for part in waiting if part.name == "journal" and (entry := self._read(part, self._entry))]
         yield from append(self._owner, entries)
         drafts = [draft for part in waiting if part.name == "updates" and (draft := self._read(part, self._draft))]
-        for draft in drafts:
+        for draft in drafts:  # one that is there already stays as it is, with its progress
             yield from record(draft)
             self.waiting_threads.add(draft.thread_id)
         done = self._done
         self._done = replace(done, journal=done.journal + len(entries), updates=done.updates + len(drafts))
         if not (yield from stands(self._owner, epoch)):
+            # That took facts and profile back; it does not look through the journal.
             yield [delete(self._owner.namespace("journal"), entry.key) for entry in entries]
             self._is_erased = True
 
@@ -278,7 +250,7 @@ class Importer:
             epoch=self._epoch,
             created=min(self._seconds, created.timestamp()) if created else self._seconds,
             due=self._seconds,
-            # Of another store's edits these marks know nothing: all that were made here count as later.
+            # These were said before any edit that this store knows of: all that were made here count as later.
             messages=tuple(replace(message, edit=INITIAL_EDIT) for message in messages),
             edited_away=short_texts(value.get("edited_away")),
             model=short_text(value.get("model")),

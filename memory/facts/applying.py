@@ -1,72 +1,66 @@
 """How an extraction changes the facts: what is new, confirmed, corrected or over; applied twice as once."""
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
 from memory.effects import StoreEffects, put, read, side_by_side
-from memory.facts.changes import REASONS, Change, Extraction, Outcome, Reason, Refusal, one_of, reasons
+from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.deletions import forgotten, read_erasure, take_back_erased, was_said_before
-from memory.facts.fact import Fact, FactNotFound, Status, is_protected
+from memory.facts.fact import Fact, Status, is_protected
 from memory.facts.profile import drop_sections_about, read_sections, write_profile
-from memory.facts.rows import APPLIED, give_way, read_fact_set, settle, trim_history, write_difference
-from memory.facts.rules import Confirmation, FactSet, confirm, find, is_full, limit, place, retire, same_content
+from memory.facts.rows import OUTCOMES, give_way, read_fact_set, settle, trim_history, write_difference
+from memory.facts.rules import Confirmation, FactSet, confirm, is_full, limit, place, retire, same_content
 from memory.namespaces import Owner
-from memory.text import digest
-
-KEPT: Final = 32
-
-
-def extraction_mark(extraction: Extraction, thread_id: str) -> str:
-    """Return what an extraction is recognized by: a digest, no text."""
-    return digest("applied", thread_id, json.dumps(extraction.to_json(), sort_keys=True))[:32]
-
-
-Done = list[list[Any]]
-"""`[mark, what applying it did]` of each extraction that was applied lately, oldest first."""
-
-
-def done_before(done: Done, mark: str) -> Outcome | None:
-    """Return what applying this extraction did, or `None` if it was not applied lately."""
-    return next((_applied(value) for each, value in done if each == mark and isinstance(value, Mapping)), None)
-
-
-def note_done(owner: Owner, epoch: str, done: Done, mark: str, outcome: Outcome) -> Op:
-    """Return the write that notes what applying this did, in ids and reasons; the newest 32 are kept."""
-    value = {
-        "created": list(outcome.created),
-        "confirmed": list(outcome.confirmed),
-        "superseded": list(outcome.superseded),
-        "refused": [refusal.reason for refusal in outcome.refused],
-    }
-    kept = [*(each for each in done if each[0] != mark), [mark, value]][-KEPT:]
-    return put(owner.namespace("history"), APPLIED, {"epoch": epoch, "done": kept})
-
-
-def read_done(owner: Owner, epoch: str) -> StoreEffects[Done]:
-    """Read which extractions were applied lately."""
-    item = yield from read(owner.namespace("history"), APPLIED)
-    done = item.value.get("done") if item and belongs(item.value, epoch) else None
-    return [each for each in done if isinstance(each, list) and len(each) == 2] if isinstance(done, list) else []
-
-
-def _applied(value: Mapping[str, Any]) -> Outcome:
-    return Outcome(
-        created=tuple(value["created"]),
-        confirmed=tuple(value["confirmed"]),
-        superseded=tuple(value["superseded"]),
-        refused=tuple(Refusal(reason=one_of(REASONS, reason)) for reason in value["refused"]),
-    )
-
 
 logger = logging.getLogger(__name__)
+
+KEPT_OUTCOMES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class RecentOutcomes:
+    """What applying the newest 32 extractions did, by the extractions' digests, oldest first.
+
+    At the cap, the rules alone cannot make applying twice the same as once: what the first time found no room would
+    find it the second time, in the place of what the first time brought.
+    """
+
+    by_digest: Mapping[str, Outcome]
+
+    def with_one(self, digest: str, outcome: Outcome) -> Self:
+        """Return these with one more."""
+        others = [(each, known) for each, known in self.by_digest.items() if each != digest]
+        return replace(self, by_digest=dict([*others, (digest, outcome)][-KEPT_OUTCOMES:]))
+
+    def write(self, owner: Owner, epoch: str) -> Op:
+        """Return the write of these, in ids and reasons."""
+        done = [[digest, outcome.to_json()] for digest, outcome in self.by_digest.items()]
+        return put(owner.namespace("history"), OUTCOMES, {"epoch": epoch, "done": done})
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return those of a stored item; what a hand garbled in it is left out, and may be applied twice."""
+        found = {}
+        done = value.get("done")
+        for each in done if isinstance(done, list) else ():
+            with suppress(KeyError, TypeError, ValueError):
+                digest, outcome = each
+                found[str(digest)] = Outcome.from_json(outcome)
+        return cls(found)
+
+
+def read_outcomes(owner: Owner, epoch: str) -> StoreEffects[RecentOutcomes]:
+    """Read what applying the newest extractions did."""
+    item = yield from read(owner.namespace("history"), OUTCOMES)
+    return RecentOutcomes.from_json(item.value if item and belongs(item.value, epoch) else {})
 
 
 def change_facts(
@@ -84,36 +78,39 @@ def change_facts(
         now: ISO 8601.
         config: The limit, and which categories are protected.
     """
-    current, erasure, done, gone, before, profile = yield from side_by_side(
+    current, erasure, recent, gone, before, profile = yield from side_by_side(
         read_epoch(owner),
         read_erasure(owner, epoch),
-        read_done(owner, epoch),
+        read_outcomes(owner, epoch),
         forgotten(owner, epoch, thread_id, extraction.changes),
         read_fact_set(owner, epoch, [change.content for change in extraction.changes if change.content]),
         read_sections(owner, epoch),
     )
+    # An erase came between the message and now: nothing that was said before it may be written.
     if current != epoch:
         return refused_as_stale(extraction), []
-    mark = extraction_mark(extraction, thread_id)
-    if (outcome := done_before(done, mark)) is not None:
-        return outcome, []
+    digest = extraction.digest(thread_id)
+    # The worker that applied it was killed before it could remove the entry.
+    if digest in recent.by_digest:
+        return recent.by_digest[digest], []
     rules = partial(apply_extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config)
     update = rules(before, extraction)
     edited, _ = yield from side_by_side(
         write_difference(owner, epoch, before, update.fact_set),
         write_profile(owner, extraction.profile, epoch=epoch, now=now, stored=profile),
     )
-    if edited:  # by a person, since the shelf was read
+    if edited:  # by a person, since the facts were read
         was = [replace(before.rows[key], status="superseded", replaced_by=fact.id) for key, fact in edited.items()]
         before = replace(before, rows={**before.rows, **edited}, archived=tuple(was))
         wrong, update = update, rules(before, extraction)
         yield from give_way(owner, epoch, wrong.fact_set, update.fact_set, edited)
     # Another worker may have noted its own meanwhile: what is noted is read again, just before.
-    settled, done, _ = yield from side_by_side(
+    settled, recent, _ = yield from side_by_side(
         settle(owner, epoch, before, config),
-        read_done(owner, epoch),
+        read_outcomes(owner, epoch),
         take_back_erased(owner, epoch, erasure, [fact.id for fact in update.fact_set.archived]),
     )
+    # Or the profile would go on telling what is no longer true; the next update writes such a section anew.
     if update.fact_set.archived:
         fresh = {section.name for section in extraction.profile}
         over = [fact.content for fact in update.fact_set.archived]
@@ -123,7 +120,7 @@ def change_facts(
         "applied an extraction: created %d, confirmed %d, superseded %d, refused %s",
         *(len(outcome.created), len(outcome.confirmed), len(outcome.superseded), reasons(outcome.refused)),
     )
-    return outcome, [note_done(owner, epoch, done, mark, outcome)]
+    return outcome, [recent.with_one(digest, outcome).write(owner, epoch)]
 
 
 def refused_as_stale(extraction: Extraction) -> Outcome:
@@ -142,13 +139,13 @@ def apply_extraction(
     config: MemoryConfig,
     forgotten: frozenset[Change] = frozenset(),
 ) -> "FactUpdate":
-    """Return the update that an extraction makes of a shelf: the new shelf, within its limit, and what happened."""
+    """Return what an extraction makes of the facts, within their limit, and what happened."""
     update = FactUpdate(fact_set, thread_id=thread_id, epoch=epoch, now=now, config=config)
     for refusal in extraction.refused:
         update.refuse(refusal)
     for change in extraction.changes:
         if change in forgotten:
-            update.refuse(_refusal("forgotten", change))
+            update.refuse(change.refused("forgotten"))
         else:
             update.make(change)
     update.enforce_limit()
@@ -156,7 +153,7 @@ def apply_extraction(
 
 
 class FactUpdate:
-    """One extraction on its way into a shelf. `fact_set` is what it has become, `result` tells what happened."""
+    """One extraction on its way into the facts: `fact_set` is what they have become, `result` tells what happened."""
 
     def __init__(self, fact_set: FactSet, *, thread_id: str, epoch: str, now: str, config: MemoryConfig) -> None:
         self.fact_set = fact_set
@@ -171,20 +168,20 @@ class FactUpdate:
         """Note a refusal; what looks like an instruction is kept for review, where nothing injects it."""
         self._refused.append(refusal)
         if refusal.reason == "instruction_like":
-            self._add(_as_change(refusal), status="quarantined")
+            self._add(refusal.as_change(), status="quarantined")
 
     def make(self, change: Change) -> None:
         """Carry out one change, or refuse it."""
-        target = self._target(change)
+        target = next((fact for fact in self.fact_set.rows.values() if fact.id == change.target), None)
         if target is not None and is_overtaken(target, change):
-            self._refused.append(_refusal("edited", change))
-        elif change.action == "confirms" and target is not None:
-            self._confirm(target, change)
+            self._refused.append(change.refused("edited"))
         elif change.action == "ends":
             self._end(target, change)
+        elif change.action == "confirms" and target is not None:
+            self._confirm(target, change)
         elif change.action == "corrects" and target is not None:
             self._correct(target, change)
-        elif change.content:
+        elif change.content:  # also where the target is gone: what the user said is true all the same
             self._learn(change)
 
     def enforce_limit(self) -> None:
@@ -196,7 +193,7 @@ class FactUpdate:
         self._refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
 
     def result(self, settled: FactSet) -> Outcome:
-        """Return what happened, as far as the settled shelf still shows it."""
+        """Return what happened, as far as the settled facts still show it."""
         present = {fact.id for fact in settled.rows.values()}
         return Outcome(
             created=tuple(fact.id for fact in self._created if fact.id in present),
@@ -205,37 +202,24 @@ class FactUpdate:
             refused=tuple(self._refused),
         )
 
-    def _target(self, change: Change) -> Fact | None:
-        if change.target is None:
-            return None
-        try:
-            return find(self.fact_set, change.target)[1]
-        except FactNotFound:
-            return None
-
-    def _learn(self, change: Change) -> Fact | None:
+    def _learn(self, change: Change) -> None:
         known = same_content(self.fact_set, change.content)
-        if known is not None:
-            return self._repeat(known, change)
-        if is_full(self.fact_set, self._config):
-            self._refused.append(_refusal("full", change))
-            return None
-        return self._add(change)
-
-    def _repeat(self, known: Fact, change: Change) -> Fact:
-        if self._made(known, change):
+        if known is not None and self._made(known, change):
             self._created.append(known)
-        else:
-            self._refused.append(_refusal("duplicate", change))
+        elif known is not None:
+            self._refused.append(change.refused("duplicate"))
             self._confirm(known, change)
-        return known
+        elif is_full(self.fact_set, self._config):
+            self._refused.append(change.refused("full"))
+        else:
+            self._add(change)
 
     def _made(self, known: Fact, change: Change) -> bool:
         """Say whether this very change was applied before, and made the fact."""
         return known.thread_id == self._thread_id and set(change.sources) <= set(known.message_ids)
 
     def _add(self, change: Change, status: Status = "active", *, like: Fact | None = None) -> Fact | None:
-        """Put what a change says on the shelf; in the place of another fact, it is as well protected as that."""
+        """Add what a change says as a fact; in the place of another one, it is as well protected as that."""
         if status != "active" and (
             same_content(self.fact_set, change.content) or same_content(self.fact_set, change.content, status)
         ):
@@ -249,6 +233,7 @@ class FactUpdate:
             updated_at=self._now,
             source="conversation",
             status=status,
+            # A conversation corrects what a person protected, and must not lay it open to evictions by that.
             pinned=like is not None and is_protected(like),
             epoch=self._epoch,
             thread_id=self._thread_id,
@@ -283,8 +268,9 @@ class FactUpdate:
     def _end(self, target: Fact | None, change: Change) -> None:
         if target is None:
             return
+        # A model may misread one sentence; what a person wrote or protects ends only by a person.
         if is_protected(target, self._config.protected_categories):
-            self._refused.append(_refusal("protected", change))
+            self._refused.append(change.refused("protected"))
             return
         self.fact_set = retire(self.fact_set, target.id, "ended", now=self._now)
         self._superseded.append(target.id)
@@ -296,28 +282,6 @@ def is_overtaken(target: Fact, change: Change) -> bool:
         return False
     is_unread = 0 < change.target_revision < target.revision
     return is_unread or was_said_before(change, target.edited_at, target.edit)
-
-
-def _refusal(reason: Reason, change: Change) -> Refusal:
-    return Refusal(
-        reason=reason,
-        content=change.content,
-        category=change.category,
-        confidence=change.confidence,
-        sources=change.sources,
-        said_at=change.said_at,
-    )
-
-
-def _as_change(refusal: Refusal) -> Change:
-    return Change(
-        action="new",
-        content=refusal.content,
-        category=refusal.category,
-        confidence=refusal.confidence,
-        sources=refusal.sources,
-        said_at=refusal.said_at,
-    )
 
 
 def _unique(ids: Sequence[str]) -> tuple[str, ...]:

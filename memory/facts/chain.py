@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from memory.effects import StoreEffects
+from memory.facts.confirmations import read_provenance
 from memory.facts.fact import Fact, FactNotFound
-from memory.facts.rows import read_fact_set, read_history, read_provenance
+from memory.facts.rows import read_fact_set, read_history
 from memory.facts.words import Wording
 from memory.message import StoredMessage
 from memory.namespaces import Owner
@@ -25,7 +26,7 @@ class Chain:
         revisions: All that each fact says and said, newest last.
         sources: The messages that they came from, or that said them again, by thread. The threads still hold them.
         wording: Finds what they say and said in other texts.
-        keys: The store keys of those that are on the shelf.
+        keys: The store keys of those that are no history.
     """
 
     revisions: tuple[Fact, ...]
@@ -106,6 +107,7 @@ def linked(facts: Iterable[Fact], fact_id: str) -> frozenset[str]:
 
 def dormant(facts: Collection[Fact], fact_ids: Iterable[str]) -> frozenset[str]:
     """Return the ids of facts and of what hangs together with them, but for those with one that is active."""
+    # One that is active says it again, and a person wants that one.
     active = {fact.id for fact in facts if fact.status == "active"}
     chains = (linked(facts, fact_id) for fact_id in fact_ids)
     return frozenset[str]().union(*(chain for chain in chains if not chain & active))

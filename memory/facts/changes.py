@@ -1,12 +1,14 @@
 """What one extraction found and what applying it did: frozen values that survive the way through JSON."""
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, Self, TypeVar, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 from memory.config import Category
-from memory.facts.fact import checked_category, checked_confidence
+from memory.facts.fact import checked_category, checked_confidence, one_of
+from memory.text import digest
 
 Action = Literal["new", "confirms", "corrects", "ends"]
 Reason = Literal[
@@ -30,8 +32,6 @@ Reason = Literal[
     "stale",  # the user erased their memory meanwhile
 ]
 
-Name = TypeVar("Name", bound=str)
-
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
@@ -48,7 +48,7 @@ class Change:
         target: Id of the existing fact; `None` for a new one.
         sources: Ids of the user's messages it was taken from.
         said_at: When the newest of them was said, ISO 8601.
-        said_after: The mark of the user's newest edit by hand then (`memory.control`); empty if unknown.
+        said_after: The number of the user's newest edit by hand then (`memory.control`); empty if unknown.
         target_revision: The revision of the existing fact that the model was shown; 0 if unknown.
     """
 
@@ -62,6 +62,37 @@ class Change:
     said_after: str = ""
     target_revision: int = 0
 
+    def refused(self, reason: Reason) -> "Refusal":
+        """Return the refusal of this change."""
+        return Refusal(
+            reason=reason,
+            content=self.content,
+            category=self.category,
+            confidence=self.confidence,
+            sources=self.sources,
+            said_at=self.said_at,
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON."""
+        return {**asdict(self), "sources": list(self.sources)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the change of its JSON form; what a later version added may be missing."""
+        target = value.get("target")
+        return cls(
+            action=one_of("action", ACTIONS, value["action"]),
+            content=str(value["content"]),
+            category=checked_category(value["category"]),
+            confidence=checked_confidence(value["confidence"]),
+            target=target if isinstance(target, str) else None,
+            sources=tuple(map(str, value["sources"])),
+            said_at=str(value.get("said_at", "")),
+            said_after=str(value.get("said_after", "")),
+            target_revision=int(value.get("target_revision", 0)),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
@@ -74,6 +105,33 @@ class Refusal:
     sources: tuple[str, ...] = ()
     said_at: str = ""
 
+    def as_change(self) -> Change:
+        """Return the new fact that was refused, to be kept where a person reviews it."""
+        return Change(
+            action="new",
+            content=self.content,
+            category=self.category,
+            confidence=self.confidence,
+            sources=self.sources,
+            said_at=self.said_at,
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON."""
+        return {**asdict(self), "sources": list(self.sources)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the refusal of its JSON form; what a later version added may be missing."""
+        return cls(
+            reason=one_of("reason", REASONS, value["reason"]),
+            content=str(value["content"]),
+            category=checked_category(value.get("category", "context")),
+            confidence=checked_confidence(value.get("confidence", 0.0)),
+            sources=tuple(map(str, value.get("sources", ()))),
+            said_at=str(value.get("said_at", "")),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
@@ -84,7 +142,7 @@ class Section:
         text: Its new text.
         base: A digest of the text that the new one was made from; empty if unknown.
         said_at: When the newest message that it was made from was said, ISO 8601.
-        said_after: The mark of the user's newest edit by hand then (`memory.control`); empty if unknown.
+        said_after: The number of the user's newest edit by hand then (`memory.control`); empty if unknown.
     """
 
     name: str
@@ -105,18 +163,22 @@ class Extraction:
     def to_json(self) -> dict[str, object]:
         """Return plain JSON, to be journaled before it is applied."""
         return {
-            "changes": [_plain(change) for change in self.changes],
-            "refused": [_plain(refusal) for refusal in self.refused],
+            "changes": [change.to_json() for change in self.changes],
+            "refused": [refusal.to_json() for refusal in self.refused],
             "profile": [asdict(section) for section in self.profile],
         }
+
+    def digest(self, thread_id: str) -> str:
+        """Return what this extraction of a thread is recognized by; no text."""
+        return digest("applied", thread_id, json.dumps(self.to_json(), sort_keys=True))[:32]
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the extraction of its JSON form; `ValueError` if it is none."""
         try:
             return cls(
-                changes=tuple(map(_change, value["changes"])),
-                refused=tuple(map(_refusal, value["refused"])),
+                changes=tuple(map(Change.from_json, value["changes"])),
+                refused=tuple(map(Refusal.from_json, value["refused"])),
                 profile=tuple(
                     Section(
                         **{name: str(each.get(name, "")) for name in ("base", "said_at", "said_after")},
@@ -139,45 +201,26 @@ class Outcome:
     superseded: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
 
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON, in ids and reasons: no text."""
+        return {
+            "created": list(self.created),
+            "confirmed": list(self.confirmed),
+            "superseded": list(self.superseded),
+            "refused": [refusal.reason for refusal in self.refused],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the outcome of its JSON form."""
+        return cls(
+            created=tuple(value["created"]),
+            confirmed=tuple(value["confirmed"]),
+            superseded=tuple(value["superseded"]),
+            refused=tuple(Refusal(reason=one_of("reason", REASONS, each)) for each in value["refused"]),
+        )
+
 
 def reasons(refused: tuple[Refusal, ...]) -> dict[str, int]:
     """Return how many were refused for each reason: all that a log or a receipt may show of them."""
     return dict(sorted(Counter(refusal.reason for refusal in refused).items()))
-
-
-def one_of(known: Sequence[Name], value: object) -> Name:
-    """Return the known name that equals the value; `ValueError` if none does."""
-    for name in known:
-        if name == value:
-            return name
-    raise ValueError(f"must be one of {', '.join(known)}, not {value!r}")
-
-
-def _plain(one: Change | Refusal) -> dict[str, object]:
-    return {**asdict(one), "sources": list(one.sources)}
-
-
-def _change(value: Mapping[str, Any]) -> Change:
-    target = value.get("target")
-    return Change(
-        action=one_of(ACTIONS, value["action"]),
-        content=str(value["content"]),
-        category=checked_category(value["category"]),
-        confidence=checked_confidence(value["confidence"]),
-        target=target if isinstance(target, str) else None,
-        sources=tuple(map(str, value["sources"])),
-        said_at=str(value.get("said_at", "")),
-        said_after=str(value.get("said_after", "")),
-        target_revision=int(value.get("target_revision", 0)),
-    )
-
-
-def _refusal(value: Mapping[str, Any]) -> Refusal:
-    return Refusal(
-        reason=one_of(REASONS, value["reason"]),
-        content=str(value["content"]),
-        category=checked_category(value.get("category", "context")),
-        confidence=checked_confidence(value.get("confidence", 0.0)),
-        sources=tuple(map(str, value.get("sources", ()))),
-        said_at=str(value.get("said_at", "")),
-    )

@@ -14,8 +14,9 @@ from memory.control import belongs, count_edit, was_said_after
 from memory.effects import StoreEffects, delete, put, read, read_many, side_by_side
 from memory.facts.chain import Chain, dormant, read_chain
 from memory.facts.changes import Change, Section
+from memory.facts.confirmations import read_provenance
 from memory.facts.fact import HELD, Fact, FactNotFound, fact_key, moment
-from memory.facts.rows import DELETION, ERASED, history_key, read_fact_set, read_history, read_provenance
+from memory.facts.rows import DELETION, ERASED, history_key, read_fact_set, read_history
 from memory.facts.rules import FactSet
 from memory.namespaces import Owner
 from memory.text import digest
@@ -86,6 +87,7 @@ def note_erasure(owner: Owner, epoch: str, token: str, now: str) -> StoreEffects
     fact_set, history, before = yield from side_by_side(
         read_fact_set(owner, epoch), read_history(owner, epoch), read_erasure(owner, epoch)
     )
+    # Undo compares times: what a clock that is ahead has stamped must not count as later than the erase.
     times = [now, before.at, *(fact.updated_at for fact in (*fact_set.rows.values(), *history))]
     _, newest = max(((at, time) for time in times if (at := moment(time))), default=(None, now))
     yield [put(owner.namespace("history"), ERASED, {"token": token, "at": newest, "epoch": epoch})]
@@ -170,6 +172,7 @@ def take_back_erased(owner: Owner, epoch: str, before: LastErasure, ids: Collect
         before: The last erase as it was read before.
         ids: The facts that were there before and were written again.
     """
+    # The usual case, and one read: nobody erased anything meanwhile.
     if (yield from read_erasure(owner, epoch)) == before:
         return False
     fact_set, history = yield from side_by_side(read_fact_set(owner, epoch), read_history(owner, epoch))
@@ -241,6 +244,7 @@ def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
         time: When the change was made, ISO 8601; it counts where the numbers of the edits do not tell.
         edit: The number of the change (`memory.control`).
     """
+    # Numbers before times: clocks of two processes differ, and may be set back.
     is_later = was_said_after(said.said_after, edit)
     if is_later is not None:
         return not is_later

@@ -14,6 +14,7 @@ from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts, refused_as_stale
 from memory.facts.chain import Chain, dormant
 from memory.facts.changes import Extraction, Outcome, Reason
+from memory.facts.confirmations import Confirmations, read_confirmations, read_provenance
 from memory.facts.deletions import (
     LastErasure,
     aside_drop,
@@ -43,12 +44,9 @@ from memory.facts.fact import (
 )
 from memory.facts.profile import drop_sections_about
 from memory.facts.rows import (
-    Confirmations,
-    read_confirmations,
     read_current_fact_set,
     read_fact_set,
     read_history,
-    read_provenance,
     settle,
     stands,
     write_difference,
@@ -132,8 +130,10 @@ class FactEffects:
             )  # fmt: skip
             after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
             settled = yield from self._write(epoch, before, after)
+            # The person wants it all the same: it is written again, under the new epoch.
             if settled is None:
                 continue
+            # Somebody else took the last place while this was written.
             if same_content(settled, said, draft.status) is None and is_full(settled, self.config):
                 raise MemoryFull(self.config.max_facts)
             logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
@@ -314,10 +314,12 @@ class FactEffects:
         """Write facts that a person takes back or restores; `False` if an erase came in between."""
         now = max((fact.updated_at for fact in after.archived), default="")
         for fact in done.removed:
+            # Records first: an update under way looks for them after its last write.
             alone = yield from self._alone(fact)
             yield deletion_puts(self.owner, alone, at=now, edit=edit, epoch=epoch)
         yield from write_difference(self.owner, epoch, before, after)
         earlier = yield from read_history(self.owner, epoch)
+        # A section may tell of what the fact corrected, too; not if a fact of the chain is still in use.
         silent = dormant((*earlier, *after.rows.values()), [fact.id for fact in done.removed])
         said = [*(fact for fact in earlier if fact.id in silent), *done.removed]
         yield from drop_sections_about(self.owner, epoch, [fact.content for fact in said])

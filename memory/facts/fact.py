@@ -5,13 +5,15 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 from memory.config import CATEGORIES, Category
 from memory.text import digest, normalize, sanitize
 
 Status = Literal["active", "quarantined", "waiting", "superseded", "ended"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
+
+Name = TypeVar("Name", bound=str)
 
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
@@ -144,12 +146,17 @@ def checked_content(value: object, max_chars: int = MAX_CONTENT_CHARS) -> str:
     return content
 
 
+def one_of(field: str, names: Sequence[Name], value: object) -> Name:
+    """Return the name that equals the value; `ValueError` naming the field if none does."""
+    for name in names:
+        if name == value:
+            return name
+    raise ValueError(f"{field} must be one of {', '.join(names)}, not {value!r}")
+
+
 def checked_category(value: object) -> Category:
     """Return the category; `ValueError` naming the field if it is none of the six."""
-    for category in CATEGORIES:
-        if value == category:
-            return category
-    raise ValueError(f"category must be one of {', '.join(CATEGORIES)}, not {value!r}")
+    return one_of("category", CATEGORIES, value)
 
 
 def checked_confidence(value: object) -> float:
@@ -163,10 +170,7 @@ def checked_confidence(value: object) -> float:
 
 def checked_source(value: object) -> Source:
     """Return the source; `ValueError` naming the field if it is unknown."""
-    for source in SOURCES:
-        if value == source:
-            return source
-    raise ValueError(f"source must be one of {', '.join(SOURCES)}, not {value!r}")
+    return one_of("source", SOURCES, value)
 
 
 def is_fact_id(value: object) -> bool:
@@ -228,6 +232,7 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
         ValueError: If it cannot be read as a fact; the message names the field.
     """
     created_at = _text(value.get("createdAt")) or written_at.isoformat()
+    revision, message_ids = value.get("revision"), value.get("message_ids")
     return Fact(
         id=found if is_fact_id(found := _text(value.get("id"))) else "",
         content=checked_content(value.get("content")),
@@ -235,13 +240,15 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
         confidence=checked_confidence(value.get("confidence")),
         created_at=created_at,
         updated_at=_text(value.get("updatedAt")) or created_at,
-        source=_source(value),
-        status=_status(value.get("status", "active")),
+        source=checked_source(value["source"]) if "source" in value else min(BY_HAND),
+        status=one_of("status", STATUSES, value.get("status", "active")),
         pinned=value.get("pinned") is True,
-        revision=_revision(value.get("revision")),
+        revision=revision if type(revision) is int and revision > 0 else 1,  # not isinstance: a bool is an int
         epoch=_text(value.get("epoch")) or epoch,
         thread_id=_text(value.get("thread_id")),
-        message_ids=_texts(value.get("message_ids")),
+        message_ids=tuple(each for each in message_ids if isinstance(each, str))
+        if isinstance(message_ids, list)
+        else (),
         replaced_by=_text(value.get("replaced_by")),
         edited_at=_text(value.get("editedAt")),
         edit=_text(value.get("edit")),
@@ -254,24 +261,5 @@ def is_proper(key: str, value: Mapping[str, object]) -> bool:
     return len(key) == 64 and set(key) <= _KEY_CHARS and is_fact_id(value.get("id")) and bool(value.get("epoch"))
 
 
-def _source(value: Mapping[str, object]) -> Source:
-    return checked_source(value["source"]) if "source" in value else min(BY_HAND)
-
-
-def _status(value: object) -> Status:
-    for status in STATUSES:
-        if value == status:
-            return status
-    raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {value!r}")
-
-
-def _revision(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
-
-
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 from langgraph.store.base import Item, Op
 
@@ -37,7 +37,7 @@ Profile = Mapping[str, str]
 class StoredSection:
     """One section: its text, a revision that counts its changes, and the older texts by their revision.
 
-    `edited_at` (ISO 8601) and `edit` (its mark, see `memory.control`) tell of the newest change by hand, if any. Of a
+    `edited_at` (ISO 8601) and `edit` (its number, see `memory.control`) tell of the newest change by hand, if any. Of a
     section that a person emptied only they are left.
     """
 
@@ -55,6 +55,33 @@ class StoredSection:
         """Return the section with a new text and the old one among the past."""
         kept = sorted({**self.past, self.revision: self.text}.items())[-KEPT_REVISIONS:]
         return replace(self, text=text, revision=self.revision + 1, past=dict(kept))
+
+    def to_json(self, name: str, *, epoch: str, now: str) -> dict[str, object]:
+        """Return the JSON form that the store keeps."""
+        return {
+            "section": name,
+            "text": self.text,
+            "updatedAt": now,
+            "revision": self.revision,
+            "past": [[revision, text] for revision, text in self.past.items()],
+            **({"editedAt": self.edited_at, "edit": self.edit} if self.edited_at else {}),
+            "epoch": epoch,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, object]) -> Self | None:
+        """Return the section of a stored item, also of one a person edited; `None` if there is none."""
+        text, revision, past = value.get("text"), value.get("revision"), value.get("past")
+        if not isinstance(text, str):
+            return None
+        pairs = [each for each in past if isinstance(each, list) and len(each) == 2] if isinstance(past, list) else []
+        return cls(
+            text if text.strip() else "",
+            revision if isinstance(revision, int) else 1,
+            {number: old for number, old in pairs if isinstance(number, int) and isinstance(old, str)},
+            str(value.get("editedAt") or ""),
+            str(value.get("edit") or ""),
+        )
 
 
 def read_profile(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSection]]:
@@ -74,7 +101,7 @@ def told(sections: Mapping[str, StoredSection]) -> dict[str, StoredSection]:
 
 def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
     """Return the sections of this epoch by name, of the items of the profile."""
-    found = {item.key: _section(item.value) for item in items if belongs(item.value, epoch)}
+    found = {item.key: StoredSection.from_json(item.value) for item in items if belongs(item.value, epoch)}
     return {name: section for name, section in found.items() if section is not None}
 
 
@@ -110,7 +137,7 @@ def write_profile(
             writes.append(delete(namespace, name))
         elif old is None or old.text != text:
             new = old.changed(text) if old else StoredSection(text)
-            writes.append(put(namespace, name, _item(name, new, epoch=epoch, now=now)))
+            writes.append(put(namespace, name, new.to_json(name, epoch=epoch, now=now)))
     if writes:
         yield writes
 
@@ -121,7 +148,7 @@ def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) ->
     old = (yield from read_sections(owner, epoch)).get(name)
     new = old.changed(bounded(text)) if old else StoredSection(bounded(text))
     new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit)
-    yield [put(owner.namespace("profile"), name, _item(name, new, epoch=epoch, now=now))]
+    yield [put(owner.namespace("profile"), name, new.to_json(name, epoch=epoch, now=now))]
 
 
 def is_overtaken(stored: StoredSection, section: Section) -> bool:
@@ -135,33 +162,6 @@ def is_overtaken(stored: StoredSection, section: Section) -> bool:
 def base_of(text: str) -> str:
     """Return what tells whether a section still says what a model was shown."""
     return digest("section", text)[:16]
-
-
-def _item(name: str, section: StoredSection, *, epoch: str, now: str) -> dict[str, object]:
-    return {
-        "section": name,
-        "text": section.text,
-        "updatedAt": now,
-        "revision": section.revision,
-        "past": [[revision, text] for revision, text in section.past.items()],
-        **({"editedAt": section.edited_at, "edit": section.edit} if section.edited_at else {}),
-        "epoch": epoch,
-    }
-
-
-def _section(value: Mapping[str, object]) -> StoredSection | None:
-    """Return the section of an item, also of one a person edited; `None` if there is none."""
-    text, revision, past = value.get("text"), value.get("revision"), value.get("past")
-    if not isinstance(text, str):
-        return None
-    pairs = [each for each in past if isinstance(each, list) and len(each) == 2] if isinstance(past, list) else []
-    return StoredSection(
-        text if text.strip() else "",
-        revision if isinstance(revision, int) else 1,
-        {number: old for number, old in pairs if isinstance(number, int) and isinstance(old, str)},
-        str(value.get("editedAt") or ""),
-        str(value.get("edit") or ""),
-    )
 
 
 def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:

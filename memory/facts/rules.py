@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
-from memory.config import Category, MemoryConfig
+from memory.config import MemoryConfig
 from memory.facts.changes import Reason
 from memory.facts.fact import (
     HELD,
@@ -30,6 +30,7 @@ from memory.facts.fact import (
 from memory.screening.door import admitted
 from memory.text import normalize
 
+# What a conversation quarantines must not fill the store; the newest are kept.
 MAX_HELD: Final = 100
 
 
@@ -145,6 +146,7 @@ def insert(
         The facts then; and for each draft the fact that it became, or why it became none.
     """
     before = frozenset(fact_set.rows) - fresh
+    # Looking through all facts for each draft would take the square of an import's length.
     said = {(fact.status, normalize(fact.content)) for fact in fact_set.rows.values()}
     done: list[Fact | Reason] = []
     for draft in drafts:
@@ -213,6 +215,7 @@ def update(
     twin = same_content(fact_set, new.content, new.status)
     if twin is not None and twin.id != old.id:
         raise DuplicateFact(twin.id)
+    # Who pins what a conversation said does not become its author.
     is_rewritten = replace(new, pinned=old.pinned) != old
     source = source if source and is_rewritten else old.source
     new = replace(new, source=source, updated_at=now, edited_at=now, edit=edit, revision=old.revision + 1)
@@ -228,6 +231,7 @@ def quarantine(fact_set: FactSet, wanted: str, *, now: str, edit: str = "") -> t
     twin = same_content(fact_set, fact.content, "quarantined")
     if twin is not None:
         return remove(fact_set, key), twin
+    # Whatever a person released it for before, they take back now.
     aside = replace(fact, status="quarantined", updated_at=now, edited_at=now, edit=edit, reviewed="")
     aside = replace(aside, revision=fact.revision + 1)
     archived = replace(fact, status="superseded", replaced_by=fact.id)
@@ -245,14 +249,9 @@ def release(
     if known is not None:
         return remove(fact_set, key), known
     free = replace(fact, status="active", updated_at=now, edited_at=now, edit=edit, revision=fact.revision + 1)
+    # Stored texts are screened again whenever a prompt shows them: this tells that a person has read the text.
     free = replace(free, reviewed=review_digest(fact.content))
     return replace(fact_set, rows={**fact_set.rows, key: free}), free
-
-
-def delete(fact_set: FactSet, wanted: str) -> FactSet:
-    """Remove a fact without a trace on the shelf; `FactNotFound` if no row has the id."""
-    key, _ = find(fact_set, wanted)
-    return remove(fact_set, key)
 
 
 def remove(fact_set: FactSet, *keys: str) -> FactSet:
@@ -263,6 +262,7 @@ def remove(fact_set: FactSet, *keys: str) -> FactSet:
 def retire(fact_set: FactSet, wanted: str, status: Status, *, now: str, replaced_by: str = "") -> FactSet:
     """Move a fact into the archive: `superseded` by another one, or `ended` because it is no longer true."""
     key, fact = find(fact_set, wanted)
+    # Its id stays taken: another fact with it would seem to have this one's history.
     archived = replace(fact, status=status, updated_at=now, replaced_by=replaced_by)
     return replace(remove(fact_set, key), archived=(*fact_set.archived, archived), retired=fact_set.retired | {fact.id})
 
@@ -279,7 +279,14 @@ def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str]) -> FactS
     this update, then confidence, then the younger, then the key.
     """
     active = fact_set.active()
-    order = sorted(active, key=lambda key: _standing(key, active[key], new, config.protected_categories), reverse=True)
+
+    def standing(key: str) -> tuple[bool, bool, float, str, str]:
+        fact = active[key]
+        # A total order, so that writers who see the same rows let the same ones go: no store has compare-and-swap.
+        is_safe = is_protected(fact, config.protected_categories)
+        return (is_safe, key in new, fact.confidence, fact.created_at, key)
+
+    order = sorted(active, key=standing, reverse=True)
     waiting = sorted(
         (key for key, fact in fact_set.rows.items() if fact.status in HELD),
         key=lambda key: (fact_set.rows[key].created_at, key),
@@ -287,12 +294,6 @@ def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str]) -> FactS
     )
     surplus = order[config.max_facts :] + waiting[MAX_HELD:]
     return remove(fact_set, *surplus) if surplus else fact_set
-
-
-def _standing(
-    key: str, fact: Fact, new: frozenset[str], protected: frozenset[Category]
-) -> tuple[bool, bool, float, str, str]:
-    return (is_protected(fact, protected), key in new, fact.confidence, fact.created_at, key)
 
 
 def unite(fact_set: FactSet) -> FactSet:
@@ -312,6 +313,7 @@ def identify(fact_set: FactSet) -> FactSet:
     """Return the facts with an id for every row that has none, or that shows the id of another (a hand copied it)."""
     rows: dict[str, Fact] = {}
     taken: set[str] = set()
+    # Rows of our own writes first: where a hand copied one, the copy gets another id.
     for key in sorted(fact_set.rows, key=lambda key: (key in fact_set.unowned, key)):
         fact = fact_set.rows[key]
         if not fact.id or fact.id in taken:

@@ -43,7 +43,12 @@ def cleared(snapshot: MemorySnapshot) -> MemorySnapshot:
     # Far more than any prompt shows is judged, and no more: the longest facts would hold the event loop for seconds.
     read = accumulate(len(fact.content) for fact in snapshot.facts)
     within = (fact for fact, chars in zip(snapshot.facts, read, strict=True) if chars <= _JUDGED_CHARS)
-    facts = tuple(fact for fact in within if _is_cleared(fact))
+    facts = tuple(
+        # A person may have released what the rules take for an order, but only that text.
+        fact
+        for fact in within
+        if may_be_shown(fact.content) or fact.reviewed == review_digest(fact.content)
+    )
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
         for name, section in snapshot.profile.items()
@@ -53,7 +58,3 @@ def cleared(snapshot: MemorySnapshot) -> MemorySnapshot:
     if kept_out:
         logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
     return replace(snapshot, facts=facts, profile=profile)
-
-
-def _is_cleared(fact: Fact) -> bool:
-    return may_be_shown(fact.content) or fact.reviewed == review_digest(fact.content)

@@ -9,9 +9,9 @@ from langgraph.store.base import BaseStore
 from memory.config import MemoryConfig
 from memory.effects import arun, run
 from memory.facts.changes import Extraction, Outcome
+from memory.facts.confirmations import Confirmations
 from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, Source, Status
-from memory.facts.rows import Confirmations
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.facts.undo import UndoneFacts
 from memory.namespaces import Owner

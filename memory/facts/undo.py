@@ -83,6 +83,7 @@ class _TakingBack:
         """Take back what a fact that is there became: by creation, by an edit, or by being restored."""
         if before is not None and before.replaced_by == fact.id:
             key, _ = find(self.fact_set, fact.id)
+            # Replaced by itself marks an edit, so that undoing once more brings this text back.
             archived = replace(fact, status="superseded", replaced_by=fact.id)
             self.fact_set = replace(self.fact_set, archived=(*self.fact_set.archived, archived))
             self._bring_back(key, before, revision=fact.revision + 1)

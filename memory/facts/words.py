@@ -20,7 +20,9 @@ _COMMON_WORDS: Final = """
 """
 _COMMON: Final = frozenset(_COMMON_WORDS.split())
 _ENDINGS: Final = ("ing", "ed", "es", "s", "e")
+# So many letters of a word stay at least: `red` is no form of `r`.
 _LEAST: Final = 3
+# So many letters are compared: `organizer` meets `organization`.
 _STEM: Final = 6
 
 
@@ -70,6 +72,7 @@ def related(facts: Sequence[Fact], text: str, limit: int, *, fill: bool = False)
 
 
 _RUNS = re.compile(r"[\u30a1-\u30ff]{2,}|[\u3400-\u9fff\uf900-\ufaff]+")
+# Words of so many letters are also found inside others: compounds hold them.
 _INSIDE: Final = 5
 _EVERYDAY: Final = words(
     """

@@ -12,6 +12,7 @@ from memory.effects import StoreEffects, delete, put, read, scan
 from memory.namespaces import Owner
 from memory.text import digest
 
+# For looking back at what updates did lately; facts have a history of their own.
 MAX_RECEIPTS = 100
 
 

@@ -10,12 +10,13 @@ from langgraph.store.base import BaseStore, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from memory.archive.exporting import aexport
-from memory.archive.importing import Imported, Importer, Rejected, import_steps
+from memory.archive.importing import Imported, Importer, Rejected
 from memory.archive.json_parts import JsonPart, PartsReader
 from memory.config import CATEGORIES, MemoryConfig
 from memory.effects import arun, run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
+from tests.archives import import_document
 from tests.memory_bench import ADA, MemoryBench
 
 OWNER = Owner.of("ada")
@@ -49,7 +50,7 @@ def document(*facts: dict[str, Any], **parts: Any) -> dict[str, Any]:
 def take_in(
     store: InMemoryStore, taken: Mapping[str, Any], config: MemoryConfig = CONFIG, now: float = NOW
 ) -> Imported:
-    return run(store, import_steps(OWNER, taken, config, now))
+    return run(store, import_document(OWNER, taken, config, now))
 
 
 def export(store: BaseStore) -> dict[str, Any]:
@@ -210,11 +211,11 @@ def test_what_waits_to_be_learned_waits_again_where_it_is_taken_in() -> None:
     assert len(exported["updates"]) == 2
     assert "epoch" not in json.dumps(exported)
     for _ in range(2):
-        assert run(other.store, import_steps(ADA, exported, CONFIG, other.clock())).updates == 2
+        assert run(other.store, import_document(ADA, exported, CONFIG, other.clock())).updates == 2
     assert (len(other.entries()), other.markers()) == (2, [ADA])
     other.drain_all()
     assert other.facts() == ["Likes figs", "Likes plums"]
-    run(other.store, import_steps(ADA, exported, CONFIG, other.clock()))
+    run(other.store, import_document(ADA, exported, CONFIG, other.clock()))
     other.drain_all()
     assert other.facts() == ["Likes figs", "Likes plums"]
 
@@ -227,7 +228,7 @@ def test_an_edit_by_hand_stays_one_where_it_is_taken_in() -> None:
     facts = FactStore(bench.store, "ada", clock=bench.clock)
     (fact,) = facts.list()
     facts.update(fact.id, content="Likes dates", source="api")
-    run(other.store, import_steps(ADA, export(bench.store), CONFIG, other.clock()))
+    run(other.store, import_document(ADA, export(bench.store), CONFIG, other.clock()))
     (taken,) = FactStore(other.store, "ada").list()
     assert (taken.source, taken.edited_at, taken.edit) == ("api", facts.get(fact.id).edited_at, "")
 
@@ -267,7 +268,7 @@ async def test_a_large_memory_is_exported_and_taken_in_with_little_of_it_at_a_ti
     config = MemoryConfig(max_facts=5_000)
     store, other = CountingStore(), CountingStore()
     taken = document(*(good(f"Knows {at} songs") for at in range(2_500)), journal=days)
-    done = await arun(store, import_steps(OWNER, taken, config, NOW))
+    done = await arun(store, import_document(OWNER, taken, config, NOW))
     assert (len(done.created), done.journal, done.rejected) == (2_500, 6_000, ())
 
     store.largest_answer = 0

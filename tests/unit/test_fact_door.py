@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive.importing import import_steps
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.erase import erase_fact
@@ -14,6 +13,7 @@ from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact, FactNotFound
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
+from tests.archives import import_document
 from tests.fakes import Clock
 
 ADA = Owner.of("ada")
@@ -192,7 +192,7 @@ def test_what_a_person_says_meanwhile_is_one_fact_with_what_was_proposed(person:
 def test_what_waits_is_not_approved_by_export_and_import(person: Person) -> None:
     fact: dict[str, object] = {"content": "Lives in Oslo", "category": "knowledge", "confidence": 0.9}
     document = {"schema": "palimpsest.memory", "version": 1, "facts": [{**fact, "status": "waiting"}]}
-    done = run(person.store, import_steps(ADA, document, MemoryConfig(), person.clock()))
+    done = run(person.store, import_document(ADA, document, MemoryConfig(), person.clock()))
     assert done.quarantined == done.created
     assert [each.status for each in person.facts.list(None)] == ["waiting"]
 

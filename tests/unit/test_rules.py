@@ -13,11 +13,11 @@ from memory.facts.rules import (
     FactSet,
     adopt,
     create,
-    delete,
     find,
     identify,
     limit,
     release,
+    remove,
     retire,
     unite,
     update,
@@ -172,7 +172,7 @@ def test_F4_ids_are_unique_and_creation_times_stay(operations: list[tuple[str, i
         elif operation == "update" and chosen and f"fact {number}" not in contents_of(fact_set):
             fact_set, _ = update(fact_set, chosen, now=T1, content=f"fact {number}")
         elif operation == "delete" and chosen:
-            fact_set = delete(fact_set, chosen)
+            fact_set = remove(fact_set, find(fact_set, chosen)[0])
         ids_now = [fact.id for fact in fact_set.rows.values()]
         assert len(set(ids_now)) == len(ids_now)
         assert all(created[fact.id] == fact.created_at for fact in fact_set.rows.values())
@@ -250,11 +250,16 @@ def test_F6_invalid_values_are_refused_with_the_field_s_name(field: str, value: 
 
 
 def test_F5_delete_removes_the_fact() -> None:
-    assert not delete(fact_set_of(draft("Lives in Oslo")), fact_id(SALT, "Lives in Oslo")).rows
+    oslo = fact_set_of(draft("Lives in Oslo"))
+    assert not remove(oslo, find(oslo, fact_id(SALT, "Lives in Oslo"))[0]).rows
 
 
 @pytest.mark.parametrize(
-    "operation", [delete, lambda fact_set, wanted: update(fact_set, wanted, now=T1, confidence=0.1)]
+    "operation",
+    [
+        lambda fact_set, wanted: retire(fact_set, wanted, "ended", now=T1),
+        lambda fact_set, wanted: update(fact_set, wanted, now=T1, confidence=0.1),
+    ],
 )
 def test_F5_F6_an_unknown_id_is_a_key_error_that_tells_it(operation: Any) -> None:
     with pytest.raises(KeyError) as error:

@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive.importing import SCHEMA, VERSION, import_steps
+from memory.archive.importing import SCHEMA, VERSION
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.facts.fact import to_item
 from memory.facts.snapshot import MemorySnapshot
 from memory.facts.store import FactStore
 from memory.screening.door import plain, screened, without_suspects
+from tests.archives import import_document
 from tests.fact_sets import facts_of
 from tests.memory_bench import ADA
 from tests.screening_numbers import PARTS, attacks, held, texts
@@ -107,7 +108,7 @@ def test_what_is_taken_in_passes_the_same_door() -> None:
         "facts": [{"content": text, "category": "context", "confidence": 1.0} for text in (ORDER, SECRET)],
         "profile": {"user.work": ORDER, "history.recent": SECRET},
     }
-    done = run(store, import_steps(facts.owner, document, MemoryConfig(), 0.0))
+    done = run(store, import_document(facts.owner, document, MemoryConfig(), 0.0))
     assert (len(done.quarantined), done.refused, done.sections) == (1, ((1, "secret"),), ())
     assert facts.snapshot() == MemorySnapshot(epoch=facts.snapshot().epoch)
 

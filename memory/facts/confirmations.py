@@ -1,0 +1,106 @@
+"""How often a fact was said again, when, and by whom: an item beside the fact, so that the fact stays as it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+from langgraph.store.base import Op
+
+from memory.control import belongs
+from memory.effects import StoreEffects, put, read, read_many
+from memory.facts.rules import Confirmation
+from memory.namespaces import Owner
+from memory.text import digest
+
+# Enough to know evidence again that an update brings twice, and to say when; the rest is only counted.
+KEPT_CONFIRMATIONS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmedBy:
+    """One time that a fact was said again.
+
+    Attributes:
+        evidence: A digest of what said it: the same counts once.
+        time: When, ISO 8601.
+        thread_id: In which thread; empty if not in one.
+        message_ids: By which messages.
+    """
+
+    evidence: str
+    time: str
+    thread_id: str = ""
+    message_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmations:
+    """How often a fact was said again (`count`), and the newest 32 times of it, oldest first."""
+
+    count: int = 0
+    said: tuple[ConfirmedBy, ...] = ()
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """When it was said again, ISO 8601."""
+        return tuple(each.time for each in self.said)
+
+    def confirmed(self, confirmation: Confirmation) -> Self:
+        """Return these with one more; the same evidence counts once."""
+        evidence = digest("evidence", confirmation.evidence)[:16]
+        if any(each.evidence == evidence for each in self.said):
+            return self
+        newest = ConfirmedBy(evidence, confirmation.time, confirmation.thread_id, confirmation.message_ids)
+        return replace(self, count=self.count + 1, said=(*self.said, newest)[-KEPT_CONFIRMATIONS:])
+
+    def without_thread(self, thread_id: str) -> Self:
+        """Return these without what was said in a thread. Of those that are only counted nobody knows the thread."""
+        kept = tuple(each for each in self.said if each.thread_id != thread_id)
+        return replace(self, count=max(len(kept), self.count - len(self.said) + len(kept)), said=kept)
+
+    def to_json(self, fact_id: str, epoch: str) -> dict[str, object]:
+        """Return the JSON form that the store keeps of a fact's confirmations."""
+        said = [[each.evidence, each.time, each.thread_id, list(each.message_ids)] for each in self.said]
+        return {"id": fact_id, "count": self.count, "said": said, "epoch": epoch}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the confirmations of a stored item; what a hand garbled in it is left out."""
+        listed, count = value.get("said"), value.get("count")
+        said = []
+        for each in listed if isinstance(listed, list) else ():
+            if isinstance(each, list) and len(each) in (2, 4):  # two: no thread was noted, by an early version
+                evidence, time, thread_id, ids = (*each, "", ())[:4] if len(each) == 2 else each
+                ids = tuple(map(str, ids)) if isinstance(ids, list) else ()
+                said.append(ConfirmedBy(str(evidence), str(time), str(thread_id or ""), ids))
+        return cls(count if isinstance(count, int) else len(said), tuple(said))
+
+
+def read_confirmations(owner: Owner, fact_id: str) -> StoreEffects[Confirmations]:
+    """Read how often and when a fact was said again."""
+    item = yield from read(owner.namespace("confirmations"), fact_id)
+    return Confirmations.from_json(item.value) if item else Confirmations()
+
+
+def read_provenance(owner: Owner, fact_ids: Sequence[str]) -> StoreEffects[list[tuple[str, tuple[str, ...]]]]:
+    """Read in which threads facts were said again, and by which messages; what others than messages said has none."""
+    items = yield from read_many(owner.namespace("confirmations"), fact_ids)
+    said = [each for item in items if item for each in Confirmations.from_json(item.value).said]
+    return [(each.thread_id, each.message_ids) for each in said if each.thread_id]
+
+
+def confirmation_puts(
+    owner: Owner, epoch: str, confirmations: Sequence[Confirmation], present: frozenset[str]
+) -> StoreEffects[list[Op]]:
+    """Return the writes that note confirmations of the facts that are present (ids), beside those noted before."""
+    namespace = owner.namespace("confirmations")
+    ids = sorted({each.fact_id for each in confirmations} & present)
+    items = yield from read_many(namespace, ids)
+    puts: list[Op] = []
+    for fact_id, item in zip(ids, items, strict=True):
+        noted = Confirmations.from_json(item.value) if item and belongs(item.value, epoch) else Confirmations()
+        for confirmation in confirmations:
+            if confirmation.fact_id == fact_id:
+                noted = noted.confirmed(confirmation)
+        puts.append(put(namespace, fact_id, noted.to_json(fact_id, epoch)))
+    return puts
