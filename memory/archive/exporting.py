@@ -59,10 +59,10 @@ async def aexport(
 
 async def _list(name: str, entries: AsyncIterator[Json]) -> AsyncIterator[str]:
     yield f',\n"{name}": ['
-    mark = "\n"
+    before = "\n"
     async for entry in entries:
-        yield mark + _text(entry)
-        mark = ",\n"
+        yield before + _text(entry)
+        before = ",\n"
     yield "]"
 
 

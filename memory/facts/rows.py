@@ -85,7 +85,7 @@ def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> St
     """Write what makes the stored facts the new ones: rows put and deleted, revisions archived, repeats noted.
 
     Returns:
-        The rows that this overwrote or deleted though a person had edited them since the old shelf was read: no store
+        The rows that this overwrote or deleted though a person had edited them since the old ones were read: no store
         has compare-and-swap, but one batch can read what it is about to write.
     """
     facts = owner.namespace("facts")

@@ -116,7 +116,7 @@ def create(fact_set: FactSet, draft: Fact, config: MemoryConfig, evidence: str) 
         evidence: By what a repeat is recognized as a confirmation of its own.
 
     Returns:
-        The shelf, within its limit, and the new fact (or the unchanged one that was there).
+        The facts, within their limit, and the new one (or the unchanged one that was there).
 
     Raises:
         MemoryFull: If the limit is reached and all that is there is protected.

@@ -120,7 +120,7 @@ def test_a_confidence_below_the_threshold_was_stored_once_and_is_taken_in() -> N
     assert len(take_in(store, document(good("Lives in Oslo", confidence=0.1))).created) == 1
 
 
-def test_a_full_shelf_refuses_and_the_limit_holds() -> None:
+def test_a_full_memory_refuses_and_the_limit_holds() -> None:
     store = InMemoryStore()
     small = MemoryConfig(max_facts=3)
     pinned = [good(f"pinned {n}", pinned=True) for n in range(3)]

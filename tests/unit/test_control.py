@@ -18,11 +18,11 @@ from tests.stores import FaultyStore
 ADA = Owner.of("ada")
 
 
-def test_a_new_user_has_the_initial_epoch_and_no_fences() -> None:
+def test_a_new_user_has_the_initial_epoch_and_erased_no_thread() -> None:
     assert run(FaultyStore(), read_epochs(ADA)) == Epochs(INITIAL_EPOCH, {})
 
 
-def test_an_epoch_fences_all_agents_of_a_user_and_nobody_else() -> None:
+def test_an_epoch_ends_for_all_agents_of_a_user_and_nobody_else() -> None:
     store = FaultyStore()
     run(store, write_epoch(ADA, "e1"))
     assert run(store, read_epoch(Owner.of("ada", "tutor"))) == "e1"

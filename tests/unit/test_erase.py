@@ -241,7 +241,7 @@ def test_a_turn_written_down_while_its_thread_is_erased_is_found_by_the_next_era
     bench.say("I like figs")
 
     def fault(_: int) -> None:
-        if bench.store.items(ADA.control):  # the fence is up
+        if bench.store.items(ADA.control):  # the new epoch is written
             bench.store.fault = lambda _: None
             bench.say("I like plums", begin=2)
 
