@@ -269,6 +269,7 @@ class FactStore:
 
         Raises:
             ValueError: If a value is invalid, or the content holds a secret; the message names the field.
+            MemoryFull: If `max_facts` is reached and every fact is protected.
         """
         return run(self._store, self._facts.create(content, category, confidence, source, False, "waiting"))
 
