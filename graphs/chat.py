@@ -40,6 +40,7 @@ class ChatGraph(StateGraph[State, Context, InputState, State]):
 
     def compile(self, *args: Any, **options: Any) -> Compiled:
         """Compile as a `StateGraph` does, with the same arguments."""
+        # LangGraph's `compile` makes objects of its own class only; their attributes are its arguments.
         return _Editable(**vars(super().compile(*args, **options)))
 
 

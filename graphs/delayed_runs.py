@@ -44,6 +44,6 @@ async def put_off_drain(client: LangGraphClient, owner: Owner, delay: float, rea
         MEMORY_GRAPH,
         input={"drain": owner.due_key},
         stream_mode=["values", "custom"],  # `memory.updated`, for clients that join the thread's stream
-        after_seconds=math.ceil(delay),
+        after_seconds=math.ceil(delay),  # the server takes whole seconds
         multitask_strategy="enqueue" if running else "rollback",
     )

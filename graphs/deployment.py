@@ -55,7 +55,7 @@ def load_deployment(name: str) -> Deployment:
     module, _, attribute = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError) as error:  # ValueError: an empty module's name
         raise ValueError(f"PALIMPSEST_DEPLOYMENT must be module:name, not {name!r}: {error}") from error
     if not isinstance(found, Deployment):
         raise ValueError(f"PALIMPSEST_DEPLOYMENT: {name} must be a palimpsest.Deployment, not {type(found).__name__}")

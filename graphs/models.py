@@ -132,8 +132,8 @@ def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) ->
     """
     if isinstance(error, ModelUnavailable):
         return error
-    unknown = f"{name!r} failed with {type(error).__name__}: the server's log says more."
-    sentence = next((known.sentence.format(name=name) for known in _REASONS if known.fits(error)), unknown)
+    otherwise = f"{name!r} failed with {type(error).__name__}: the server's log says more."
+    sentence = next((each.sentence.format(name=name) for each in _REASONS if each.fits(error)), otherwise)
     # These two know better than the exception's class: providers report an overflow as any bad request.
     if is_context_overflow(error):
         sentence = f"The prompt is longer than {name!r} accepts: lower max_tokens."

@@ -129,8 +129,8 @@ class MemoryService:
         """
         if not self._config.enabled:
             return None
-        steps = functools.partial(close_turn, closing, self.clock(), self._config.max_wait_seconds)
-        recorded = await arun_patiently(store, steps)
+        writing = functools.partial(close_turn, closing, self.clock(), self._config.max_wait_seconds)
+        recorded = await arun_patiently(store, writing)
         if recorded is None:
             return None
         # See to it that an update runs after the quiet time. Losing this trigger loses nothing but time.

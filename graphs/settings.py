@@ -184,6 +184,7 @@ class _Variables:
     def auth(self) -> AuthSettings:
         return AuthSettings(
             secret=self.text("PALIMPSEST_AUTH_SECRET", ""),
+            # A PEM key has several lines, a variable in .env one.
             public_key=self.text("PALIMPSEST_AUTH_PUBLIC_KEY", "").replace("\\n", "\n"),
             jwks_url=self.text("PALIMPSEST_AUTH_JWKS_URL", ""),
             authenticator=self.text("PALIMPSEST_AUTH_AUTHENTICATOR", ""),

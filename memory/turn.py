@@ -277,7 +277,7 @@ def view_of_thread(
 
     Args:
         messages: The thread's messages.
-        summarized: Ids of messages that its summary is known to stand for.
+        summarized: Ids of messages that its summary remembers to stand for.
         is_complete: Whether the summary stands for no others.
     """
     return ThreadView(_NewestFirst(messages, summarized), is_complete)

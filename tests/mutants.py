@@ -19,6 +19,7 @@ MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
+ERASED_THREADS = "tests/integration/test_erased_threads.py"
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,34 @@ MUTANTS = (
         "is_cancelled = _is_cancelled(carrier, epochs)",
         "is_cancelled = False",
         (*UPDATER, "tests/unit/test_erase.py"),
+    ),
+    Mutant(
+        "a turn after an erase learns from before it",
+        "memory/turn.py",
+        "learn_from = asked if asked and (is_user_erased or is_thread_erased) else self.learn_from",
+        "learn_from = self.learn_from",
+        (ERASED_THREADS,),
+    ),
+    Mutant(
+        "epochs that could not be read count as read",
+        "memory/turn.py",
+        "        if now is None:\n            return self\n",
+        "        now = now or TurnEpochs()\n",
+        (ERASED_THREADS,),
+    ),
+    Mutant(
+        "a summary writes down what was erased",
+        "memory/turn.py",
+        "if message.id not in erased]",
+        "]",
+        (ERASED_THREADS,),
+    ),
+    Mutant(
+        "a question in a stricter mode is shown memory",
+        "graphs/turn/memory.py",
+        "run.context.memory_tokens == 0 or not may_read(mode):",
+        "run.context.memory_tokens == 0:",
+        ("tests/integration/test_thread_modes.py",),
     ),
     Mutant(
         "an erase forgets the outbox",

@@ -163,6 +163,7 @@ def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> 
     """Return the server's variables: quiet unless told otherwise, and knowing where the local model is."""
     variables = {**_QUIET, **environ}
     if local:
+        # A proxy that the user has for the world would be asked for loopback, too.
         exempt = [host for host in (environ.get("NO_PROXY", ""), "127.0.0.1", "localhost") if host]
         variables |= {_LOCAL_URL: local.base_url, "NO_PROXY": ",".join(exempt)}
     return variables

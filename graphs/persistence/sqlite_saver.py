@@ -150,6 +150,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
                 return await super().aput(config, checkpoint, metadata, new_versions)
+            # The run goes on: it must not fail because somebody else deletes its thread.
             await bury(self.conn, thread_id, checkpoint_id)
         self._file.log.empty_soon()
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}

@@ -121,6 +121,7 @@ async def pair_run_events(
             root = root or part.data
             ready = pairing.feed(part.data)
         elif mode == "error":
+            # Raised behind what is still held: an error comes after all that happened before it.
             failure = RunFailed(str(part.data.get("error")), str(part.data.get("message")))
             break
         elif root is not None:

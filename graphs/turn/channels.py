@@ -113,6 +113,7 @@ def _under_its_own_id(message: BaseMessage) -> BaseMessage:
 
 
 def _derived_id(merged: dict[str, BaseMessage], message: BaseMessage) -> str:
+    # From what is replayed alone: a random id would be another one each time the thread is read.
     place = len(merged)
     while (derived := str(uuid.uuid5(uuid.NAMESPACE_OID, f"{place} {message.type} {message.content}"))) in merged:
         place += 1

@@ -85,6 +85,7 @@ class Run:
         context = runtime.context or Context()
         configurable = config.get("configurable", {})
         thread_id = str(configurable.get("thread_id") or STATELESS)
+        # Here, as every store and saver would refuse it later, each in its own words.
         check_encodable("thread_id", thread_id)
         return cls(
             model=resolve(context.model, settings),
@@ -149,10 +150,10 @@ class TurnMemory:
         if run.owner is None or run.store is None:
             return Opening(run.context.memory_mode)
         mode = await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
-        steps = partial(open_turn, run.owner, run.thread_id, mode, before)
+        reading = partial(open_turn, run.owner, run.thread_id, mode, before)
         with tolerated(logger, _WITHOUT):
             async with asyncio.timeout(self._config.read_timeout_seconds):
-                opening = await arun_patiently(run.store, steps)
+                opening = await arun_patiently(run.store, reading)
             return opening if run.context.memory_tokens else replace(opening, snapshot=None, updates=())
         return Opening(None)
 

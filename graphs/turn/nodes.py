@@ -105,7 +105,7 @@ class ChatNodes:
             return {}  # `inject_memory` says that there is nothing to answer
         run, thread = await self._run(runtime), Thread(state)
         begun = await self._begun(run, thread, runtime) if thread.begins_turn else None
-        now = begun.applied(state) if begun else state
+        now = begun.in_state(state) if begun else state
         budget = begun.prompt.shares.messages if begun else self._messages_budget(run, thread)
         epochs = TurnEpochs.from_state(begun.memory) if begun else thread.epochs
 

@@ -40,7 +40,7 @@ class Begun:
     memory: MemoryState
     with_mode: list[BaseMessage]
 
-    def applied(self, state: State) -> State:
+    def in_state(self, state: State) -> State:
         """Return the state with these choices in it, for a node that cannot wait until they are written."""
         messages = {"messages": merge_messages(state["messages"], [self.with_mode])} if self.with_mode else {}
         return cast("State", {**state, **messages, "memory": self.memory})
@@ -48,7 +48,7 @@ class Begun:
 
 @dataclass(slots=True)
 class _Open:
-    """A turn that was opened: in which superstep, what it begins with, and when that was known by the loop's clock."""
+    """A turn that was opened: in which superstep, what it begins with, and when that was ready by the loop's clock."""
 
     superstep: Hashable
     begun: asyncio.Task[Begun]
@@ -118,4 +118,5 @@ class OpenTurns:
 def superstep_of(runtime: Runtime[Context]) -> Hashable:
     """Return what names the superstep in progress; without LangGraph's own word for it, nothing else has that name."""
     info = runtime.execution_info
+    # The loop, too: two programs in two threads of a process may give their threads the same ids.
     return (asyncio.get_running_loop(), info.thread_id, info.checkpoint_id) if info else object()

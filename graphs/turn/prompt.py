@@ -37,8 +37,8 @@ class Prompt:
         messages: The messages that no summary stands for, their content in standard form.
         tools: What the model may call.
         counter: Counts tokens.
-        block: The memory block, fenced.
-        recalled: What was recalled for single messages, fenced, by the messages' ids.
+        block: The memory block, as quoted text.
+        recalled: What was recalled for single messages, as quoted text, by the messages' ids.
     """
 
     context: Context

@@ -37,6 +37,7 @@ def why_without(
         mode: What memory may do in the turn; `None` if that could not be read.
         is_read: Whether memory was read, or did not have to be.
     """
+    # What a deployment lacks comes before what somebody chose: it is there to be mended.
     if not has_store:
         return "no_store"
     if not has_owner:
@@ -126,6 +127,7 @@ class Receipt(TypedDict, total=False):
 class MemoryState(TypedDict, total=False):
     """What memory put before the model, as ids and counts; never a text, so that an erased fact is gone at once."""
 
+    # The names are those of stored checkpoints: a new one would lose what a thread's prompt shows.
     basis: list[list[str | int]]
     """`[fact id, revision]` of each fact in the memory block, in its order."""
     deltas: list[RecalledFacts]

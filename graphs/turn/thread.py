@@ -96,6 +96,7 @@ class Thread:
         configurable = config.get("configurable", {})
         if not configurable.get(CONFIG_KEY_CHECKPOINTER) or "|" in str(configurable.get("checkpoint_ns", "")):
             return None
+        # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
         if self.running is None:
             return view_of_thread(self.messages)
         summarized = self.running.summarized_message_ids

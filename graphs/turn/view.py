@@ -92,6 +92,7 @@ def shares(
     The reply's share is a quarter of all at most. What is left when the fixed parts are counted belongs to the
     messages, and is `LEAST_MESSAGE_TOKENS` at least: a budget that small cannot hold otherwise.
     """
+    # With a summary's note and quotes: the messages' share must not change when the first summary comes.
     frame = counter.message(SystemMessage(system_text(system_prompt, "", " ")))
     memory = counter.text(memory_block)
     recalled_tokens = sum(map(counter.text, recalled.values()))
@@ -125,7 +126,7 @@ def view(
 
     Args:
         system_prompt: The assistant's instructions.
-        memory_block: What is known of the user, fenced; may be empty.
+        memory_block: What memory holds of the user, as quoted text; may be empty.
         summary: The running summary's text; may be empty.
         messages: The messages that no summary stands for; a summary message among them is left out.
         recalled: What was recalled for user messages, by their ids, oldest first; of one that is no longer there
@@ -137,6 +138,7 @@ def view(
     spoken = paired([message for message in messages if message.id != SUMMARY_ID])
     room = max_tokens - counter.message(system)
     there, shown = {message.id for message in spoken}, dict[str | None, str]()
+    # The newest first: it belongs to the question that is asked now.
     for message_id, told in reversed([*recalled.items()]):
         tokens = counter.text(told) + _RECALL_JOINT_TOKENS
         if message_id in there and tokens <= room - LEAST_MESSAGE_TOKENS:
@@ -159,6 +161,7 @@ def _fitting_system(system_prompt: str, memory_block: str, summary: str, max_tok
     if counter.message(SystemMessage(full)) <= limit:
         return full
     logger.warning("system prompt, memory and summary take more than %d tokens: they are shortened", limit)
+    # A summary of a few tokens would tell less than its note and quotes cost.
     frame = counter.message(SystemMessage(system_text(system_prompt, memory_block, " ")))
     if summary and limit - frame >= LEAST_MESSAGE_TOKENS:
         return system_text(system_prompt, memory_block, shorten_text(summary, limit - frame, counter))

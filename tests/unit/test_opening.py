@@ -149,7 +149,7 @@ def test_after_its_tools_a_turn_goes_on(before: State, expected: bool) -> None:
 def test_choices_are_in_the_state_before_they_are_written() -> None:
     marked = HumanMessage(ASKED.content, id="h1", additional_kwargs={"memory_mode": "incognito"})
     before = state(AIMessage("Hello.", id="a0"), ASKED)
-    after = begun(with_mode=[marked], memory=MemoryState(epoch="9f")).applied(before)
+    after = begun(with_mode=[marked], memory=MemoryState(epoch="9f")).in_state(before)
     assert after["messages"] == [before["messages"][0], marked]
     assert after["memory"] == {"epoch": "9f"}
     assert before["messages"][1] is ASKED
