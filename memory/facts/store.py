@@ -202,7 +202,7 @@ class FactStore:
     def retire(self, fact_id: str) -> None:
         """Stop using a fact: it goes to history, from where `undo` restores it, and does not come back by itself.
 
-        One that waits for a person is deleted: nobody used it.
+        One that waits for a person goes without a way back: nobody used it.
 
         Raises:
             FactNotFound: If the id is unknown.

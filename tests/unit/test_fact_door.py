@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -15,6 +16,7 @@ from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.archives import import_document
 from tests.fakes import Clock
+from tests.stores import FaultyStore
 
 ADA = Owner.of("ada")
 
@@ -195,6 +197,37 @@ def test_what_waits_is_not_approved_by_export_and_import(person: Person) -> None
     done = run(person.store, import_document(ADA, document, MemoryConfig(), person.clock()))
     assert done.quarantined == done.created
     assert [each.status for each in person.facts.list(None)] == ["waiting"]
+
+
+@pytest.mark.parametrize("operation", ["retire", "quarantine", "release", "update"])
+def test_what_is_deleted_while_it_is_changed_is_gone(operation: str) -> None:
+    """Between any two batches of a change, in another process."""
+    total = changed(operation, deleted_at=0).calls
+    assert total > 3
+    for n in range(1, total + 1):
+        store = changed(operation, deleted_at=n)
+        kept = [item.value for item in store.items(()) if "Oslo" in repr(item.value) or "Bergen" in repr(item.value)]
+        assert kept == [], n
+
+
+def changed(operation: str, deleted_at: int) -> FaultyStore:
+    """A store in which a fact was changed, and deleted by somebody else before the n-th batch of that; 0 is never."""
+    store, clock = FaultyStore(), Clock()
+    facts, others = FactStore(store, "ada", clock=clock), FactStore(store.inner, "ada", clock=clock)
+    fact = others.create("Lives in Oslo", "knowledge", 0.9)
+    if operation == "release":
+        others.quarantine(fact.id)
+
+    def deletes(n: int) -> BaseException | None:
+        if n == deleted_at:
+            others.delete(fact.id)
+        return None
+
+    store.fault = deletes
+    with suppress(FactNotFound):
+        given = {"content": "Lives in Bergen"} if operation == "update" else {}
+        getattr(facts, operation)(fact.id, **given)
+    return store
 
 
 @pytest.mark.parametrize("operation", ["retire", "quarantine", "release"])
