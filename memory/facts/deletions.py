@@ -5,7 +5,7 @@ They stand among the history, each under a digest of what the fact said or of a 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from langgraph.store.base import Item, Op
@@ -108,12 +108,12 @@ def message_deletion_puts(owner: Owner, messages: Mapping[str, Iterable[str]], r
 
 def edit_puts(owner: Owner, old: Fact, new: Fact, *, epoch: str) -> list[Op]:
     """Return the writes after which what was said before an edit does not bring back what the fact said then."""
-    return [aside_put(owner, replace(old, edited_at=new.edited_at, edit=new.edit), epoch=epoch), aside_drop(owner, new)]
+    return [aside_put(owner, old, at=new.edited_at, edit=new.edit, epoch=epoch), aside_drop(owner, new)]
 
 
-def aside_put(owner: Owner, fact: Fact, *, epoch: str) -> Op:
+def aside_put(owner: Owner, fact: Fact, *, at: str, edit: str, epoch: str) -> Op:
     """Return the write after which what was said before does not bring back a fact that was put aside."""
-    record = DeletionRecord(fact.id, fact.edited_at, fact.edit, epoch, "edited")
+    record = DeletionRecord(fact.id, at, edit, epoch, "edited")
     return put(owner.namespace("history"), _text_key(fact.content), record.to_json())
 
 

@@ -217,10 +217,11 @@ class FactEffects:
         """Put an active fact aside until a person releases it."""
         edit = yield from count_edit(self.owner)
         epoch, before = yield from read_current_fact_set(self.owner)
-        after, fact = quarantine(before, fact_id, now=self._now(), edit=edit)
-        yield from self._rewrite(epoch, before, after, fact)
+        now, old = self._now(), find(before, fact_id)[1]
+        after, fact = quarantine(before, fact_id, now=now, edit=edit)
+        yield from self._rewrite(epoch, before, after, old)
         # Or an update would learn it anew from messages that were said before.
-        yield [aside_put(self.owner, fact, epoch=epoch)]
+        yield [aside_put(self.owner, old, at=now, edit=edit, epoch=epoch)]
         yield from drop_sections_about(self.owner, epoch, [fact.content])
         logger.info("quarantined %s", fact_id)
         return fact
@@ -229,8 +230,9 @@ class FactEffects:
         """Make a fact of this status an active one."""
         edit = yield from count_edit(self.owner)
         epoch, before = yield from read_current_fact_set(self.owner)
+        old = find(before, fact_id)[1]
         after, fact = release(before, fact_id, now=self._now(), edit=edit, status=status)
-        yield from self._rewrite(epoch, before, after, fact)
+        yield from self._rewrite(epoch, before, after, old)
         yield [aside_drop(self.owner, fact)]
         return fact
 

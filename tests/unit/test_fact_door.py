@@ -11,7 +11,7 @@ from memory.config import MemoryConfig
 from memory.effects import run
 from memory.erase import erase_fact
 from memory.facts.changes import Change, Extraction
-from memory.facts.fact import Fact, FactNotFound
+from memory.facts.fact import Fact, FactNotFound, timestamp
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.archives import import_document
@@ -32,8 +32,8 @@ class Person:
         self.seconds.advance(1)
         return self.seconds()
 
-    def says(self, content: str) -> None:
-        change = Change(action="new", content=content, confidence=0.9, sources=("m1",), said_at="2025-10-01T10:00:00Z")
+    def says(self, content: str, said_at: str = "2025-10-01T10:00:00+00:00") -> None:
+        change = Change(action="new", content=content, confidence=0.9, sources=("m1",), said_at=said_at)
         now = "2025-10-20T10:00:00+00:00"
         self.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)
 
@@ -141,9 +141,12 @@ def test_a_quarantined_fact_is_used_by_nobody_until_it_is_released(person: Perso
 def test_quarantining_what_is_in_quarantine_already_leaves_one_of_the_two(person: Person) -> None:
     first = person.facts.create("Lives in Oslo", "knowledge", 0.9)
     person.facts.quarantine(first.id)
+    between = timestamp(person.clock())
     second = person.facts.create("Lives in Oslo", "knowledge", 0.9)
     assert person.facts.quarantine(second.id).id == first.id
     assert [fact.id for fact in person.facts.list(None)] == [first.id]
+    person.says("Lives in Oslo", between)
+    assert person.used() == []
 
 
 def test_undo_does_not_release_what_is_quarantined(person: Person) -> None:
