@@ -14,6 +14,10 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs"})
 # allows 30, more than any script has, and goes on after U+034F, which is seen nowhere.
 _MARKS_ON_A_LETTER: Final = 30
 _JOINER: Final = "\u034f"
+# Letters that no normal form takes apart.
+_LETTERS: Final = str.maketrans(
+    {"ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "\u0131": "i"}
+)
 _ENDINGS: Final = " .!?,;:…。！？、"  # noqa: RUF001 - full-width punctuation is meant
 
 
@@ -107,6 +111,14 @@ def normalize(text: str) -> str:
         return line.lower().rstrip(_ENDINGS)
     folded = _composed(_composed(line, "NFKC").casefold(), "NFKC")
     return one_line(folded).rstrip(_ENDINGS)
+
+
+def fold(text: str) -> str:
+    """Return text as it compares without case, accents and width: "Sørensen" as "sorensen"."""
+    if text.isascii():  # the same, faster
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(char for char in plain if not unicodedata.combining(char)).translate(_LETTERS)
 
 
 def digest(*parts: str) -> str:

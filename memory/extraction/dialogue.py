@@ -8,19 +8,19 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Final
 
-from memory.extraction.days import is_possible, leading_stamp, stamped_day, with_dates
+from memory.extraction.days import ENGLISH_WEEKDAYS, is_possible, leading_stamp, stamped_day, with_dates
 from memory.extraction.grounding import is_thanks_or_greeting
 from memory.message import StoredMessage
-from memory.text import one_line
+from memory.text import one_line, word_set
 
 logger = logging.getLogger(__name__)
 
+# A longer message is read in pieces, so that one prompt of a small memory model can hold each beside the rules.
 MAX_USER_CHARS: Final = 4000
 # Of a longer message, a book pasted into the chat, beginning and end are read.
 MAX_READ_CHARS: Final = 100_000
 # What the assistant said is there to understand the user's next words; its beginning and end do that.
 MAX_CONTEXT_CHARS: Final = 600
-_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]]*\s|[。！？\n]")  # noqa: RUF001 - full-width punctuation is meant
 _SPACE = re.compile(r"\s")
 
@@ -31,38 +31,38 @@ def in_pieces(messages: Iterable[StoredMessage], limit: int = MAX_USER_CHARS) ->
     A piece ends with a sentence or a word where it can, and states the date that its message begins with. Of a message
     of more than `MAX_READ_CHARS` the middle is left out, and the log says so.
     """
-    return [piece for message in messages for piece in _pieces(message, limit)]
-
-
-def _pieces(message: StoredMessage, limit: int) -> list[StoredMessage]:
-    if message.role != "user" or message.seen or len(message.text) <= limit:
-        return [message]
-    parts = [message.text]
-    surplus = len(message.text) - MAX_READ_CHARS
-    if surplus > 0:
-        logger.warning("of message %s %d of %d characters are not read", message.id, surplus, len(message.text))
-        parts = [message.text[: MAX_READ_CHARS // 2], message.text[-MAX_READ_CHARS // 2 :]]
-    stamp = f"{leading_stamp(message.text)} ".lstrip()
-    texts = [text for part in parts for text in _cut(part, limit - len(stamp))]
-    return [replace(message, text=f"{stamp}{text}" if at else text) for at, text in enumerate(texts)]
+    pieces: list[StoredMessage] = []
+    for message in messages:
+        if message.role != "user" or message.seen or len(message.text) <= limit:
+            pieces.append(message)
+            continue
+        parts = [message.text]
+        surplus = len(message.text) - MAX_READ_CHARS
+        if surplus > 0:
+            logger.warning("of message %s %d of %d characters are not read", message.id, surplus, len(message.text))
+            parts = [message.text[: MAX_READ_CHARS // 2], message.text[-MAX_READ_CHARS // 2 :]]
+        # Each piece states the date that the message begins with: "yesterday" counts from it in all of them.
+        stamp = f"{leading_stamp(message.text)} ".lstrip()
+        texts = [text for part in parts for text in _cut(part, limit - len(stamp))]
+        pieces += [replace(message, text=f"{stamp}{text}" if at else text) for at, text in enumerate(texts)]
+    return pieces
 
 
 def _cut(text: str, limit: int) -> Iterator[str]:
-    """Yield a text in parts of at most `limit` characters, without the white space between them."""
+    """Yield a text in parts of at most `limit` characters, without the white space between them.
+
+    A part ends with the last sentence in its second half, or else with the last word there, or else anywhere.
+    """
     start = 0
     while start < len(text):
-        end = start + limit if len(text) - start <= limit else _end(text, start, limit)
+        half, end = start + limit // 2, start + limit
+        if end < len(text):
+            sentences = [found.end() for found in _SENTENCE_END.finditer(text, half, end)]
+            spaces = [found.end() for found in _SPACE.finditer(text, half, end)]
+            end = (sentences or spaces or [end])[-1]
         if part := text[start:end].strip():
             yield part
         start = end
-
-
-def _end(text: str, start: int, limit: int) -> int:
-    """Return where the last sentence of a part ends, or else its last word; in its second half, or else anywhere."""
-    half, full = start + limit // 2, start + limit
-    sentences = [found.end() for found in _SENTENCE_END.finditer(text, half, full)]
-    spaces = [found.end() for found in _SPACE.finditer(text, half, full)]
-    return (sentences or spaces or [full])[-1]
 
 
 def read_chars(message: StoredMessage) -> int:
@@ -80,18 +80,16 @@ def new_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
 def render_dialogue(messages: Sequence[StoredMessage]) -> str:
     """Return the messages, one line each: a number in brackets for those of `new_messages`, a dash for context."""
     numbers = {id(message): n for n, message in enumerate(new_messages(messages), 1)}
-    return "\n".join(
-        _line(message, f"[{numbers[id(message)]}]" if id(message) in numbers else "-") for message in messages
-    )
-
-
-def _line(message: StoredMessage, mark: str) -> str:
-    limit = MAX_USER_CHARS if message.role == "user" else MAX_CONTEXT_CHARS
-    text = shortened(message.text, limit)
-    day = day_of(message)
-    if day is None:
-        return f"{mark} {message.role}, date unknown: {text}"
-    return f"{mark} {message.role}, {_DAYS[day.weekday()]} {day.isoformat()}: {with_dates(text, day)}"
+    lines = []
+    for message in messages:
+        label = f"[{numbers[id(message)]}]" if id(message) in numbers else "-"
+        text = shortened(message.text, MAX_USER_CHARS if message.role == "user" else MAX_CONTEXT_CHARS)
+        if day := day_of(message):
+            when, text = f"{ENGLISH_WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}", with_dates(text, day)
+        else:
+            when = "date unknown"
+        lines.append(f"{label} {message.role}, {when}: {text}")
+    return "\n".join(lines)
 
 
 def day_of(message: StoredMessage) -> date | None:
@@ -114,14 +112,14 @@ def shortened(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[:half]}...{line[-half:]}"
 
 
+# "A black cat", "in Oslo, since May": a reply of so few words to a question is an answer to it.
 _SHORT: Final = 4
-_AGREEING: Final = """
+_AGREES: Final = word_set("""
     yes yeah yep yup sure right exactly correct indeed absolutely definitely agreed true ok okay deal perfect precisely
     ja jawohl genau stimmt richtig klar gerne einverstanden sí si claro exacto vale correcto oui exactement d'accord
     bien sûr certo esatto sim claro exato klopt inderdaad да верно точно конечно はい うん ええ そう そうです
     是 是的 对 對 好 好的 嗯 네 예
-"""
-_AGREES: Final = frozenset(_AGREEING.split())
+""")
 # "The second one", "I'll take that", "let's go there": what is meant stands in what was said before.
 _POINTS = re.compile(
     r"\b(?:the\s(?:first|second|third|last|former|latter|other)(?:\sone|\soption)?|(?:that|this)\sone|both\sof\s(?:them|those)"
@@ -168,16 +166,12 @@ def takes_up(reply: str, before: str) -> bool:
         return False
     if _POINTS.search(reply):
         return True
-    if _ends_with_offer(before):
+    sentences = [part.strip() for part in _SENTENCE_ENDS.split(before) if part.strip()]
+    if sentences and _OFFERS.match(sentences[-1]):
         return False
     if words[0] in _AGREES or _PRAISES.search(reply):
         return True
     return len(reply.split()) <= _SHORT and not _asks(reply) and _asks(before)
-
-
-def _ends_with_offer(text: str) -> bool:
-    sentences = [part for part in _SENTENCE_ENDS.split(text) if part.strip()]
-    return bool(sentences) and _OFFERS.match(sentences[-1].strip()) is not None
 
 
 def _asks(text: str) -> bool:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, Self
 
-from memory.extraction.days import MONTHS, WEEKDAYS, Calendar, ages, calendar, with_dates
-from memory.extraction.names import SaidWords, language_of, unsaid_name
-from memory.extraction.numbers import fold, mentions, numbers
-from memory.text import normalize
+from memory.extraction.calendar import Calendar, ages, unsaid_date, without_dates
+from memory.extraction.days import with_dates
+from memory.extraction.names import Vocabulary, language_of, unsaid_name
+from memory.extraction.numbers import mentions, numbers
+from memory.text import normalize, word_set
 
 _BLANKS: Final = (
     r"name|full name|first name|last name|city|town|country|place|location|address|date|day|month|year|age|number|"
@@ -39,15 +40,14 @@ _GREETING: Final = (
 _SMALL_TALK = re.compile(
     rf"(?:(?:the\s|der\s|el\s|la\s|l')?(?:user|nutzer|usuario|utilisateur)\s)?(?:{_THANKS}|{_GREETING})"
 )
-_TALK_WORDS: Final = """
+_TALK: Final = word_set("""
     hi hello hey there good morning afternoon evening night day thanks thank thx you so very much a lot many again bye
     goodbye see later cheers dear and for the your help tip tips info answer all
     hallo guten tag morgen abend danke dir ihnen schön sehr vielen dank tschüss servus moin
     hola buenos buenas días tardes noches gracias muchas adiós bonjour bonsoir salut merci beaucoup au revoir
     ciao buongiorno grazie mille olá obrigado obrigada dag hoi bedankt dank je wel
     привет здравствуйте спасибо こんにちは ありがとう ありがとうございます おはよう 你好 谢谢 您好 谢谢你
-"""
-_TALK: Final = frozenset(_TALK_WORDS.split())
+""")
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(
     r"\"[^\"]{0,200}\"|\u201c[^\u201d]{0,200}\u201d|\u201e[^\u201c]{0,200}\u201c|\u00ab[^\u00bb]{0,200}\u00bb|`[^`]{0,200}`"
@@ -93,44 +93,31 @@ def in_third_person(text: str) -> str:
     """Return a fact with "the user's sister" for "my sister"; quoted words stay, and what cannot be turned safely."""
     if not _ENGLISH.search(text):
         return text
+
+    def turned(found: re.Match[str]) -> str:
+        before = found.string[: found.start()].split()[-1:]
+        # "World War I", "Queen Me": behind a word with a capital letter it is a title's.
+        is_title = bool(before) and found[0][0] in "IM" and before[0][0].isupper()
+        return found[0] if is_title else _THIRD_PERSON[str(found.lastgroup)]
+
     quoted = [*_QUOTED.findall(text), ""]
-    turned = [_FIRST_PERSON.sub(_turned, part) for part in _QUOTED.split(text)]
-    if any(_SELF.search(part) for part in turned):  # "I went …, she came with me": half of it would be worse
+    parts = [_FIRST_PERSON.sub(turned, part) for part in _QUOTED.split(text)]
+    if any(_SELF.search(part) for part in parts):  # "I went …, she came with me": half of it would be worse
         return text
-    whole = "".join(part + mark for part, mark in zip(turned, quoted, strict=True))
+    whole = "".join(part + quote for part, quote in zip(parts, quoted, strict=True))
     return f"User{whole.removeprefix('the user')}" if whole.startswith("the user") and whole != text else whole
 
 
-def _turned(found: re.Match[str]) -> str:
-    before = found.string[: found.start()].split()[-1:]
-    is_title = bool(before) and (found[0][0] in "IM") and before[0][0].isupper()
-    return found[0] if is_title else _THIRD_PERSON[str(found.lastgroup)]
-
-
-_MONTH_NAMES: Final = frozenset(name for names in MONTHS for name in names)
-_MONTH: Final = "|".join(sorted((name for name in _MONTH_NAMES if name.isalpha()), key=len, reverse=True))
-_DATE = re.compile(
-    r"(?<![\d.])(?:(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?"
-    r"|(?P<first>\d{1,2})[./](?P<second>\d{1,2})[./](?P<last>\d{4}|\d\d))(?![\d.]*\d)"
-    rf"|(?<![\w.])(?P<before>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?:de\s|of\s)?(?P<name>{_MONTH})\b\.?(?:,?\s(?:de\s)?(?P<of>\d{{4}})(?!\d))?"
-    rf"|(?<!\w)(?P<name_first>{_MONTH})\b\.?\s(?:(?P<after>\d{{1,2}})(?:st|nd|rd|th)?(?!\d),?\s?)?(?P<then>\d{{4}}(?!\d))?"
-    r"|(?P<cjk_year>\d{4})年(?:(?P<cjk_month>\d{1,2})月)?(?:(?P<cjk_day>\d{1,2})日)?"
-)
-# "Segunda" and its like are weekdays in Portuguese only, and ordinals in Spanish too.
-_WEEKDAY_NAMES: Final = frozenset(name for names in WEEKDAYS for name in names if name.isalpha()) - frozenset(
-    {"segunda", "terca", "quarta", "quinta", "sexta"}
-)
+# Names in a list; of two to six things of one kind the number may be counted from them: "two cats, Biscuit and Mog".
 _LISTED = re.compile(r"(?:(?<=, )|(?<=and )|(?<=und )|(?<=y )|(?<=: ))[^\W\d_]\w*")
-# So many of one thing may be counted from the names of each.
 _COUNTED: Final = range(2, 7)
-_SHORT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
     """What the names, numbers and dates of a text may come from."""
 
-    said: SaidWords
+    said: Vocabulary
     numbers: frozenset[str]
     calendar: Calendar
 
@@ -140,18 +127,18 @@ class Grounds:
         own = list(messages)
         meant, said = Calendar(), set[str]()
         for text, day in own:
-            found = calendar(text, day)
+            found = Calendar.of(text, day)
             meant = meant.joined(found)
             said |= numbers(text) | found.years
             said |= numbers(with_dates(text, day)) | ages(found.years, day) if day else set()
-        return cls(SaidWords.of(text for text, _ in own), frozenset(said), meant)
+        return cls(Vocabulary.of(text for text, _ in own), frozenset(said), meant)
 
     def lent(self, *, names: Sequence[str] = (), all_of: Sequence[str] = ()) -> Self:
         """Return these grounds with the names of further texts, and with all of others."""
         given = Grounds.of((text, None) for text in all_of)
         return replace(
             self,
-            said=self.said.joined(SaidWords.of([*names, *all_of])),
+            said=self.said.joined(Vocabulary.of([*names, *all_of])),
             numbers=self.numbers | given.numbers,
             calendar=self.calendar.joined(given.calendar),
         )
@@ -165,87 +152,14 @@ def unsaid(text: str, grounds: Grounds, *others: str) -> str:
         grounds: What was said.
         others: Texts that tell the language if the text itself does not: the messages it was taken from.
     """
-    folded = fold(text)
-    for found in _DATE.finditer(folded):
-        if any(char.isdigit() for char in found[0]) and not _is_meant(found, grounds):
-            return str(found[0])
-    for word in _WORD.findall(text):
-        if not _is_meant_name(fold(word), word != word.lower(), grounds):
-            return str(word)
+    if found := unsaid_date(text, grounds.calendar, grounds.said, grounds.numbers):
+        return found
     language = language_of(text, *others)
-    rest = _without_dates(text)
-    for written, wholes, parts in mentions(_DATE.sub(" ", folded), language or "en"):
-        is_said = bool(wholes & grounds.numbers) or bool(parts and parts <= grounds.numbers)
-        if not is_said and not _is_counted(wholes, rest):
+    unnamed, undated = without_dates(text)
+    listed = len(_LISTED.findall(unnamed))
+    counted = {str(listed)} if listed in _COUNTED else set()
+    # Where nothing tells the language, English number words count: most models write English facts.
+    for written, wholes, parts in mentions(undated, language or "en"):
+        if wholes.isdisjoint(grounds.numbers | counted) and not (parts and parts <= grounds.numbers):
             return written
-    return unsaid_name(rest, grounds.said, language)
-
-
-def _parts(found: re.Match[str]) -> tuple[int | None, list[int], list[int]]:
-    """Return year, months and days that a date may mean; `4.5.2026` is in April or in May."""
-    if found["year"] or found["cjk_year"]:
-        year, month, day = (found[each] or found[f"cjk_{each}"] for each in ("year", "month", "day"))
-        return int(year), _whole(month), _whole(day)
-    if found["last"]:
-        either = [int(found["first"]), int(found["second"])]
-        year = int(found["last"])
-        return (year if len(found["last"]) > _SHORT else 2000 + year), either, either
-    name, year = found["name"] or found["name_first"], found["of"] or found["then"]
-    months = [at for at, names in enumerate(MONTHS, 1) if name in names]
-    return (int(year) if year else None), months, _whole(found["before"] or found["after"])
-
-
-def _whole(digits: str | None) -> list[int]:
-    return [int(digits)] if digits else []
-
-
-def _is_meant(found: re.Match[str], grounds: Grounds) -> bool:
-    """Say whether a date, or what it is made of, was said, or is the day that a message means."""
-    if found[0].strip() in grounds.said.text:
-        return True
-    year, months, days = _parts(found)
-    return any(_is_day(year, month, day, grounds) for month in months or [0] for day in days or [0])
-
-
-def _is_day(year: int | None, month: int, day: int, grounds: Grounds) -> bool:
-    meant = grounds.calendar
-    if year and (year, month, day) in _known(meant):
-        return True
-    has_month = not month or month in meant.months or str(month) in grounds.numbers
-    has_day = not day or str(day) in grounds.numbers or any((d.month, d.day) == (month, day) for d in meant.days)
-    has_year = year is None or str(year) in grounds.numbers or (year in meant.near and bool(month))
-    return has_month and has_day and has_year
-
-
-def _is_meant_name(word: str, has_capital: bool, grounds: Grounds) -> bool:
-    """Say whether a word is no month and no weekday, or one that was meant."""
-    if word in _WEEKDAY_NAMES:
-        return any(word in names and at in grounds.calendar.weekdays for at, names in enumerate(WEEKDAYS))
-    if not has_capital or word not in _MONTH_NAMES or word in grounds.said.words:
-        return True  # "the user may move" is no month
-    meant = grounds.calendar.months
-    return any(word in names and (at in meant or str(at) in grounds.numbers) for at, names in enumerate(MONTHS, 1))
-
-
-def _known(meant: Calendar) -> frozenset[tuple[int, int, int]]:
-    """Return the days as year, month and day; also with 0 for a day, and for a month, that is left out."""
-    return frozenset(
-        each
-        for day in meant.days
-        for each in ((day.year, day.month, day.day), (day.year, day.month, 0), (day.year, 0, 0))
-    )
-
-
-def _without_dates(text: str) -> str:
-    """Return a text without the names of months and days: they are judged as dates."""
-    return _WORD.sub(lambda found: " " if _is_dated(found[0]) else found[0], text)
-
-
-def _is_dated(word: str) -> bool:
-    return word != word.lower() and fold(word) in _MONTH_NAMES | _WEEKDAY_NAMES
-
-
-def _is_counted(wholes: frozenset[str], text: str) -> bool:
-    """Say whether a small number counts the names in the text: "two cats, Biscuit and Mog"."""
-    names = len(_LISTED.findall(text))
-    return any(str(number) in wholes and number == names for number in _COUNTED)
+    return unsaid_name(unnamed, grounds.said, language)

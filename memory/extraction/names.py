@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final, Self
 
-from memory.extraction.numbers import fold
+from memory.text import fold, word_set
 
 _FUNCTION_WORDS: Final = {
     "en": "the a an is was has have had and with of their his her does not likes wants works lives who to for are at "
@@ -25,17 +25,17 @@ _FUNCTION_WORDS: Final = {
     "pt": "o os as é tem e com um uma seu sua mora trabalha não que para eu meu minha sou do da em",
     "nl": "de het een is heeft en met zijn haar woont werkt niet dat voor ik mijn ben van",
 }
-_LANGUAGE_OF: Final[dict[str, frozenset[str]]] = {
-    language: frozenset(text.split()) for language, text in _FUNCTION_WORDS.items()
-}
+_LANGUAGE_OF: Final = {language: word_set(text) for language, text in _FUNCTION_WORDS.items()}
 # Words that take a capital letter and name nobody. Months and weekdays are dates, and are judged as such.
-_NO_NAME_WORDS: Final = """
+_NO_NAMES: Final = word_set(
+    """
     user users the i a an dr mr mrs ms prof sir mom mum dad mommy daddy mama papa grandma grandpa granny aunt uncle
     nutzer nutzers benutzer benutzerin usuario utilisateur utente gebruiker ai tv pc it id ok am pm phd mba msc bsc ba
     ma ceo cto cfo hr usb gps diy faq pdf url api app internet web wifi christmas easter bachelor master god covid
     he she they his her their its in on at this that there who
-"""
-_NO_NAMES: Final = frozenset(map(fold, _NO_NAME_WORDS.split()))
+    """,
+    fold,
+)
 # Names of one thing, a group between bars: in short (in capitals only), in other languages, and what comes from it.
 _SAME: Final = """
 | USA US united_states america american americans amerika amerikanisch EEUU estados_unidos estadounidense
@@ -61,33 +61,22 @@ _SAME: Final = """
 | beijing peking 北京 | christmas xmas weihnachten navidad noël | javascript JS | typescript TS
 | postgresql postgres | kubernetes k8s
 """
-_DERIVED: Final = frozenset({"an", "ian", "ean", "n", "er", "ese", "i", "ish", "ist", "ite", "s", "es"})
+_DERIVED: Final = word_set("an ian ean n er ese i ish ist ite s es")
 # Languages whose names keep their letters; in others a name may end in many ways.
-_UNINFLECTED: Final = frozenset({"en", "es", "fr", "it", "pt", "nl"})
+_UNINFLECTED: Final = word_set("en es fr it pt nl")
 # German: what stands before a name, and after which verbs and prepositions a place is named.
-_BEFORE_NAMES: Final = """
+_NAMING: Final = word_set(
+    """
     heißt heisst namens genannt herr herrn dr schwester bruder mutter vater tochter sohn frau mann freund freundin
     partner partnerin ehefrau ehemann hund hündin katze kater pferd baby kind kollege kollegin chef chefin stadt firma
     nachbar nachbarin tante onkel oma opa cousin cousine enkel enkelin
-"""
-_NAMING: Final = frozenset(map(fold, _BEFORE_NAMES.split()))
-_GOING_WORDS: Final = "wohnt lebt zieht zog stammt kommt geboren umgezogen gezogen reist fliegt fährt"
-_GOING: Final = frozenset(map(fold, _GOING_WORDS.split()))
-_WHERE: Final = frozenset({"in", "aus", "nach"})
-_COMMON_ENDINGS: Final = (
-    "ung",
-    "heit",
-    "keit",
-    "zeit",
-    "schaft",
-    "ion",
-    "tat",
-    "haus",
-    "hause",
-    "rente",
-    "not",
-    "armut",
+    """,
+    fold,
 )
+_GOING: Final = word_set("wohnt lebt zieht zog stammt kommt geboren umgezogen gezogen reist fliegt fährt", fold)
+_WHERE: Final = word_set("in aus nach")
+# What stands behind the same words and is no place: "lebt in Armut", "zieht nach Hause", "in Rente".
+_COMMON_ENDINGS: Final = tuple(word_set("ung heit keit zeit schaft ion tat haus hause rente not armut"))
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019](?=[^\W\d_]{2})[^\W\d_]+)?")
 _ENDS = re.compile(r"[.!?:;\u2026\"\u201c\u201d\u201e\u00ab\u00bb(\[*\n-]\s{0,4}$")
 _ADDRESS = re.compile(
@@ -95,15 +84,20 @@ _ADDRESS = re.compile(
 )
 _HONORED = re.compile(r"([\u30a0-\u30ff]{1,12}|[\u3400-\u9fff]{1,4})(?:さん|くん|ちゃん|様|氏|先生)")
 _CALLED = re.compile(r"(?:名叫|叫做|名字是|名字叫|名前は「?)([\u3400-\u9fff]{2}|[\u30a0-\u30ff]{2,12})")
-_KIN_WORDS: Final = "母 父 兄 姉 娘 息子 奥 旦那 医者 婆 爺 妹 弟 子 皆 客 赤 嫁 主人 孫"
-_KIN: Final = frozenset(_KIN_WORDS.split())
+# Who is called by an honorific without a name: "mother", "the doctor", "everybody".
+_KIN: Final = word_set("母 父 兄 姉 娘 息子 奥 旦那 医者 婆 爺 妹 弟 子 皆 客 赤 嫁 主人 孫")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _LETTER = re.compile(r"[^\W\d_]")
+# Words of a family begin with the same three letters, so only those are compared: "Oslo" with "Oslo's", not with all.
 _SHARED: Final = 3
+# Words whose lengths differ by more cannot be as alike as `_ALIKE` asks.
 _LENGTHS_APART: Final = 3
+# How alike two spellings are of 1 (`SequenceMatcher.ratio`): "Sarah" and "Sara" 0.89, "Anna" and "Anne" 0.75.
 _ALIKE: Final = 0.75
+# Names in two languages are less so: "Florence" and "Firenze" 0.67, "Warsaw" and "Warschau" 0.71.
 _LIKE_ANOTHER_LANGUAGE_S: Final = 0.6
+_LONG_ENOUGH: Final = 5  # shorter words are alike by chance
 
 
 def _groups() -> dict[str, list[tuple[str, ...]]]:
@@ -132,7 +126,7 @@ def language_of(*texts: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidWords:
+class Vocabulary:
     """What was said, as names are looked up in it.
 
     Attributes:
@@ -172,9 +166,9 @@ class SaidWords:
             is_latin=2 * len(_LATIN.findall(" ".join(own))) >= len(letters),
         )
 
-    def joined(self, other: "SaidWords") -> "SaidWords":
-        """Return what both say."""
-        return SaidWords(
+    def joined(self, other: "Vocabulary") -> "Vocabulary":
+        """Return what both say, in the languages of this one."""
+        return Vocabulary(
             words=self.words | other.words,
             alike=_joined(self.alike, other.alike),
             text=f"{self.text} {other.text}",
@@ -184,8 +178,41 @@ class SaidWords:
             is_latin=self.is_latin,
         )
 
+    def has(self, word: str, language: str) -> bool:
+        """Say whether a word of a name in a text of that language is one of these, in some form or another language."""
+        folded = fold(word)
+        if any(form in self.words for form in _forms(folded)) or (f" {folded}" in self.text and not self.is_latin):
+            return True
+        # Scripts cannot be compared with each other: what may be the same name passes.
+        if bool(_LATIN.match(folded)) != self.is_latin or (word.isupper() and folded in self.initials):
+            return True
+        groups = _GROUPS.get(word, []) + _GROUPS.get(folded, [])
+        if any(f" {form} " in self.text or form in self.words for group in groups for form in group):
+            return True
+        near = self.alike.get(folded[:_SHARED], frozenset())
+        if any(_is_derived(folded, each) for each in near):
+            return True
+        if language not in (*_UNINFLECTED, "de") and any(_is_inflected(folded, each) for each in near):
+            return True
+        return language not in self.languages and any(
+            _alike(each, folded) >= _LIKE_ANOTHER_LANGUAGE_S for each in self.named.get(folded[0], ())
+        )
 
-def unsaid_name(text: str, said: SaidWords, language: str) -> str:
+    def misspells(self, word: str) -> bool:
+        """Say whether a folded word is almost one of these with a capital letter, but no other form of it."""
+        if len(word) < _LONG_ENOUGH or _forms(word) & self.words:
+            return False
+        return any(
+            len(each) >= _LONG_ENOUGH
+            and word[:-2] != each[:-2]
+            and not word.startswith(each[:-3])
+            and not each.startswith(word[:-3])
+            and _alike(each, word) >= _ALIKE
+            for each in self.named.get(word[0], ())
+        )
+
+
+def unsaid_name(text: str, said: Vocabulary, language: str) -> str:
     """Return the first name in a text that was not said; empty if there is none.
 
     Args:
@@ -203,24 +230,21 @@ def unsaid_name(text: str, said: SaidWords, language: str) -> str:
         if "".join(word[0] for word in run).upper() in said.words:
             continue  # "New York City" of "NYC"
         for word in run:
-            if not _is_said(word, said, language):
+            if not said.has(word, language):
                 return word
     return ""
 
 
-def _runs(text: str, said: SaidWords, language: str) -> Iterator[list[str]]:
+def _runs(text: str, said: Vocabulary, language: str) -> Iterator[list[str]]:
     """Yield the names of a text, words in a row together."""
     found = list(_WORD.finditer(text))
     run: list[str] = []
     for at, each in enumerate(found):
         between = text[found[at - 1].end() : each.start()] if at else ""
+        # A verb that tells of a place may stand six words before it.
         before = [fold(word[0]) for word in found[max(0, at - 6) : at]]
         is_first = not at or bool(_ENDS.search(between))
-        is_name = _has_capital(each[0]) and (
-            _opens(each[0], text[each.end() : each.end() + 16], said)
-            if is_first
-            else _is_name(each[0], before, said, language)
-        )
+        is_name = _is_name(each, [] if is_first else before, said, language)
         if run and not (is_name and between.isspace()):
             yield run
             run = []
@@ -230,67 +254,33 @@ def _runs(text: str, said: SaidWords, language: str) -> Iterator[list[str]]:
         yield run
 
 
-def _has_capital(word: str) -> bool:
-    return word.lower() != word and fold(_without_possessive(word)) not in _NO_NAMES
-
-
-def _opens(word: str, after: str, said: SaidWords) -> bool:
-    """Say whether the first word of a sentence, always with a capital letter, is a name all the same."""
-    bare = _without_possessive(word)
-    is_owner = bare != word or fold(after).startswith((" is the user", " is user"))
-    return is_owner or any(char.isupper() for char in bare[1:]) or _misspells(fold(bare), said)
-
-
-def _is_name(word: str, before: list[str], said: SaidWords, language: str) -> bool:
-    """Say whether a word with a capital letter within a sentence names something."""
+def _is_name(found: re.Match[str], before: list[str], said: Vocabulary, language: str) -> bool:
+    """Say whether a word names something, by its capital letter and by the words before it, none in a new sentence."""
+    word, bare = found[0], _without_possessive(found[0])
+    folded = fold(word)
+    if word.lower() == word or fold(bare) in _NO_NAMES:
+        return False
+    if not before:  # always with a capital letter: "Anna's sister", "Anna is the user's sister", "McDonald"
+        after = fold(found.string[found.end() : found.end() + 16])
+        is_owner = bare != word or after.startswith((" is the user", " is user"))
+        return is_owner or any(map(str.isupper, bare[1:])) or said.misspells(fold(bare))
     if language != "de":
         return True
-    folded = fold(word)
-    is_place = before[-1] in _WHERE and bool(_GOING & set(before)) and not folded.endswith(_COMMON_ENDINGS)
-    return before[-1] in _NAMING or is_place or word[1:].lower() != word[1:] or _misspells(folded, said)
-
-
-def _is_said(word: str, said: SaidWords, language: str) -> bool:
-    folded = fold(word)
-    if any(form in said.words for form in _forms(folded)) or (f" {folded}" in said.text and not said.is_latin):
-        return True
-    if bool(_LATIN.match(folded)) != said.is_latin or (word.isupper() and folded in said.initials):
-        return True
-    groups = _GROUPS.get(word, []) + _GROUPS.get(folded, [])
-    if any(f" {form} " in said.text or form in said.words for group in groups for form in group):
-        return True
-    near = said.alike.get(folded[:_SHARED], frozenset())
-    if any(len(each) > _SHARED and folded.startswith(each[:-1]) and _is_derived(folded, each) for each in near):
-        return True
-    if language not in (*_UNINFLECTED, "de") and any(_is_inflected(folded, each) for each in near):
-        return True
-    return language not in said.languages and any(
-        _alike(each, folded) >= _LIKE_ANOTHER_LANGUAGE_S for each in said.named.get(folded[0], ())
-    )
+    is_place = before[-1] in _WHERE and not _GOING.isdisjoint(before) and not folded.endswith(_COMMON_ENDINGS)
+    return before[-1] in _NAMING or is_place or word[1:].lower() != word[1:] or said.misspells(folded)
 
 
 def _is_derived(word: str, said: str) -> bool:
     """Say whether a word is made from one that was said: "Hawaiian", "Parisian", "Londoner"."""
+    if len(said) <= _SHARED or not word.startswith(said[:-1]):
+        return False
     return word.removeprefix(said) in _DERIVED or word.removeprefix(said[:-1]) in _DERIVED - {"s", "es", "n", "er"}
 
 
 def _is_inflected(word: str, said: str) -> bool:
+    """Say whether two words have the same beginning and endings of up to three letters: "Москва" and "Москве"."""
     kept = max(3, min(len(word), len(said)) - 3)
     return word[:kept] == said[:kept] and abs(len(word) - len(said)) <= 3
-
-
-def _misspells(word: str, said: SaidWords) -> bool:
-    """Say whether a word is almost one that was said with a capital letter, but no other form of it."""
-    if len(word) < 5 or _forms(word) & said.words:
-        return False
-    return any(
-        len(each) >= 5
-        and word[:-2] != each[:-2]
-        and not word.startswith(each[:-3])
-        and not each.startswith(word[:-3])
-        and _alike(each, word) >= _ALIKE
-        for each in said.named.get(word[0], ())
-    )
 
 
 def _alike(one: str, other: str) -> float:

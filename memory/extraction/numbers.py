@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from memory.text import fold
+
 _SMALL: Final = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen",
@@ -55,45 +57,23 @@ _IDEOGRAPHS: Final = {char: value for value, char in enumerate("〇一二三四�
 _IDEOGRAPHIC_SCALES: Final = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "億": 10**8, "亿": 10**8}
 
 
-def fold(text: str) -> str:
-    """Return text as it compares without case, accents and width: "Sørensen" as "sorensen"."""
-    if text.isascii():  # the same, faster
-        return text.lower()
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    return "".join(char for char in plain if not unicodedata.combining(char)).translate(_LETTERS)
-
-
-_LETTERS: Final = str.maketrans(
-    {"ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "\u0131": "i"}
-)
-
-
 def _table() -> dict[str, frozenset[int]]:
     """Return what a folded word may count; a word of two languages ("once") may count both."""
-    found: dict[str, set[int]] = {}
+    counted = [*_FURTHER.items()]
     for text in _SMALL.values():
-        for value, word in enumerate(text.split()):
-            found.setdefault(fold(word), set()).add(value)
+        counted += [(word, value) for value, word in enumerate(text.split())]
     for text in _TENS.values():
         for value, word in enumerate(text.split(), 2):
-            for form in (fold(word), f"{fold(word)[:-1]}ies"):  # "in my thirties"
-                found.setdefault(form, set()).add(value * 10)
-    for word, value in _FURTHER.items():
-        found.setdefault(fold(word), set()).add(value)
+            counted += [(word, value * 10), (f"{fold(word)[:-1]}ies", value * 10)]  # "in my thirties"
     for value, word in enumerate(_SMALL["de"].split()):
-        for ending in ("te", "ten", "ter", "tes"):
-            found.setdefault(fold(word + ending), set()).add(value)
-    for units in (_SMALL["de"], _SMALL["nl"]):
-        _compound(found, units.split()[1:10], "und" if units is _SMALL["de"] else "en", units)
+        counted += [(word + ending, value) for ending in ("te", "ten", "ter", "tes")]
+    for language, joint in (("de", "und"), ("nl", "en")):  # "vierunddreißig", "vierendertig"
+        for unit, first in enumerate(_SMALL[language].split()[1:10], 1):
+            counted += [(first + joint + last, ten * 10 + unit) for ten, last in enumerate(_TENS[language].split(), 2)]
+    found: dict[str, set[int]] = {}
+    for word, value in counted:
+        found.setdefault(fold(word), set()).add(value)
     return {word: frozenset(values) for word, values in found.items()}
-
-
-def _compound(found: dict[str, set[int]], units: list[str], joint: str, which: str) -> None:
-    """Add "vierunddreißig" and "vierendertig"."""
-    tens = _TENS["de" if which is _SMALL["de"] else "nl"].split()
-    for unit, first in enumerate(units, 1):
-        for ten, last in enumerate(tens, 2):
-            found.setdefault(fold(first + joint + last), set()).add(ten * 10 + unit)
 
 
 _VALUES: Final = _table()
@@ -110,12 +90,26 @@ _SPACED = re.compile(r"(?<!\d)\d++(?:[ \u00a0\u202f-]\d++)+")
 _AFTERNOON = re.compile(r"(?<!\d)(\d{1,2})(?:[:.]\d\d)?\s?(?:p\.?m\b|in the (?:afternoon|evening)|uhr (?:nach|ab))")
 _CLOCK = re.compile(r"(?<!\d)(1[3-9]|2[0-3])(?:[:.h]\d\d|\s?uhr|\s?h\b)")
 _SHORT_YEAR = re.compile(r"['\u2019](\d\d)(?!\d)|(?<!\d)(\d\d)['\u2019]?s\b|(?<!\d)\d{1,2}[./]\d{1,2}[./](\d\d)(?!\d)")
-_LONG: Final = 40
+_LONG: Final = 40  # digits of the longest number that is read: Python refuses to convert more than 4,300
 
 
 def numbers(text: str) -> frozenset[str]:
     """Return every number that a text may be read to say, in digits without leading zeros."""
-    return frozenset(_all(text))
+    plain = unicodedata.normalize("NFKC", text)
+    tokens = _TOKEN.findall(plain)
+    found = set(_in_words([fold(token) for token in tokens]))
+    for token in tokens:
+        if token[0].isdigit():
+            found.update(_wholes(token), map(_bare, _RUN.findall(token)))
+    found.update(_bare("".join(_RUN.findall(spaced))) for spaced in _SPACED.findall(plain))
+    for run in _IDEOGRAPHIC.findall(plain):
+        found.add(str(_ideographic(run[:_LONG])))
+        found.update(str(_IDEOGRAPHS[char]) for char in run if char in _IDEOGRAPHS)
+    folded = plain.casefold()
+    found.update(str(int(hour) % 12 + 12) for hour in _AFTERNOON.findall(folded))
+    found.update(str(int(hour) - 12) for hour in _CLOCK.findall(folded))
+    found.update(century + "".join(short) for short in _SHORT_YEAR.findall(folded) for century in ("19", "20"))
+    return frozenset(found)
 
 
 def mentions(text: str, language: str = "en") -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
@@ -131,42 +125,27 @@ def mentions(text: str, language: str = "en") -> Iterator[tuple[str, frozenset[s
     spoken = {found.span() for found in _SPACED.finditer(plain)}
     for found in _TOKEN.finditer(plain):
         if found[0][0].isdigit():
-            if not any(start <= found.start() < end for start, end in spoken):
-                yield found[0], frozenset(_wholes(found[0])), frozenset(_parts(found[0]))
+            if any(start <= found.start() < end for start, end in spoken):
+                continue
+            # The parts of 7:30 are said by "half past seven"; those of 15,000 are no numbers of their own.
+            runs = _RUN.findall(found[0])
+            has_thousands = any(len(run) == 3 for run in runs[1:])
+            parts = () if has_thousands else (_bare(run) for at, run in enumerate(runs) if at == 0 or run != "00")
+            yield found[0], frozenset(_wholes(found[0])), frozenset(parts)
         elif fold(found[0]) in _PLAIN.get(language, frozenset()):
             values = frozenset(map(str, _VALUES[fold(found[0])]))
             yield found[0], values, values
 
 
-def _all(text: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFKC", text)
-    tokens = _TOKEN.findall(plain)
-    for token in tokens:
-        if token[0].isdigit():
-            yield from _wholes(token)
-            yield from map(_bare, _RUN.findall(token))
-    for found in _SPACED.findall(plain):
-        yield _bare("".join(_RUN.findall(found)))
-    yield from _in_words([fold(token) for token in tokens])
-    for run in _IDEOGRAPHIC.findall(plain):
-        yield str(_ideographic(run[:_LONG]))
-        yield from (str(_IDEOGRAPHS[char]) for char in run if char in _IDEOGRAPHS)
-    yield from _times_and_years(plain.casefold())
-
-
-def _times_and_years(plain: str) -> Iterator[str]:
-    for found in _AFTERNOON.findall(plain):
-        yield str(int(found) % 12 + 12)
-    for found in _CLOCK.findall(plain):
-        yield str(int(found) - 12)
-    for short in _SHORT_YEAR.findall(plain):
-        digits = "".join(short)
-        yield from (f"19{digits}", f"20{digits}")
-
-
 def _in_words(tokens: list[str]) -> Iterator[str]:
     """Yield what words say: each for itself, "thirty four" as a sum, "two hundred" and "15 k" as a product."""
-    values = [_value(token) for token in tokens]
+
+    def value(token: str) -> frozenset[int]:
+        if token.isdecimal():
+            return frozenset({int(token)}) if len(token) <= _LONG else frozenset()
+        return _VALUES.get(token, frozenset())
+
+    values = list(map(value, tokens))
     for each in values:
         yield from map(str, each)
     apart = zip(values, tokens[1:], values[2:], strict=False)
@@ -176,12 +155,6 @@ def _in_words(tokens: list[str]) -> Iterator[str]:
     for each, scale in zip(values, tokens[1:], strict=False):
         yield from (str(one * _SCALES[scale]) for one in each if scale in _SCALES)
     yield from (str(_SCALES[token]) for token in tokens if len(token) > 1 and token in _SCALES)
-
-
-def _value(token: str) -> frozenset[int]:
-    if token.isdecimal():
-        return frozenset({int(token)}) if len(token) <= _LONG else frozenset()
-    return _VALUES.get(token, frozenset())
 
 
 def _ideographic(run: str) -> int:
@@ -205,13 +178,6 @@ def _wholes(token: str) -> Iterator[str]:
     yield _bare("".join(runs))
     if len(runs) > 1:
         yield f"{_bare(''.join(runs[:-1]))}.{runs[-1].rstrip('0') or '0'}"
-
-
-def _parts(token: str) -> Iterator[str]:
-    """Yield the numbers that a token is made of, as hour and minutes; those of `15,000` are none for themselves."""
-    runs = _RUN.findall(token)
-    if not any(len(run) == 3 for run in runs[1:]):
-        yield from (_bare(run) for at, run in enumerate(runs) if at == 0 or run != "00")
 
 
 def _bare(digits: str) -> str:

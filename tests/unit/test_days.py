@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.extraction.days import ages, calendar, leading_stamp, stamped_day, with_dates
+from memory.extraction.calendar import Calendar, ages
+from memory.extraction.days import leading_stamp, stamped_day, with_dates
 
 FRIDAY = date(2026, 5, 8)
 
@@ -62,7 +63,7 @@ def test_any_text_can_be_dated(text: str) -> None:
     st.dates(date(1900, 1, 1), date(2100, 12, 31)),
 )
 def test_any_number_can_be_a_date_or_none(text: str, written: date) -> None:
-    years = calendar(text, written).years
+    years = Calendar.of(text, written).years
     assert all(len(year) == 4 and year.isdigit() for year in years)
     assert all(age.isdigit() for age in ages(years, written))
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from memory.extraction.extraction import extract_facts
 from memory.extraction.names import _NO_NAMES
-from memory.extraction.numbers import fold
 from memory.facts.changes import Extraction
 from memory.message import StoredMessage
+from memory.text import fold
 from tests.extracting import extract, found, known, reasons, said
 from tests.fakes import RecordingModel
 
