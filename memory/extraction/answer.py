@@ -8,7 +8,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -22,6 +22,9 @@ from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
 from memory.message import StoredMessage
 from memory.provider_reason import reason_logged
 
+logger = logging.getLogger(__name__)
+
+# Holds also where a server takes no schema, and a model that repeats itself goes on to its length limit.
 MAX_FACTS_PER_ANSWER: Final = 50
 # A short message may hold a handful of facts ("I like figs, plums, tea"), a long one about one in so many characters.
 _A_HANDFUL: Final = 5
@@ -66,12 +69,18 @@ def _object(**properties: dict[str, object]) -> dict[str, object]:
     }
 
 
+# Of an answer without end no more is read, and no more brackets are tried: each may be read up to the end.
 MAX_ANSWER_CHARS: Final = 200_000
 MAX_OBJECTS: Final = 200
 _LISTS: Final = ("facts", "newFacts", "memories")
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")
+_OBJECT = re.compile(r"{")
 _FACT_LIST = re.compile(r'"(?:facts|newFacts|memories)"\s*:\s*\[')
+
+
+# Python refuses to convert more than 4,300 digits, and a float has no more than 309.
+_DECODER: Final = json.JSONDecoder(parse_int=lambda digits: float(digits[:400]))
 
 
 class ExtractionError(ValueError):
@@ -89,6 +98,31 @@ class Answer:
     facts: tuple[object, ...] = ()
     profile: tuple[tuple[str, str], ...] = ()
 
+    @classmethod
+    def of(cls, value: object, text: str) -> Self | None:
+        """Return the answer that a JSON value in a text is; `None` if it is only a part of one."""
+        if not value:
+            return None if '"content"' in text else cls()
+        if isinstance(value, list):  # some models leave the object around the list out
+            return cls(tuple(value)) if all(map(_is_fact, value)) else None
+        if not isinstance(value, Mapping) or not any(name in value for name in (*_LISTS, "profile")):
+            return None
+        facts: list[object] = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [])
+        profile = value.get("profile")
+        pairs: list[tuple[object, object]] = []
+        if isinstance(profile, Mapping):
+            pairs = list(profile.items())
+        elif isinstance(profile, list):
+            pairs = [(each.get("section"), each.get("text")) for each in profile if isinstance(each, Mapping)]
+        sections = (
+            (name, text) for name, text in pairs[:MAX_OBJECTS] if isinstance(name, str) and isinstance(text, str)
+        )
+        return cls(tuple(facts), tuple(sections))
+
+
+def _is_fact(value: object) -> bool:
+    return isinstance(value, Mapping) and "content" in value
+
 
 def parse_answer(raw: str) -> Answer:
     """Return the facts and the profile sections of an answer.
@@ -97,86 +131,31 @@ def parse_answer(raw: str) -> Answer:
         ExtractionError: If there is no JSON in it that could hold facts.
     """
     text = _THINKING.sub("", raw[:MAX_ANSWER_CHARS])
-    for value in _values(text):
-        answer = _answer(value, text)
+    for value in _values(text, _OPENING):
+        answer = Answer.of(value, text)
         if answer is not None:
             return answer
-    salvaged = tuple(_salvage(text))
-    if not salvaged:
-        raise ExtractionError(raw)
-    return Answer(salvaged)
-
-
-def _values(text: str) -> Iterator[object]:
-    """Yield the JSON values that start anywhere in the text, the outermost first; bounded work."""
-    at = 0
-    for _ in range(MAX_OBJECTS):
-        opening = _OPENING.search(text, at)
-        if opening is None:
-            return
-        value, end = _decode(text, opening.start())
-        if value is not None:
-            yield value
-        at = end
-
-
-def _decode(text: str, start: int) -> tuple[object, int]:
-    """Return the value at a position and where it ends; `None` and the next position if there is none."""
-    try:
-        return _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None, start + 1
-
-
-def _number(digits: str) -> float:
-    """Read a whole number of any length: Python refuses to convert more than 4,300 digits."""
-    return float(digits[:400])
-
-
-_DECODER: Final = json.JSONDecoder(parse_int=_number)
-
-
-def _answer(value: object, text: str) -> Answer | None:
-    """Return the answer that a JSON value is; `None` if it is only a part of one."""
-    if not value:
-        return None if '"content"' in text else Answer()
-    if isinstance(value, list):
-        return Answer(tuple(value)) if all(_is_fact(each) for each in value) else None
-    if not isinstance(value, Mapping) or not any(name in value for name in (*_LISTS, "profile")):
-        return None
-    facts: list[object] = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [])
-    return Answer(tuple(facts), tuple(_sections(value.get("profile"))))
-
-
-def _is_fact(value: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(value, Mapping) and "content" in value
-
-
-def _sections(profile: object) -> Iterator[tuple[str, str]]:
-    pairs: list[tuple[object, object]] = []
-    if isinstance(profile, Mapping):
-        pairs = list(profile.items())
-    elif isinstance(profile, list):
-        pairs = [(each.get("section"), each.get("text")) for each in profile if isinstance(each, Mapping)]
-    for name, text in pairs[:MAX_OBJECTS]:
-        if isinstance(name, str) and isinstance(text, str):
-            yield name, text
-
-
-def _salvage(text: str) -> Iterator[Mapping[str, object]]:
-    """Yield the whole objects of a list of facts that broke off, or has a broken object in it."""
+    # The list of facts broke off, or has a broken object in it: those that are whole count.
     opening = _FACT_LIST.search(text)
-    at = opening.end() if opening else 0
+    whole = tuple(value for value in _values(text, _OBJECT, opening.end() if opening else 0) if _is_fact(value))
+    if not whole:
+        raise ExtractionError(raw)
+    return Answer(whole)
+
+
+def _values(text: str, opening: re.Pattern[str], at: int = 0) -> Iterator[object]:
+    """Yield the JSON values that begin with such a bracket, the outermost first; bounded work."""
     for _ in range(MAX_OBJECTS):
-        start = text.find("{", at)
-        if start < 0:
+        found = opening.search(text, at)
+        if found is None:
             return
-        value, at = _decode(text, start)
-        if _is_fact(value):
+        try:
+            value, at = _DECODER.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            at = found.start() + 1
+        else:
             yield value
 
-
-logger = logging.getLogger(__name__)
 
 # What a server answers that does not know JSON schemas: bad request, or not to be processed.
 _REFUSES_SCHEMA: Final = frozenset({400, 422})
@@ -234,7 +213,7 @@ def _asking(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Gen
         except Exception as error:  # whatever a provider's client raises for "I know no schemas"
             if broken_off := _broken_off(error):
                 return broken_off
-            if not _is_refused(error):
+            if getattr(error, "status_code", None) not in _REFUSES_SCHEMA:
                 raise
     return _text((yield Ask(model, prompt)))
 
@@ -271,10 +250,6 @@ def _broken_off(error: Exception) -> str:
     text = choices[0].message.content or ""
     logger.warning("an answer broke off at the length limit after %d characters: what is whole of it counts", len(text))
     return str(text)
-
-
-def _is_refused(error: Exception) -> bool:
-    return getattr(error, "status_code", None) in _REFUSES_SCHEMA
 
 
 def _config() -> RunnableConfig:

@@ -22,6 +22,7 @@ from memory.text import one_line
 
 logger = logging.getLogger(__name__)
 
+# Each is a line of the prompt: more would take the room of the messages in a small model's window.
 MAX_SHOWN: Final = 20
 
 
@@ -96,7 +97,10 @@ class _Task:
         config: MemoryConfig | None,
     ) -> Self:
         active = [fact for fact in existing if fact.status == "active"]
-        return cls(in_pieces(messages), active, _shown(active, messages), profile or {}, config or MemoryConfig())
+        shown = strongest_first(active)
+        if len(active) > MAX_SHOWN:  # of many facts, those that have to do with what was said
+            shown = related(active, " ".join(message.text for message in messages), MAX_SHOWN)
+        return cls(in_pieces(messages), active, shown, profile or {}, config or MemoryConfig())
 
     def is_due(self) -> bool:
         """Say whether there is anything that facts may come from."""
@@ -131,10 +135,3 @@ class _Task:
             *(len(extraction.changes), len(extraction.profile), len(self.messages), reasons(extraction.refused)),
         )
         return extraction
-
-
-def _shown(active: Sequence[Fact], messages: Sequence[StoredMessage]) -> list[Fact]:
-    """Return the facts that the model is told of: all while they are few, else those that have to do with the talk."""
-    if len(active) <= MAX_SHOWN:
-        return strongest_first(active)
-    return related(active, " ".join(message.text for message in messages), MAX_SHOWN)

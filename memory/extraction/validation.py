@@ -3,9 +3,9 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 from memory import prompts
 from memory.config import CATEGORIES, Category, MemoryConfig
@@ -25,22 +25,14 @@ from memory.facts.fact import Fact
 from memory.facts.profile import SECTIONS, Profile, base_of, bounded
 from memory.facts.words import words
 from memory.message import StoredMessage
-from memory.screening.door import holds_secret, is_instruction_like
+from memory.screening.door import screened
 from memory.text import normalize, one_line
 
-# What names no message of the user, or is a section of the profile, has so many of its words from the user at least.
+# What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
 _GROUNDED: Final = 0.5
 _EXAMPLE: Final = frozenset(map(normalize, prompts.EXTRACTION_EXAMPLE))
 _BRACKETS = re.compile(r" \([^()]{4,40}\)")
 _NUMERAL = re.compile(r"\s{0,8}[+-]?(?:\d{1,64}(?:\.\d{0,64})?|\.\d{1,64})\s{0,8}")
-
-
-class RefusedChange(Exception):
-    """One fact was refused; `reason` says why."""
-
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason)
-        self.reason: Reason = reason
 
 
 def validated(
@@ -64,7 +56,7 @@ def validated(
     """
     reading = _Reading(messages, existing, shown, profile, config)
     for raw in answer.facts[:MAX_FACTS_PER_ANSWER]:
-        reading.take(raw)
+        reading.take(_RawFact.of(raw))
     surplus = len(answer.facts) - MAX_FACTS_PER_ANSWER
     refused = [*reading.refused, *[Refusal(reason="too_many")] * max(0, surplus)]
     found = [reading.section(name, text) for name, text in answer.profile]
@@ -73,6 +65,53 @@ def validated(
         refused=(*refused, *(each for each in found if isinstance(each, Refusal))),
         profile=tuple(each for each in found if isinstance(each, Section)),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RawFact:
+    """One fact of an answer, as far as it can be read; nothing of it is judged yet.
+
+    Attributes:
+        content: On one line; empty if it is no text.
+        action: What to do; `None` if it is no such thing.
+        known: The number of the known fact, from 1; 0 if there is none.
+        message: The number of the message it cites, from 1.
+        cites: Whether it cites any, also one that is not there.
+        category: `None` if it is none.
+        confidence: From 0 to 1; `None` if it is no such number.
+    """
+
+    content: str
+    action: Action | None
+    known: int
+    message: float | None
+    cites: bool
+    category: Category | None
+    confidence: float | None
+
+    @classmethod
+    def of(cls, raw: object) -> Self:
+        """Return what can be read of a value; of one that is no object, nothing."""
+        values = raw if isinstance(raw, Mapping) else {"action": None}
+        content, wanted, category = values.get("content"), values.get("action", "new"), values.get("category")
+        known, confidence = _number(values.get("known")), _number(values.get("confidence"))
+        return cls(
+            content=one_line(content) if isinstance(content, str) else "",
+            action=next((action for action in ACTIONS if action == wanted), None),
+            known=int(known) if known is not None and known == int(known) else 0,
+            message=_number(values.get("message")),
+            cites=values.get("message") is not None,
+            category=next((each for each in CATEGORIES if each == category), None),
+            confidence=confidence if confidence is not None and 0 <= confidence <= 1 else None,
+        )
+
+
+class _Refused(Exception):
+    """A fact does not hold; `reason` says why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
 
 
 class _Reading:
@@ -89,12 +128,13 @@ class _Reading:
         self.changes: list[Change] = []
         self.refused: list[Refusal] = []
         self._new = new_messages(messages)
+        # What the assistant said and the user affirmed counts as the user's.
         spoken = [*(message for message in messages if message.role == "user"), *affirmed(messages)]
         self._said = _words(message.text for message in spoken)
         self._heard = _words(message.text for message in messages if message.role != "user")
         self._remembered = _words([*(fact.content for fact in existing), *profile.values()])
         self._user_text = " ".join(message.text for message in messages if message.role == "user")
-        self._known_texts = [*(fact.content for fact in shown), *profile.values()]
+        self._shown_texts = [*(fact.content for fact in shown), *profile.values()]
         self._spoken = [(message.text, day_of(message)) for message in spoken]
         self._shown, self._profile, self._config = shown, profile, config
         self._words_of_new = [words(message.text) for message in self._new]
@@ -102,37 +142,44 @@ class _Reading:
         self._just_said = agreed_to.union(*self._words_of_new)
         self._contents = {fact.id: fact.content for fact in existing}
         self._revisions = {fact.id: fact.revision for fact in existing}
-        self._known = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
-        self._learned: set[str] = set()
+        self._ids = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
+        self._taken: set[str] = set()
 
     @cached_property
     def _grounds(self) -> Grounds:
-        return Grounds.of(self._spoken).lent(names=self._known_texts)
+        return Grounds.of(self._spoken).lent(names=self._shown_texts)
 
-    def take(self, raw: object) -> None:
+    def take(self, fact: _RawFact) -> None:
         """Add the change of one fact, or its refusal."""
         try:
-            if not isinstance(raw, Mapping):
-                raise RefusedChange("malformed")
-            self.changes.append(self._change(raw))
-        except RefusedChange as refused:
-            self._refuse(refused.reason, raw if isinstance(raw, Mapping) else {})
+            self.changes.append(self._change(fact))
+        except _Refused as refused:
+            sources = self._cited(fact) or self._new
+            self.refused.append(
+                Refusal(
+                    reason=refused.reason,
+                    content="" if refused.reason == "secret" else fact.content[: self._config.max_fact_chars],
+                    category=fact.category or "context",
+                    confidence=fact.confidence or 0.0,
+                    sources=_ids(sources),
+                    said_at=sources[-1].time,
+                )
+            )
 
     def section(self, name: str, text: str) -> Section | Refusal | None:
         """Return a section of the profile as it was rewritten, or why not; `None` if there is no such section."""
         full = next((each for each in SECTIONS if name in (each, each.partition(".")[2])), None)
         if full is None:
             return None
-        if holds_secret(text):
-            return Refusal(reason="secret")
-        if is_instruction_like(text):
-            return Refusal(reason="instruction_like", content=bounded(text))
-        if has_placeholder(text, self._user_text):
-            return Refusal(reason="placeholder", content=bounded(text))
-        if len(words(text) & (self._said | self._remembered)) < _GROUNDED * len(words(text)):
-            return Refusal(reason="not_said", content=bounded(text))
-        if unsaid(text, self._grounds.lent(all_of=self._known_texts), self._user_text):
-            return Refusal(reason="not_said", content=bounded(text))
+        reason = self._objection(text)
+        if reason is None:
+            known = len(words(text) & (self._said | self._remembered))
+            # It is rewritten as a whole, so all that it was told of before may lend it names, numbers and dates.
+            grounds = self._grounds.lent(all_of=self._shown_texts)
+            if known < _GROUNDED * len(words(text)) or unsaid(text, grounds, self._user_text):
+                reason = "not_said"
+        if reason is not None:
+            return Refusal(reason=reason, content="" if reason == "secret" else bounded(text))
         newest = self._new[-1]
         return Section(
             name=full,
@@ -142,144 +189,114 @@ class _Reading:
             said_after=newest.edit,
         )
 
-    def _change(self, raw: Mapping[str, object]) -> Change:
-        action, target = self._action(raw)
-        if action == "confirms":
-            if not self._is_repeated(self._contents.get(target or "", "")):
-                raise RefusedChange("not_said")
-            return self._made(raw, Change(action=action, target=target))
+    def _change(self, fact: _RawFact) -> Change:
+        """Return what a fact changes; a correction of nothing known is news."""
+        action, target = fact.action, self._shown[fact.known - 1].id if 1 <= fact.known <= len(self._shown) else None
+        if action is None or (action == "ends" and target is None):
+            raise _Refused("malformed")
+        if target is None or action == "new":
+            action, target = "new", None
+        if action == "confirms" and not self._is_repeated(self._contents.get(target or "", "")):
+            raise _Refused("not_said")
         if action == "ends":
-            self._confidence(raw)
-            return self._made(raw, Change(action=action, target=target))
-        content, category, confidence = self._content(raw), _checked_category(raw), self._confidence(raw)
-        self._screen(content, target, raw)
-        self._learn(content, target, raw)
-        change = Change(action=action, content=content, category=category, confidence=confidence, target=target)
-        return self._made(raw, change)
+            self._confidence(fact)
+        if action in ("confirms", "ends"):
+            return self._made(fact, Change(action=action, target=target))
+        content = self._content(fact)
+        if fact.category is None:
+            raise _Refused("unknown_category")
+        confidence = self._confidence(fact)
+        if objection := self._objection(content):
+            raise _Refused(objection)
+        self._check_said(content, target, self._sources(fact))
+        self._learn(content, target, fact)
+        change = Change(action=action, content=content, category=fact.category, confidence=confidence, target=target)
+        return self._made(fact, change)
 
-    def _made(self, raw: Mapping[str, object], change: Change) -> Change:
-        sources = self._sources(raw)
-        revision = self._revisions.get(change.target or "", 0)
-        newest = sources[-1]
+    def _made(self, fact: _RawFact, change: Change) -> Change:
+        sources = self._sources(fact)
         return replace(
             change,
             sources=_ids(sources),
-            said_at=newest.time,
-            said_after=newest.edit,
-            target_revision=revision,
-        )
-
-    def _refuse(self, reason: Reason, raw: Mapping[str, object]) -> None:
-        sources = self._cited(raw) or self._new
-        content = "" if reason == "secret" else _text(raw.get("content"))
-        refusal = Refusal(
-            reason=reason,
-            content=content[: self._config.max_fact_chars],
-            category=_category(raw) or "context",
-            confidence=_share(raw.get("confidence")) or 0.0,
-            sources=_ids(sources),
             said_at=sources[-1].time,
+            said_after=sources[-1].edit,
+            target_revision=self._revisions.get(change.target or "", 0),
         )
-        self.refused.append(refusal)
 
-    def _action(self, raw: Mapping[str, object]) -> tuple[Action, str | None]:
-        """Return what to do and to which fact; a correction of nothing known is news."""
-        wanted = raw.get("action", "new")
-        action = next((action for action in ACTIONS if action == wanted), None)
-        number = _number(raw.get("known"))
-        at = int(number) if number is not None and number == int(number) else 0
-        target = self._shown[at - 1].id if 1 <= at <= len(self._shown) else None
-        if action is None or (action == "ends" and target is None):
-            raise RefusedChange("malformed")
-        return (action, target) if target is not None and action != "new" else ("new", None)
-
-    def _content(self, raw: Mapping[str, object]) -> str:
-        content = _text(raw.get("content"))
+    def _content(self, fact: _RawFact) -> str:
+        """Return the content in the third person, with dates behind "yesterday" and the like, which models leave."""
+        content = fact.content
         if len(content) <= self._config.max_fact_chars:
-            content = self._dated(in_third_person(content), raw)
+            content, day = in_third_person(content), day_of(self._sources(fact)[-1])
+            content = with_dates(content, day) if day else content
         if len(content) > self._config.max_fact_chars:
-            raise RefusedChange("too_long")
+            raise _Refused("too_long")
         if not normalize(content):
-            raise RefusedChange("empty")
+            raise _Refused("empty")
         return content
 
-    def _dated(self, content: str, raw: Mapping[str, object]) -> str:
-        """Return the content with dates behind "yesterday" and the like, which models leave as they are."""
-        day = day_of(self._sources(raw)[-1])
-        return with_dates(content, day) if day else content
+    def _confidence(self, fact: _RawFact) -> float:
+        if fact.confidence is None:
+            raise _Refused("bad_confidence")
+        if fact.confidence < self._config.confidence_threshold:
+            raise _Refused("low_confidence")
+        return fact.confidence
 
-    def _confidence(self, raw: Mapping[str, object]) -> float:
-        confidence = _share(raw.get("confidence"))
-        if confidence is None:
-            raise RefusedChange("bad_confidence")
-        if confidence < self._config.confidence_threshold:
-            raise RefusedChange("low_confidence")
-        return confidence
+    def _objection(self, text: str) -> Reason | None:
+        """Say why a text must not be kept, whoever said it."""
+        return screened(text) or ("placeholder" if has_placeholder(text, self._user_text) else None)
 
-    def _screen(self, content: str, target: str | None, raw: Mapping[str, object]) -> None:
-        if holds_secret(content):
-            raise RefusedChange("secret")
-        if is_instruction_like(content):
-            raise RefusedChange("instruction_like")
-        if has_placeholder(content, self._user_text):
-            raise RefusedChange("placeholder")
-        sources = self._sources(raw)
-        if is_small_talk(content) or all(is_thanks_or_greeting(message.text) for message in sources):
-            raise RefusedChange("small_talk")
-        if not self._was_said(content) or self._has_unsaid(content, target, sources):
-            raise RefusedChange("not_said")
+    def _check_said(self, content: str, target: str | None, sources: Sequence[StoredMessage]) -> None:
+        """Refuse what tells nothing, and what the user did not say.
 
-    def _has_unsaid(self, content: str, target: str | None, sources: Sequence[StoredMessage]) -> bool:
-        """Say whether a name, number or date is nobody's; dates that were resolved here are ours."""
-        day, bare = day_of(sources[-1]), _BRACKETS.sub("", content)
-        text = bare if day and with_dates(bare, day) == content else content
-        grounds = self._grounds.lent(all_of=[self._contents[target]]) if target in self._contents else self._grounds
-        return bool(unsaid(text, grounds, *(message.text for message in sources)))
-
-    def _was_said(self, content: str) -> bool:
-        """Say whether the user said it: it has at least as many of their words as of the assistant's.
-
-        What the assistant said and the user affirmed counts as the user's.
-        Words of neither are a paraphrase, or another language, and count for nobody.
+        A fact has at least as many of their words as of the assistant's. Words of neither are a paraphrase, or another
+        language, and count for nobody.
         """
+        if is_small_talk(content) or all(is_thanks_or_greeting(message.text) for message in sources):
+            raise _Refused("small_talk")
         wanted = words(content)
         if normalize(content) in _EXAMPLE and not wanted <= self._said:
-            return False  # small models repeat the prompt's example
-        return len(wanted & (self._heard - self._said)) <= len(wanted & self._said)
+            raise _Refused("not_said")  # small models repeat the prompt's example
+        if len(wanted & (self._heard - self._said)) > len(wanted & self._said):
+            raise _Refused("not_said")
+        day, bare = day_of(sources[-1]), _BRACKETS.sub("", content)
+        # Dates in brackets that were resolved here are ours, and nobody has to have said them.
+        text = bare if day and with_dates(bare, day) == content else content
+        grounds = self._grounds.lent(all_of=[self._contents[target]]) if target in self._contents else self._grounds
+        if unsaid(text, grounds, *(message.text for message in sources)):
+            raise _Refused("not_said")
 
     def _is_repeated(self, content: str) -> bool:
         """Say whether the user said or affirmed it again just now: models repeat what they were shown as known."""
         return bool(words(content) & self._just_said)
 
-    def _learn(self, content: str, target: str | None, raw: Mapping[str, object]) -> None:
+    def _learn(self, content: str, target: str | None, fact: _RawFact) -> None:
         """Refuse what is known, as a repetition that counts as a confirmation, and what this answer says twice."""
         said = normalize(content)
-        known = self._known.get(said)
+        known = self._ids.get(said)
         if known is not None and known != target and self._is_repeated(content):
-            self.changes.append(self._made(raw, Change(action="confirms", target=known)))
-        if said in self._learned or (known is not None and known != target):
-            raise RefusedChange("duplicate")
-        self._learned.add(said)
+            self.changes.append(self._made(fact, Change(action="confirms", target=known)))
+        if said in self._taken or (known is not None and known != target):
+            raise _Refused("duplicate")
+        self._taken.add(said)
 
-    def _sources(self, raw: Mapping[str, object]) -> list[StoredMessage]:
+    def _sources(self, fact: _RawFact) -> list[StoredMessage]:
         """Return the user's messages a fact was taken from.
 
         The one it cites; where it cites none, or one that is not there, the one that shares most words with it.
         """
-        cited = self._cited(raw)
-        wanted = words(_text(raw.get("content")))
+        cited, wanted = self._cited(fact), words(fact.content)
         if cited or not wanted:
             return cited or self._new
         shared, at = max((len(wanted & own), -at) for at, own in enumerate(self._words_of_new))
         if shared >= _GROUNDED * len(wanted):
             return [self._new[-at]]
-        if raw.get("message") is not None:
-            raise RefusedChange("not_said")
+        if fact.cites:
+            raise _Refused("not_said")
         return self._new
 
-    def _cited(self, raw: Mapping[str, object]) -> list[StoredMessage]:
-        number = _number(raw.get("message"))
-        return [message for n, message in enumerate(self._new, 1) if n == number]
+    def _cited(self, fact: _RawFact) -> list[StoredMessage]:
+        return [message for n, message in enumerate(self._new, 1) if n == fact.message]
 
 
 def _ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:
@@ -289,26 +306,6 @@ def _ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:
 
 def _words(texts: Iterable[str]) -> frozenset[str]:
     return frozenset().union(*map(words, texts))
-
-
-def _text(value: object) -> str:
-    return one_line(value) if isinstance(value, str) else ""
-
-
-def _category(raw: Mapping[str, object]) -> Category | None:
-    return next((category for category in CATEGORIES if raw.get("category") == category), None)
-
-
-def _checked_category(raw: Mapping[str, object]) -> Category:
-    category = _category(raw)
-    if category is None:
-        raise RefusedChange("unknown_category")
-    return category
-
-
-def _share(value: object) -> float | None:
-    number = _number(value)
-    return number if number is not None and 0 <= number <= 1 else None
 
 
 def _number(value: object) -> float | None:
