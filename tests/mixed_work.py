@@ -59,8 +59,8 @@ class Workers:
             await facts.adelete(fact.id)
 
     async def search(self, thread: str, n: int) -> None:
-        fact_set = ("shelf", thread)
-        batch: list[Op] = [GetOp(fact_set, "counter"), SearchOp(("shelf",)), PutOp(fact_set, "counter", {"n": n})]
+        namespace = ("shelf", thread)
+        batch: list[Op] = [GetOp(namespace, "counter"), SearchOp(("shelf",)), PutOp(namespace, "counter", {"n": n})]
         await self._store.abatch(batch)
         await self._store.asearch(("shelf",))
 

@@ -45,9 +45,9 @@ async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
 async def store() -> AsyncIterator[DurableSqliteStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
     service = service_of_process()
-    async with open_store(service.settings.data_dir / STORE) as fact_set:
-        service.bind(fact_set)
-        yield fact_set
+    async with open_store(service.settings.data_dir / STORE) as opened:
+        service.bind(opened)
+        yield opened
 
 
 async def empty_logs(data_dir: Path) -> None:

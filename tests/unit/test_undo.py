@@ -18,7 +18,7 @@ OWNER = Owner.of("ada")
 CONFIG = MemoryConfig(max_facts=5)
 
 
-class FactSet:
+class Remembered:
     """One user's facts with a clock that moves on with every change."""
 
     def __init__(self) -> None:
@@ -51,134 +51,134 @@ class FactSet:
 
 
 @pytest.fixture
-def fact_set() -> FactSet:
-    return FactSet()
+def memory() -> Remembered:
+    return Remembered()
 
 
 def change(content: str, action: str = "new", target: str | None = None) -> Change:
     return Change(action=action, content=content, confidence=0.9, target=target, sources=(content,))  # type: ignore[arg-type]
 
 
-def test_nothing_ever_happened(fact_set: FactSet) -> None:
-    assert fact_set.undo() is None
+def test_nothing_ever_happened(memory: Remembered) -> None:
+    assert memory.undo() is None
 
 
-def test_an_edit_is_taken_back_and_done_again(fact_set: FactSet) -> None:
-    fact_id = fact_set.add("Lives in Oslo")
-    fact_set.edit(fact_id, "Lives in Bergen")
-    assert fact_set.undo() is not None
-    assert fact_set.says() == {fact_id: "Lives in Oslo"}
-    fact_set.undo()
-    assert fact_set.says() == {fact_id: "Lives in Bergen"}
+def test_an_edit_is_taken_back_and_done_again(memory: Remembered) -> None:
+    fact_id = memory.add("Lives in Oslo")
+    memory.edit(fact_id, "Lives in Bergen")
+    assert memory.undo() is not None
+    assert memory.says() == {fact_id: "Lives in Oslo"}
+    memory.undo()
+    assert memory.says() == {fact_id: "Lives in Bergen"}
 
 
-def test_a_deletion_is_taken_back_and_done_again(fact_set: FactSet) -> None:
-    fact_id = fact_set.add("Lives in Oslo")
-    fact_set.retire(fact_id)
-    assert fact_set.says() == {}
-    done = fact_set.undo()
+def test_a_deletion_is_taken_back_and_done_again(memory: Remembered) -> None:
+    fact_id = memory.add("Lives in Oslo")
+    memory.retire(fact_id)
+    assert memory.says() == {}
+    done = memory.undo()
     assert done is not None
     assert ([fact.content for fact in done.restored], done.removed) == (["Lives in Oslo"], ())
-    assert fact_set.says() == {fact_id: "Lives in Oslo"}
-    fact_set.undo()
-    assert fact_set.says() == {}
+    assert memory.says() == {fact_id: "Lives in Oslo"}
+    memory.undo()
+    assert memory.says() == {}
 
 
-def test_a_restored_fact_is_edited_like_any_other(fact_set: FactSet) -> None:
-    fact_id = fact_set.add("Lives in Oslo")
-    fact_set.retire(fact_id)
-    fact_set.undo()
-    fact_set.facts.update(fact_id, pinned=True)
-    assert fact_set.says() == {fact_id: "Lives in Oslo"}
+def test_a_restored_fact_is_edited_like_any_other(memory: Remembered) -> None:
+    fact_id = memory.add("Lives in Oslo")
+    memory.retire(fact_id)
+    memory.undo()
+    memory.facts.update(fact_id, pinned=True)
+    assert memory.says() == {fact_id: "Lives in Oslo"}
 
 
-def test_a_correction_is_taken_back_as_a_whole(fact_set: FactSet) -> None:
-    oslo = fact_set.add("Lives in Oslo")
-    fact_set.learn(change("Lives in Bergen", "corrects", oslo), change("Keeps bees"))
-    assert sorted(fact_set.says().values()) == ["Keeps bees", "Lives in Bergen"]
-    fact_set.undo()
-    assert fact_set.says() == {oslo: "Lives in Oslo"}
-    fact_set.undo()
-    assert sorted(fact_set.says().values()) == ["Keeps bees", "Lives in Bergen"]
+def test_a_correction_is_taken_back_as_a_whole(memory: Remembered) -> None:
+    oslo = memory.add("Lives in Oslo")
+    memory.learn(change("Lives in Bergen", "corrects", oslo), change("Keeps bees"))
+    assert sorted(memory.says().values()) == ["Keeps bees", "Lives in Bergen"]
+    memory.undo()
+    assert memory.says() == {oslo: "Lives in Oslo"}
+    memory.undo()
+    assert sorted(memory.says().values()) == ["Keeps bees", "Lives in Bergen"]
 
 
-def test_what_was_taken_back_does_not_return_from_the_messages_it_came_from(fact_set: FactSet) -> None:
+def test_what_was_taken_back_does_not_return_from_the_messages_it_came_from(memory: Remembered) -> None:
     learned = Change(action="new", content="Keeps bees", sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
-    fact_set.learn(learned)
-    fact_set.undo()
-    fact_set.learn(learned, replace(learned, sources=("m0",)))
-    assert fact_set.says() == {}
+    memory.learn(learned)
+    memory.undo()
+    memory.learn(learned, replace(learned, sources=("m0",)))
+    assert memory.says() == {}
 
 
-def test_what_the_user_deleted_does_not_return_from_the_messages_it_came_from(fact_set: FactSet) -> None:
+def test_what_the_user_deleted_does_not_return_from_the_messages_it_came_from(memory: Remembered) -> None:
     learned = Change(action="new", content="Keeps bees", sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
-    fact_set.learn(learned)
-    (fact_id,) = fact_set.says()
-    fact_set.retire(fact_id)
-    fact_set.learn(learned, replace(learned, sources=("m0",)))
-    assert fact_set.says() == {}
+    memory.learn(learned)
+    (fact_id,) = memory.says()
+    memory.retire(fact_id)
+    memory.learn(learned, replace(learned, sources=("m0",)))
+    assert memory.says() == {}
 
 
-def test_a_restored_fact_gives_way_to_one_that_says_the_same(fact_set: FactSet) -> None:
-    fact_id = fact_set.add("Lives in Oslo")
-    fact_set.retire(fact_id)
-    fact_set.clock.advance(-0.5)
-    twin = fact_set.facts.create("Lives in Oslo", "goal", 0.5).id
-    fact_set.clock.advance(0.5)
-    fact_set.undo()
-    assert list(fact_set.says()) == [twin]
+def test_a_restored_fact_gives_way_to_one_that_says_the_same(memory: Remembered) -> None:
+    fact_id = memory.add("Lives in Oslo")
+    memory.retire(fact_id)
+    memory.clock.advance(-0.5)
+    twin = memory.facts.create("Lives in Oslo", "goal", 0.5).id
+    memory.clock.advance(0.5)
+    memory.undo()
+    assert list(memory.says()) == [twin]
 
 
-def test_restoring_keeps_the_limit(fact_set: FactSet) -> None:
-    first = fact_set.add("fact 0")
-    fact_set.retire(first)
+def test_restoring_keeps_the_limit(memory: Remembered) -> None:
+    first = memory.add("fact 0")
+    memory.retire(first)
     for number in range(1, 6):
-        fact_set.clock.advance(-0.1)
-        fact_set.facts.create(f"fact {number}", "goal", 0.5)
-    fact_set.undo()
-    assert len(fact_set.says()) == CONFIG.max_facts
-    assert first in fact_set.says()
+        memory.clock.advance(-0.1)
+        memory.facts.create(f"fact {number}", "goal", 0.5)
+    memory.undo()
+    assert len(memory.says()) == CONFIG.max_facts
+    assert first in memory.says()
 
 
-def test_only_facts_that_are_there_are_retired(fact_set: FactSet) -> None:
+def test_only_facts_that_are_there_are_retired(memory: Remembered) -> None:
     with pytest.raises(FactNotFound):
-        fact_set.retire("fact_00000000")
+        memory.retire("fact_00000000")
 
 
-def test_another_agent_is_left_alone(fact_set: FactSet) -> None:
-    fact_set.add("Lives in Oslo")
-    done = FactStore(fact_set.store, "ada", "other", clock=fact_set.clock).undo()
+def test_another_agent_is_left_alone(memory: Remembered) -> None:
+    memory.add("Lives in Oslo")
+    done = FactStore(memory.store, "ada", "other", clock=memory.clock).undo()
     assert done is None
-    assert list(fact_set.says().values()) == ["Lives in Oslo"]
+    assert list(memory.says().values()) == ["Lives in Oslo"]
 
 
-def first(fact_set: FactSet) -> str | None:
-    return next(iter(sorted(fact_set.says())), None)
+def first(memory: Remembered) -> str | None:
+    return next(iter(sorted(memory.says())), None)
 
 
-STEPS: dict[str, Callable[[FactSet, int], object]] = {
-    "add": lambda fact_set, n: fact_set.add(f"fact {n}") if len(fact_set.says()) < CONFIG.max_facts else None,
-    "edit": lambda fact_set, n: fact_set.edit(fact_id, f"edit {n}") if (fact_id := first(fact_set)) else None,
-    "retire": lambda fact_set, _: fact_set.retire(fact_id) if (fact_id := first(fact_set)) else None,
-    "correct": lambda fact_set, n: (
-        fact_set.learn(change(f"news {n}", "corrects", first(fact_set))) if first(fact_set) else None
+STEPS: dict[str, Callable[[Remembered, int], object]] = {
+    "add": lambda memory, n: memory.add(f"fact {n}") if len(memory.says()) < CONFIG.max_facts else None,
+    "edit": lambda memory, n: memory.edit(fact_id, f"edit {n}") if (fact_id := first(memory)) else None,
+    "retire": lambda memory, _: memory.retire(fact_id) if (fact_id := first(memory)) else None,
+    "correct": lambda memory, n: (
+        memory.learn(change(f"news {n}", "corrects", first(memory))) if first(memory) else None
     ),
-    "end": lambda fact_set, _: fact_set.learn(change("", "ends", first(fact_set))) if first(fact_set) else None,
-    "undo": lambda fact_set, _: fact_set.undo(),
+    "end": lambda memory, _: memory.learn(change("", "ends", first(memory))) if first(memory) else None,
+    "undo": lambda memory, _: memory.undo(),
 }
 
 
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=12))
 def test_the_last_change_is_taken_back_and_done_again_whatever_came_before(steps: list[str]) -> None:
-    fact_set = FactSet()
+    memory = Remembered()
     before: dict[str, str] = {}
     for n, step in enumerate(steps):
-        said = fact_set.says()
-        STEPS[step](fact_set, n)
-        if fact_set.says() != said:
+        said = memory.says()
+        STEPS[step](memory, n)
+        if memory.says() != said:
             before = said
-    after = fact_set.says()
-    fact_set.undo()
-    assert fact_set.says() == before
-    fact_set.undo()
-    assert fact_set.says() == after
+    after = memory.says()
+    memory.undo()
+    assert memory.says() == before
+    memory.undo()
+    assert memory.says() == after

@@ -8,7 +8,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field, JsonValue
 from starlette.requests import Request
 
-from graphs.server.api.facts import fact_set_of
+from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
 from memory.injection.selection import Injected
@@ -85,7 +85,7 @@ async def get_turn(request: Request, thread_id: str, asked: Annotated[TurnFilter
     if not isinstance(receipt, dict):
         raise RefusedRequest(404, "no turn with a receipt is there")
     shown = Injected.from_state(memory) or Injected()
-    contents = {fact.id: fact.content for fact in await fact_set_of(call).alist()}
+    contents = {fact.id: fact.content for fact in await facts_of(call).alist()}
     return Turn(
         thread_id=thread_id,
         facts=[Shown(id=fact_id, content=contents.get(fact_id)) for fact_id in shown.fact_ids()],

@@ -108,7 +108,7 @@ class Undone(BaseModel):
     removed: list[str] = Field(description="Ids of facts that are no longer used.")
 
 
-def fact_set_of(call: Call) -> FactStore:
+def facts_of(call: Call) -> FactStore:
     """Return the facts that a request is about."""
     return FactStore.of_owner(call.store, call.owner, config=call.service.settings.memory, clock=call.service.clock)
 
@@ -117,13 +117,13 @@ def fact_set_of(call: Call) -> FactStore:
 async def list_facts(request: Request, asked: Annotated[FactFilter, Query()]) -> FactPage:
     """List facts, strongest first."""
     call = await call_of(request, asked)
-    return _page(asked, await fact_set_of(call).alist(asked.status))
+    return _page(asked, await facts_of(call).alist(asked.status))
 
 
 @router.post("/facts/search", summary="Search facts for a text")
 async def search_facts(call: AgentCall, asked: FactSearch) -> FactPage:
     """Search facts for a text: those that hold it, strongest first, then those that share words with it."""
-    return _page(asked, await fact_set_of(call).asearch(asked.text, None, status=asked.status))
+    return _page(asked, await facts_of(call).asearch(asked.text, None, status=asked.status))
 
 
 def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:
@@ -137,9 +137,7 @@ def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:
 async def add_fact(call: AgentCall, new: NewFact) -> FactView:
     """Add a fact; one that is already known is answered as it is."""
     try:
-        fact = await fact_set_of(call).acreate(
-            new.content, new.category, new.confidence, source="api", pinned=new.pinned
-        )
+        fact = await facts_of(call).acreate(new.content, new.category, new.confidence, source="api", pinned=new.pinned)
     except MemoryFull as full:
         raise RefusedRequest(409, str(full)) from None
     except ValueError as error:
@@ -150,10 +148,10 @@ async def add_fact(call: AgentCall, new: NewFact) -> FactView:
 @router.get("/facts/{fact_id}", summary="Read a fact", responses=refusals(404))
 async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
     """Read one fact."""
-    fact_set = fact_set_of(call)
+    facts = facts_of(call)
     try:
-        fact = await fact_set.aget(fact_id)
-        said = await fact_set.aconfirmations(fact_id)
+        fact = await facts.aget(fact_id)
+        said = await facts.aconfirmations(fact_id)
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
     view = FactView.model_validate(fact)
@@ -163,14 +161,14 @@ async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
 @router.patch("/facts/{fact_id}", summary="Edit, pin or release a fact", responses=refusals(404, 409))
 async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
     """Change a fact; what it said before goes to its history, and does not come back from what was said before."""
-    fact_set = fact_set_of(call)
+    facts = facts_of(call)
     try:
-        held = (await fact_set.aget(fact_id)).status if edit.status == "active" else "active"
+        held = (await facts.aget(fact_id)).status if edit.status == "active" else "active"
         if held == "quarantined":
-            fact_id = (await fact_set.arelease(fact_id)).id
+            fact_id = (await facts.arelease(fact_id)).id
         elif held == "waiting":
-            fact_id = (await fact_set.aapprove(fact_id, source="api")).id
-        fact = await fact_set.aupdate(
+            fact_id = (await facts.aapprove(fact_id, source="api")).id
+        fact = await facts.aupdate(
             fact_id,
             content=edit.content,
             category=edit.category,
@@ -197,7 +195,7 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
 async def delete_fact(call: AgentCall, fact_id: str) -> None:
     """Retire a fact: it is used no more and does not come back; undo restores it, erasing it takes its text away."""
     try:
-        await fact_set_of(call).aretire(fact_id)
+        await facts_of(call).aretire(fact_id)
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
 
@@ -206,7 +204,7 @@ async def delete_fact(call: AgentCall, fact_id: str) -> None:
 async def fact_history(call: AgentCall, fact_id: str) -> Revisions:
     """Read what a fact said before."""
     try:
-        return Revisions(revisions=_views(await fact_set_of(call).ahistory(fact_id)))
+        return Revisions(revisions=_views(await facts_of(call).ahistory(fact_id)))
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
 
@@ -214,7 +212,7 @@ async def fact_history(call: AgentCall, fact_id: str) -> Revisions:
 @router.post("/undo", summary="Undo the last change of the facts", responses=refusals(409))
 async def undo(call: AgentCall, _: Empty) -> Undone:
     """Undo the last change of the facts, whoever made it; undoing again does it again."""
-    done = await fact_set_of(call).aundo()
+    done = await facts_of(call).aundo()
     if done is None:
         raise RefusedRequest(409, "there is nothing to undo")
     return Undone(restored=_views(done.restored), removed=[fact.id for fact in done.removed])

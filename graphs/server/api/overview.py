@@ -5,7 +5,7 @@ from collections import Counter
 
 from pydantic import BaseModel, Field
 
-from graphs.server.api.facts import fact_set_of
+from graphs.server.api.facts import facts_of
 from graphs.server.api.routing import AgentCall, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
 from memory.control import read_learning, write_learning
@@ -46,15 +46,15 @@ class LearningChoice(StrictModel):
 @router.get("/overview", summary="See what there is")
 async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
-    fact_set = fact_set_of(call)
+    facts = facts_of(call)
     states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
     return Overview(
         agent_name=call.owner.agent_name,
         agent=call.owner.agent_name,
         learning=await call.run(read_learning(call.owner)),
         without_memory=None if call.service.settings.memory.enabled else "switched_off",
-        facts=len(await fact_set.alist("active")),
-        quarantined=len(await fact_set.alist("quarantined")),
+        facts=len(await facts.alist("active")),
+        quarantined=len(await facts.alist("quarantined")),
         pending=states["pending"] + states["running"],
         dead=states["dead"],
     )
