@@ -15,6 +15,7 @@ from graphs.streaming import (
     stream_run_events,
     stream_transformers,
 )
+from graphs.tools import TOOLS
 from graphs.turn.context import Context
 
 # isort: split
@@ -22,6 +23,7 @@ from graphs.turn.context import Context
 from graphs.chat import build_graph
 
 __all__ = [
+    "TOOLS",
     "Context",
     "Deployment",
     "MemoryService",

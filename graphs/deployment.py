@@ -17,6 +17,7 @@ from langchain_core.tools import BaseTool
 from graphs.models import Purpose, load_chat_model
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.tools import TOOLS
 
 T = TypeVar("T")
 
@@ -35,12 +36,12 @@ class Deployment:
     """What a deployment brings along; what it does not name stays as it is.
 
     Attributes:
-        tools: What the chat model may call.
+        tools: What the chat model may call, instead of `graphs.tools.TOOLS`.
         make_service: Returns the process's one service for the settings of the environment; its `load_model` decides
             which model chats, summarizes and extracts. Called once, when the first run or request needs it.
     """
 
-    tools: Sequence[BaseTool] = ()
+    tools: Sequence[BaseTool | Callable[..., object]] = TOOLS
     make_service: Callable[[Settings], MemoryService] = configured_service
 
 
@@ -62,7 +63,7 @@ def load_deployment(name: str) -> Deployment:
     return found
 
 
-def tools_of_process() -> Sequence[BaseTool]:
+def tools_of_process() -> Sequence[BaseTool | Callable[..., object]]:
     """Return the tools of this process's deployment."""
     return load_deployment(Settings.from_environment().deployment).tools
 

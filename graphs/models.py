@@ -122,6 +122,15 @@ def refuses_content(error: BaseException) -> bool:
     return is_refused or is_untranslated or is_named
 
 
+def refuses_tools(error: BaseException | None) -> bool:
+    """Return whether a call may have failed because the model cannot call tools, so that it may be asked without.
+
+    Ollama says "does not support tools", vLLM "tool choice requires --enable-auto-tool-choice", OpenRouter
+    "No endpoints found that support tool use", llama.cpp "tools param requires --jinja flag".
+    """
+    return error is not None and _status(error) in _REFUSED_REQUEST | {404, 500, 501} and "tool" in str(error).lower()
+
+
 def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) -> ModelUnavailable:
     """Return why a model call failed and what to set, with the provider's own reason; raise it `from` the error.
 
@@ -167,6 +176,7 @@ class ModelProfile:
         memory_tokens: The largest memory block.
         reply_tokens: The longest reply.
         cache_ttl_seconds: How long its server keeps a prompt's prefix.
+        calls_tools: Whether it is worth telling it of tools.
     """
 
     max_tokens: int
@@ -175,6 +185,7 @@ class ModelProfile:
     memory_tokens: int
     reply_tokens: int
     cache_ttl_seconds: float
+    calls_tools: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +207,7 @@ _LOCAL_PROFILE = ModelProfile(
     memory_tokens=512,
     reply_tokens=384,
     cache_ttl_seconds=3600.0,
+    calls_tools=False,
 )
 
 # No sampler that avoids what was said before (llama.cpp's DRY, repetition penalties): it cannot tell a loop from a fact

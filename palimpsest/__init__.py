@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphs import (
+        TOOLS,
         Context,
         Deployment,
         MemoryService,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATEGORIES",
+    "TOOLS",
     "Category",
     "Context",
     "ConversationContext",

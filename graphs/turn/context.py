@@ -2,15 +2,22 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from memory import prompts
+from memory.control import zone_named
 from memory.turn import MemoryMode
 
 _PROMPT = {"langgraph_nodes": ["call_model"], "langgraph_type": "prompt"}
 _MODEL = {"langgraph_nodes": ["call_model"], "langgraph_type": "llm"}
 _SUMMARY_PROMPT = {"langgraph_nodes": ["summarize"], "langgraph_type": "prompt"}
+
+
+def _checked_zone(name: str) -> str:
+    if name and zone_named(name) is None:
+        raise ValueError(f"must be an IANA time zone such as Europe/Oslo, not {name!r}")
+    return name
 
 
 @dataclass(kw_only=True, frozen=True, config=ConfigDict(extra="ignore"))
@@ -61,6 +68,14 @@ class Context:
     memory_tokens: Annotated[
         int, Field(ge=0, description="Tokens of the memory block at most, fence included. 0: inject nothing.")
     ] = 2000
+    time_zone: Annotated[
+        str,
+        AfterValidator(_checked_zone),
+        Field(
+            description="Time zone of a user who has set none, for example Europe/Oslo: it says which day it is. "
+            "Empty: UTC."
+        ),
+    ] = ""
     memory_mode: Annotated[
         MemoryMode,
         Field(

@@ -59,6 +59,7 @@ class Run:
         thread_id: The thread.
         user_id: Who the server says the user is; `None` where nobody logs in.
         on_server: Whether a server carries it out, and so has the last word on its mode.
+        calls_tools: Whether the model may be told of tools.
     """
 
     context: Context
@@ -68,6 +69,7 @@ class Run:
     thread_id: str
     user_id: str | None = None
     on_server: bool = False
+    calls_tools: bool = True
 
     @property
     def thread(self) -> Hashable:
@@ -83,18 +85,20 @@ class Run:
         """
         # In process there is no context unless the caller passes one; a server always makes it.
         context = runtime.context or Context()
+        limits = profile(context.model, settings)
         configurable = config.get("configurable", {})
         thread_id = str(configurable.get("thread_id") or STATELESS)
         # Here, as every store and saver would refuse it later, each in its own words.
         check_encodable("thread_id", thread_id)
         return cls(
             model=resolve(context.model, settings),
-            context=fit_to_profile(context, profile(context.model, settings)),
+            context=fit_to_profile(context, limits),
             owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
             store=runtime.store,
             thread_id=thread_id,
             user_id=authenticated_user(configurable.get("langgraph_auth_user_id")),
             on_server=runtime.server_info is not None,
+            calls_tools=limits is None or limits.calls_tools,
         )
 
 

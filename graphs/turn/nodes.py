@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
-from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
@@ -16,6 +16,7 @@ from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
+from graphs.models import ModelUnavailable, refuses_tools
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
@@ -57,6 +58,8 @@ class ChatNodes:
         self._tools = tuple(tools)
         self._counter = TokenCounter.of(counter)
         self._turns = OpenTurns()
+        # Names of models that refused to be told of tools.
+        self._toolless: set[str] = set()
 
     # Found by the first run, not when a module is imported: `service_of_process` says why.
     @cached_property
@@ -136,8 +139,22 @@ class ChatNodes:
             event = MemoryInjected(facts=tuple(thread.receipt.get("facts", ())), tokens=prompt.tokens())
             await aemit(MemoryInjected.name, event)
         model = await self._service.aload_model(run.context.model, "chat")
-        bound = model.bind_tools(self._tools) if self._tools else model
-        return {"messages": [with_mode(await ask(bound, prompt, run.model), mode)]}
+        return {"messages": [with_mode(await self._answer(model, prompt, run.model), mode)]}
+
+    async def _answer(self, model: BaseChatModel, prompt: Prompt, name: str) -> AIMessage:
+        """Ask the model; one that refuses to be told of tools is asked again without, and from then on."""
+        if not prompt.tools:
+            return await ask(model, prompt, name)
+        try:
+            return await ask(model.bind_tools(prompt.tools), prompt, name)
+        except ModelUnavailable as error:
+            if not refuses_tools(error.__cause__):
+                raise
+        answer = await ask(model, replace(prompt, tools=()), name)
+        # Only now: a prompt that fails in both ways had another fault.
+        logger.warning("%s takes no tools: in this process it is told of none from now on", name)
+        self._toolless.add(name)
+        return answer
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
@@ -213,7 +230,8 @@ class ChatNodes:
         return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
 
     def _prompt(self, run: Run, thread: Thread, messages: Sequence[BaseMessage]) -> Prompt:
-        return prompt_of(run.context, thread, messages, self._tools, self._counter, model=run.model)
+        tools = self._tools if run.calls_tools and run.model not in self._toolless else ()
+        return prompt_of(run.context, thread, messages, tools, self._counter, model=run.model)
 
     def _conditions(self, run: Run, prompt: Prompt) -> TurnConditions:
         asked = [message.id for message in prompt.messages if isinstance(message, HumanMessage)]

@@ -10,6 +10,7 @@ import pytest
 
 from graphs.deployment import Deployment, load_deployment, once_in_process
 from graphs.settings import Settings
+from graphs.tools import TOOLS
 from tests.e2e.dev_server import PROJECT
 
 SAID_LATE = """
@@ -27,16 +28,17 @@ def test_what_a_server_says_after_the_graphs_were_imported_counts() -> None:
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-def test_no_name_means_the_models_of_the_environment_and_no_tools() -> None:
+def test_no_name_means_the_models_of_the_environment_and_the_shipped_tools() -> None:
     deployment = load_deployment("")
     assert deployment == Deployment()
+    assert deployment.tools == TOOLS
     settings = Settings(data_dir=Settings().data_dir / "here")
     assert deployment.make_service(settings).settings is settings
 
 
 def test_the_example_is_found() -> None:
     deployment = load_deployment("examples.own_model:deployment")
-    assert [tool.name for tool in deployment.tools] == ["weather"]
+    assert [getattr(tool, "name", "") for tool in deployment.tools] == ["weather"]
 
 
 @pytest.mark.parametrize("first", ["graphs.chat", "palimpsest"])

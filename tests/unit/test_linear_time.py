@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import memory
 from memory.config import MemoryConfig
 from memory.extraction.answer import ExtractionError, parse_answer
 from memory.extraction.days import leading_stamp
@@ -28,7 +29,7 @@ from memory.message import StoredMessage
 from memory.screening.door import ORDER_JUDGE, SECRET_JUDGE, holds_secret, is_instruction_like, without_suspects
 from memory.text import fenced, normalize, one_line, sanitize
 
-HOUSE = Path(__file__).parents[2]
+HOUSE = Path(memory.__file__).parents[1]
 MOST = 3.0
 FIRST_LOOK = 3_000
 BASE_SECONDS = 0.004

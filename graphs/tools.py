@@ -1,0 +1,44 @@
+"""What the chat model may call: one list, for `langgraph dev`, a server, and programs that call `build_graph()`.
+
+Add a tool here, or leave this file alone and name tools in a `Deployment`: those take the place of this list. A tool is
+LangChain's, or a function with a docstring. What it returns is never learned as a fact. A parameter of the type
+`ToolRuntime` is filled in by LangGraph and not shown to the model.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from langchain.tools import ToolRuntime
+from langchain_core.tools import BaseTool, tool
+
+from graphs.identity import owner_of_run
+from graphs.settings import Settings
+from graphs.turn.context import Context
+from graphs.turn.state import State
+from memory.control import read_time_zone, zone_named
+from memory.effects import arun
+
+
+def time_tool(clock: Callable[[], float] = time.time) -> BaseTool:
+    """Return the tool that tells the time where the user is: their own time zone, else the assistant's, else UTC.
+
+    Args:
+        clock: Returns seconds since the epoch.
+    """
+
+    @tool
+    async def current_time(runtime: ToolRuntime[Context | None, State]) -> str:
+        """Tell the current date, weekday and time where the user is."""
+        context = runtime.context or Context()
+        single_user = Settings.from_environment().single_user
+        owner = owner_of_run(runtime.config.get("configurable", {}), context.agent_name, single_user=single_user)
+        zone = zone_named(context.time_zone) or UTC
+        if owner and runtime.store:
+            zone = await arun(runtime.store, read_time_zone(owner, zone))
+        return f"{datetime.fromtimestamp(clock(), zone):%A, %Y-%m-%d %H:%M} ({zone})"
+
+    return current_time
+
+
+TOOLS: tuple[BaseTool, ...] = (time_tool(),)

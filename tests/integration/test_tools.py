@@ -1,0 +1,111 @@
+"""What the chat model may call: the shipped list, and models that cannot call anything."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from pydantic import ValidationError
+
+from graphs.chat import build_graph
+from graphs.models import ModelUnavailable
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.tools import TOOLS, time_tool
+from graphs.turn.context import Context
+from memory.control import write_time_zone
+from memory.effects import arun
+from memory.namespaces import Owner
+from tests.fakes import RecordingModel
+
+NEW_YEARS_EVE = datetime(2026, 12, 31, 11, 30, tzinfo=UTC).timestamp()
+ASKS = AIMessage("", tool_calls=[{"name": "current_time", "args": {}, "id": "call"}])
+
+
+async def told(context: Context | None, store: InMemoryStore | None = None) -> str:
+    """Return what the model is told when it asks for the time in a turn of Ada's."""
+    model = RecordingModel(replies=[ASKS, "Happy new year!"])
+    learner = RecordingModel(respond=lambda _: '{"facts": []}')
+    service = MemoryService(Settings(), lambda _, purpose: model if purpose == "chat" else learner)
+    graph = build_graph(service=service, tools=[time_tool(lambda: NEW_YEARS_EVE)])
+    config: RunnableConfig = {"configurable": {"thread_id": "t", "langgraph_auth_user_id": "ada"}}
+    said: Any = {"messages": [HumanMessage("Is it the new year?")]}
+    await graph.compile(checkpointer=InMemorySaver(), store=store).ainvoke(said, config, context=context)
+    return model.prompts[-1][-1].text
+
+
+async def test_the_time_is_the_users_own_then_the_assistants_then_utc() -> None:
+    store = InMemoryStore()
+    assert await told(None) == "Thursday, 2026-12-31 11:30 (UTC)"
+    assistant = Context(time_zone="Pacific/Auckland")
+    assert await told(assistant, store) == "Friday, 2027-01-01 00:30 (Pacific/Auckland)"
+    await arun(store, write_time_zone(Owner.of("ada", "default"), "America/Los_Angeles"))
+    assert (
+        await told(Context(time_zone="Pacific/Auckland"), store) == "Thursday, 2026-12-31 03:30 (America/Los_Angeles)"
+    )
+
+
+@pytest.mark.parametrize("name", ["Middle/Earth", "europe", "../../etc/passwd", "/etc/localtime", "\ud800", "a" * 5000])
+def test_a_time_zone_that_there_is_not_is_refused_by_its_field(name: str) -> None:
+    with pytest.raises(ValidationError, match=r"time_zone\s+.*must be an IANA time zone such as Europe/Oslo"):
+        Context(time_zone=name)
+
+
+def test_the_shipped_tool_wants_nothing_of_the_model() -> None:
+    schema = convert_to_openai_tool(TOOLS[0])["function"]
+    assert (schema["name"], schema["parameters"]["properties"]) == ("current_time", {})
+    assert len(str(schema)) < 250  # it is sent with every call
+
+
+class Toolless(RecordingModel):
+    """A model whose server refuses tools, as Ollama does."""
+
+    refusal: str = "registry.ollama.ai/library/gemma3:1b does not support tools"
+    told_of_tools: int = 0
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+        def refuse(_: LanguageModelInput) -> AIMessage:
+            self.told_of_tools += 1
+            error = RuntimeError(self.refusal)
+            error.status_code = 400  # type: ignore[attr-defined]
+            raise error
+
+        return RunnableLambda(refuse)
+
+
+async def talk(model: RecordingModel, settings: Settings, *texts: str) -> list[str]:
+    graph = build_graph(service=MemoryService(settings, lambda *_: model)).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    states = [await graph.ainvoke({"messages": [HumanMessage(text)]}, config) for text in texts]
+    return [state["messages"][-1].text for state in states]
+
+
+async def test_a_model_that_refuses_tools_is_asked_again_without_and_told_of_none_from_then_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    model = Toolless(replies=["Hello.", "Yes."])
+    assert await talk(model, Settings(model="openai:gemma3"), "Hi!", "Are you there?") == ["Hello.", "Yes."]
+    assert model.told_of_tools == 1
+    assert "openai:gemma3 takes no tools" in caplog.text
+
+
+async def test_a_call_that_fails_without_tools_too_had_another_fault() -> None:
+    model = Toolless(refusal="messages with role 'tool' must follow a call", respond=lambda _: RuntimeError("no"))
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            await talk(model, Settings(model="openai:m"), "Hi!")
+    assert model.told_of_tools == 2
+
+
+async def test_the_local_model_is_told_of_no_tools() -> None:
+    model = RecordingModel()
+    await talk(model, Settings(model="local"), "Hi!")
+    assert model.bound == []
+    await talk(model, Settings(model="openai:m"), "Hi!")
+    assert model.bound == ["current_time"]
