@@ -64,8 +64,8 @@ def _plain(schema: Any) -> Any:
     kept = {key: _plain(value) for key, value in schema.items() if key not in WORDS or isinstance(value, dict)}
     if kept.get("default", "") is None:
         del kept["default"]
-    if kept.get("additionalProperties") == "JsonValue":
-        kept["additionalProperties"] = True
+    if kept.get("additionalProperties") in (True, "JsonValue"):
+        del kept["additionalProperties"]
     return kept
 
 
