@@ -20,9 +20,10 @@ def memory_thread_id(owner: Owner) -> str:
 
 
 async def put_off_drain(client: LangGraphClient, owner: Owner, delay: float, reader: str | None = None) -> None:
-    """Have the owner drained in `delay` seconds, in place of a run that waits; one that already runs is followed.
+    """Schedule the run that applies an owner's updates in `delay` seconds.
 
-    A drain that is replaced while it runs would never finish under steady traffic.
+    It takes the place of one that waits, and comes after one that works: replaced while it works, none would ever
+    finish under steady traffic.
 
     Args:
         client: Calls the server on its own authority.

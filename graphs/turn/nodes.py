@@ -277,4 +277,4 @@ def _made_for(run: Run, epochs: TurnEpochs, *, incognito: bool) -> Hashable:
 
 def _name(run: Run, thread: Thread) -> Hashable:
     """Return what names a turn in this process, whichever of its nodes asks."""
-    return asyncio.get_running_loop(), run.context, run.owner, run.user_id, run.thread_id, thread.asked
+    return asyncio.get_running_loop(), run.context, run.thread, thread.asked
