@@ -137,7 +137,7 @@ class MemoryService:
         due = iso_time(recorded.due)
         if self.settings.trigger == "thread":
             self._start(store)
-            self._queue.add(_context(store, closing.owner, closing.thread_id))
+            self._queue.add(ConversationContext.of(closing.owner, closing.thread_id, store))
             return Queued(recorded.key, due, None)
         left = self._config.max_wait_seconds - (self.clock() - recorded.since)
         delay = max(0.0, min(self._config.debounce_seconds, left))
@@ -187,7 +187,7 @@ class MemoryService:
             def take_over() -> None:
                 with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
                     for owner, thread_id in run(store, self._left_behind()):
-                        self._queue.add_nowait(_context(store, owner, thread_id))
+                        self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
 
             with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
                 # A thread, as the turn that is under way waits for neither the store nor what is found there.
@@ -205,7 +205,7 @@ class MemoryService:
     def wake(self, owner: Owner, thread_id: str) -> None:
         """Apply what waits of an owner's thread now, on a background thread, in every store this process works on."""
         for store in list(self._stores):
-            self._queue.add_nowait(_context(store, owner, thread_id))
+            self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
 
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
@@ -220,9 +220,8 @@ class MemoryService:
         """Drain the owner of a context, and say when what is left of it is due."""
         if context.store is None:
             raise ValueError("store must be set in the context")
-        owner = Owner(context.user_id, context.agent_name)
         updater = self._updater(context.store)
-        return updater.wait_after(updater.drain(owner, context.thread_id))
+        return updater.wait_after(updater.drain(context.owner, context.thread_id))
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(
@@ -244,8 +243,3 @@ def _opened_here(opened: Iterable[T]) -> T | None:
 def _is_recent(last: float | None, now: float, period: float) -> bool:
     """Say whether less than a period has passed; where the clock was set back since, nobody knows, so it has not."""
     return last is not None and 0 <= now - last < period
-
-
-def _context(store: BaseStore, owner: Owner, thread_id: str) -> ConversationContext:
-    """Return the queue's context of a conversation: its user goes by the segment, its messages are in the outbox."""
-    return ConversationContext(thread_id, owner.segment, owner.agent_name, store=store)

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
+from memory.namespaces import Owner
 from memory.text import check_encodable
 
 Message = BaseMessage | StoredMessage
@@ -28,12 +29,13 @@ class ConversationContext:
 
     Attributes:
         thread_id: The conversation.
-        user_id: Whose memory it is.
+        user_id: Whose memory it is: the user's identity. `of` puts their namespace's name here, for who knows no more.
         agent_name: Which agent's memory it is.
         messages: Messages of the conversation, each with an `id`.
         carried_over: Messages of a context that this one replaced which had left the thread by a summary.
         kind: `turn`: `messages` is the thread as it is now. `cut`: they are what a summary is about to replace.
         store: Where the memory is kept, for a `process` that serves several stores.
+        given_owner: What `of` was given; else `user_id` and `agent_name` say it.
     """
 
     thread_id: str
@@ -43,6 +45,17 @@ class ConversationContext:
     carried_over: Sequence[Message] = ()
     kind: Literal["turn", "cut"] = "turn"
     store: BaseStore | None = field(default=None, compare=False, repr=False)
+    given_owner: Owner | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, owner: Owner, thread_id: str, store: BaseStore) -> Self:
+        """Return the context of an owner's conversation whose messages are written down already."""
+        return cls(thread_id, owner.segment, owner.agent_name, store=store, given_owner=owner)
+
+    @property
+    def owner(self) -> Owner:
+        """Whose memory it is, as namespaces name it."""
+        return self.given_owner or Owner.of(self.user_id, self.agent_name)
 
     def __post_init__(self) -> None:
         for name in ("thread_id", "user_id", "agent_name"):

@@ -73,7 +73,7 @@ class MemoryUpdater:
         Returns:
             In how many seconds what is left of the conversation wants another try; `None` if nothing is left.
         """
-        owner = Owner.of(context.user_id, context.agent_name)
+        owner = context.owner
         self._record(owner, context.thread_id, "cut", context.carried_over)
         self._record(owner, context.thread_id, context.kind, context.messages, context.kind == "turn")
         return self.wait_after(self.drain(owner, context.thread_id))

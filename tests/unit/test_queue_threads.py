@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
+from memory.namespaces import Owner
 from memory.queue.schedule import ConversationContext, Pending, put_back
 from memory.queue.update_queue import MemoryUpdateQueue
 from tests.fakes import Clock
@@ -126,3 +128,11 @@ def test_in_a_program_of_ones_own_a_store_that_fails_for_a_while_loses_nothing()
             bench.clock.advance(pause)
         bench.store.fault = lambda _: None
         assert (bench.facts(), bench.entries(), queue.pending()) == (["Likes figs"], [], ()), n
+
+
+def test_a_context_says_whose_memory_it_is_by_an_identity_or_by_the_owner_alone() -> None:
+    ada = Owner.of("ada", "coach")
+    assert ConversationContext("T", "ada", "coach").owner == ada
+    alone = ConversationContext.of(ada, "T", InMemoryStore())
+    assert (alone.owner, alone.thread_id) == (ada, "T")
+    assert alone.replacing(ConversationContext.of(ada, "T", InMemoryStore())).owner == ada
