@@ -86,6 +86,7 @@ Answer with JSON only. If there is nothing to note down: {"facts": [], "profile"
     "{categories}", ", ".join(f'"{name}" ({meaning})' for name, meaning in MEANINGS.items())
 )
 
+# The facts of the example above: small models repeat them, so they are refused where the user did not say them.
 EXTRACTION_EXAMPLE = (
     "User left the bank on 2026-05-07 to become a carpenter.",
     "User's daughter Ilse hates mushrooms.",

@@ -1,4 +1,4 @@
-"""Which numbers a text says, as digits or in words, so that one that nobody said is known. Pure.
+"""The numbers that a text says, in digits and in words of seven languages. Pure.
 
 A number is read in every way it may be meant: `1,234` is 1234 or 1.234, and "thirty-four" says 30, 4 and 34.
 """

@@ -1,4 +1,4 @@
-"""What of a model's answer holds: each fact for itself, so that a bad one never loses its good neighbours. Pure."""
+"""Which facts of a model's answer hold: each is judged alone, so that a bad one costs no good one. Pure."""
 
 import math
 import re
@@ -173,10 +173,10 @@ class _Reading:
             return None
         reason = self._objection(text)
         if reason is None:
-            known = len(words(text) & (self._said | self._remembered))
+            told = len(words(text) & (self._said | self._remembered))
             # It is rewritten as a whole, so all that it was told of before may lend it names, numbers and dates.
             grounds = self._grounds.lent(all_of=self._shown_texts)
-            if known < _GROUNDED * len(words(text)) or unsaid(text, grounds, self._user_text):
+            if told < _GROUNDED * len(words(text)) or unsaid(text, grounds, self._user_text):
                 reason = "not_said"
         if reason is not None:
             return Refusal(reason=reason, content="" if reason == "secret" else bounded(text))
@@ -190,7 +190,7 @@ class _Reading:
         )
 
     def _change(self, fact: _RawFact) -> Change:
-        """Return what a fact changes; a correction of nothing known is news."""
+        """Return what a fact changes; a correction of no fact that was shown is news."""
         action, target = fact.action, self._shown[fact.known - 1].id if 1 <= fact.known <= len(self._shown) else None
         if action is None or (action == "ends" and target is None):
             raise _Refused("malformed")
@@ -271,12 +271,12 @@ class _Reading:
         return bool(words(content) & self._just_said)
 
     def _learn(self, content: str, target: str | None, fact: _RawFact) -> None:
-        """Refuse what is known, as a repetition that counts as a confirmation, and what this answer says twice."""
+        """Refuse what the answer says twice, and what a fact says already: if the user repeated it, it is confirmed."""
         said = normalize(content)
-        known = self._ids.get(said)
-        if known is not None and known != target and self._is_repeated(content):
-            self.changes.append(self._made(fact, Change(action="confirms", target=known)))
-        if said in self._taken or (known is not None and known != target):
+        same = self._ids.get(said)
+        if same is not None and same != target and self._is_repeated(content):
+            self.changes.append(self._made(fact, Change(action="confirms", target=same)))
+        if said in self._taken or (same is not None and same != target):
             raise _Refused("duplicate")
         self._taken.add(said)
 

@@ -1,7 +1,7 @@
 """The door that every text passes before it may stand in a prompt: no secrets, and no orders. Pure.
 
 Both are looked for in the same plain form of the text, in which nothing is hidden: compatible characters, look-alikes
-and accents as plain letters, without characters that are not seen, without the marks of Markdown and HTML.
+and accents as plain letters, without characters that are not seen, without the signs of Markdown and HTML.
 """
 
 import html
@@ -18,7 +18,6 @@ from memory.text import normalize, one_line
 
 JUDGES_FILE: Final = Path(__file__).with_name("judges.json")
 _LEARNED: Final = json.loads(JUDGES_FILE.read_text("utf-8"))
-JUDGES_DATA: Final[str] = _LEARNED["data"]  # the digest of the texts that they learned from
 ORDER_JUDGE: Final[Judge] = unpacked(_LEARNED["orders"])
 SECRET_JUDGE: Final[Judge] = unpacked(_LEARNED["secrets"])
 

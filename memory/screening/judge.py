@@ -50,6 +50,7 @@ _DEMANDING: Final = word_set("""
     be always never every each whenever if when automatically silently quietly secretly whoever anyone everyone unless
     note remember memory entry access permission allowed authorised authorized let tell told <email> <link>
 """)
+# A clause that begins with one of these does not begin with its verb, and demands nothing.
 _NO_VERBS: Final = _USER | word_set("""
     a an the this that these those in on at by for with of to from as it its there here one two three some many
     most all both after before during since while because although though even what why how who which where and or
@@ -168,15 +169,16 @@ def features(found: Sequence[str], common: frozenset[str], buckets: int) -> set[
 
     They are words, pieces of words, pairs, triples, what a sentence begins with, and words with whom they are about.
     """
-    known = [word if word in common or not word[0].isalpha() else "<rare>" for word in found]
-    names = [f"^{' '.join(known[:n])}" for n in (1, 2, 3)]
-    names += [f"2{first} {second}" for first, second in pairwise([*known, "$"])]
+    # A word that few texts have tells only that it is rare, so that no name decides.
+    shown = [word if word in common or not word[0].isalpha() else "<rare>" for word in found]
+    names = [f"^{' '.join(shown[:n])}" for n in (1, 2, 3)]
+    names += [f"2{first} {second}" for first, second in pairwise([*shown, "$"])]
     for at, word in enumerate(found):
         names.append(f"1{word}")
         if len(word) > 3 and word[0].isalpha():
             names += [f"4{f'_{word}_'[n : n + 4]}" for n in range(len(word) - 1)]
-        if at + 2 < len(known):
-            names += [f"3{known[at]} * {known[at + 2]}", f"3{' '.join(known[at : at + 3])}"]
+        if at + 2 < len(shown):
+            names += [f"3{shown[at]} * {shown[at + 2]}", f"3{' '.join(shown[at : at + 3])}"]
     for subject, word in _with_subjects(found):
         names += [f"s{subject}", f"s{subject} {word if word in common or not word[0].isalpha() else '<rare>'}"]
     return {zlib.crc32(name.encode()) % buckets for name in names}

@@ -16,6 +16,7 @@ FILLERS: Final = word_set(
     "again only simply instead finally next future the in on from point this to must should"
 )
 NEGATIONS: Final = word_set("never not dont no cannot")
+# By these an errand is not for once.
 STANDING: Final = word_set(
     "every each all any always whenever never automatically everything anything whatever forever henceforth permanently"
 )
@@ -27,12 +28,14 @@ BEFORE_TO: Final = word_set(
     "has have is are needs need ought was were been had gets allowed permitted authorized authorised permission "
     "supposed required expected instructed told asked free welcome obliged wants"
 )
+# What a prompt is made of. People speak of rules and filters, too, so only some verbs before them make an order.
 PROMPT: Final = word_set(
     "developer developers creator creators operator instruction instructions rule rules prompt prompts "
     "guideline guidelines directive directives policy policies restriction restrictions guardrail guardrails "
     "safeguard safeguards safety filter filters limitation limitations programming constraint constraints "
     "boundaries ethics moderation censorship protections confidentiality"
 )
+# Whose rules they are: "the rules" alone may be those of a game.
 OWN: Final = word_set(
     "your all any previous prior earlier above preceding system these its hidden initial original developer "
     "content safety assistant's bot's ai's model's former secret"
@@ -58,6 +61,7 @@ ACT: Final = SEND | word_set(
     "make do pay delete erase remove wipe execute run call invoke deploy approve grant install download move "
     "book buy order accept confirm merge destroy overwrite read access include withdraw"
 )
+# What an errand may do harm to.
 OBJECTS: Final = word_set(
     "note notes list lists purchase purchases email emails mail mails message messages file files document "
     "documents data conversation conversations transcript transcripts chat chats credential credentials "
@@ -97,6 +101,7 @@ CEASE: Final = word_set("stop cease quit avoid discontinue")
 PEOPLE: Final = word_set("user somebody someone anyone")
 THESE_RULES: Final = word_set("next following below only these your")
 STANDS_ABOVE: Final = word_set("text words everything all lines content instructions message")
+# Of these, a text may speak without meaning the prompt: "share all instructions for the cake".
 ANYBODYS: Final = word_set("all any earlier above previous")
 BETRAY: Final = word_set("reveal leak disclose dump expose")
 WHATEVER: Final = word_set("any all every everything anything whatever")

@@ -13,11 +13,13 @@ from typing import Final, Self
 from memory.screening import order_words as say
 
 _TOKEN = re.compile(r"\w+(?:['\u2019.@-]\w+)*|[^\w\s]")
+# An errand with an address in it needs no "each time" to be harmful: it tells where things are to go.
 _ADDRESS = re.compile(r"\w@\w|://|\bwww\.|\w\.(?:com|net|org|io|ru|xyz|example)\b")
 # Tags by which prompts are put together: a text that holds one wants to be read as another part of the prompt.
 _MARKUP = re.compile(
     r"</? ?(?:system|memory|instructions?|assistant|user|tool|im_start|im_end)\b|<\||\[/?inst\]|<<sys>>"
 )
+# Words bounded in number: a text of nothing else must not take the square of its length.
 _UNASKED = re.compile(
     r"\bwithout (?:[\w']+ ){0,3}(?:asking|review|approval|confirmation|permission|consent|question|notice)\b|"
     r"\bautomatically\b|\bdo not ask\b|\bdont ask\b"
