@@ -84,17 +84,23 @@ class PreparedSummaries:
             raise
 
     async def get(self, thread: Hashable, made_for: Hashable) -> WrittenSummary | None:
-        """Return a thread's summary, once it is there; `None` if there is none for this, or its writing failed."""
+        """Return a thread's summary, once it is there; `None` if there is none for this, or its writing has failed.
+
+        Raises:
+            Exception: If its writing fails while it is waited for: a turn waits for one summary only.
+        """
         kept = self._kept.get(thread)
         if kept is None:
             return None
         if kept.made_for != made_for:
             self._kept.pop(thread, None)
             return None
+        if kept.writing.done():
+            return _written(kept.writing)
         # It was begun before the turn, so it is there sooner than one that is asked for now. A turn that is cancelled
         # must not cancel it.
-        await asyncio.wait([asyncio.wrap_future(kept.writing)], timeout=self._timeout)
-        return _written(kept.writing) if kept.writing.done() else None
+        async with asyncio.timeout(self._timeout):
+            return await asyncio.shield(asyncio.wrap_future(kept.writing))
 
     def drop(self, thread: Hashable = None, *, owner: Hashable = None) -> None:
         """Forget the summary of a thread, or all of an owner's threads."""

@@ -154,14 +154,9 @@ class Summarizer:
         if leaving and not has_failed:
             existing = running.summary if running else ""
             again = still_leaving(kept, existing, conversation.live)
-            ahead = None
-            if again is None and self.prepared_summary is not None:
-                record = yield Fetch(self.prepared_summary)
-                ahead = still_leaving(record, existing, conversation.live)
-                if ahead is not None and not self._takes_place(ahead, leaving, counts, system):
-                    ahead = None
-            cut, summary = again or ahead or (leaving, "")
-            with tolerated(logger, "%d messages not summarized this time", len(cut)):
+            with tolerated(logger, "%d messages not summarized this time", len(leaving)):
+                ahead = None if again else (yield from self._ahead(conversation, existing, leaving, counts, system))
+                cut, summary = again or ahead or (leaving, "")
                 summary = summary or (yield from self._written(_fresh(conversation, running, cut), existing))
                 written = written_summary(summary, existing, [conversation.live[index] for index in cut])
                 drop = again is not None  # what was said since may not fit beside it
@@ -201,14 +196,27 @@ class Summarizer:
         summary = yield from self._written(_fresh(conversation, running, leaving), existing)
         return written_summary(summary, existing, [conversation.live[index] for index in leaving])
 
-    def _takes_place(
-        self, ahead: tuple[list[int], str], leaving: Sequence[int], counts: Sequence[int], system: int
-    ) -> bool:
-        """Say whether a summary stands for the first of the messages that leave, and the rest fits beside it."""
-        places, summary = ahead
+    def _ahead(
+        self,
+        conversation: DividedMessages,
+        existing: str,
+        leaving: Sequence[int],
+        counts: Sequence[int],
+        system: int,
+    ) -> SummaryEffects[tuple[list[int], str] | None]:
+        """Return where the messages of a prepared summary stand, and the summary; `None` unless it can be used.
+
+        It stands for the first of the messages that leave, and the rest fits beside it.
+        """
+        record = (yield Fetch(self.prepared_summary)) if self.prepared_summary else None
+        found = still_leaving(record, existing, conversation.live)
+        if found is None:
+            return None
+        places, summary = found
         rest = sum(counts) - sum(counts[at] for at in places)
         fits = rest + system + self._text_tokens(summary) <= self.budget.max_tokens
-        return places == [*leaving[: len(places)]] and fits and not self._is_too_long(summary)
+        is_usable = fits and places == [*leaving[: len(places)]] and not self._is_too_long(summary)
+        return found if is_usable else None
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
         """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""

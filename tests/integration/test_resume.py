@@ -28,7 +28,8 @@ PATIENCE = 30.0
 
 def process(counter: TokenCounter, model: RecordingModel | None = None, tools: Sequence[BaseTool] = ()) -> ChatGraph:
     """What one process makes of the project: its own model and counter."""
-    settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600))
+    # What one model is asked must not depend on what is written in the background.
+    settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600, prepare_summary_share=1.0))
     service = MemoryService(settings, lambda *_: model or RecordingModel())
     return build_graph(service=service, counter=counter, tools=tools)
 

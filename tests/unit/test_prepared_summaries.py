@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -230,6 +231,31 @@ async def test_a_cancelled_turn_does_not_cancel_what_is_written() -> None:
     assert await kept.get("thread", "one") == {"summary": "s"}
 
 
+async def test_one_that_fails_while_a_turn_waits_for_it_fails_the_summary_of_that_turn_only() -> None:
+    kept, writing = PreparedSummaries(WAIT), Writing(error=ValueError("empty"))
+    begin(kept, writing)
+    getting = asyncio.create_task(kept.get("thread", "one"))
+    await asyncio.sleep(0)
+    writing.may_end.set()
+    with pytest.raises(ValueError, match="empty"):
+        await getting
+    assert await kept.get("thread", "one") is None
+
+
+def test_where_no_prepared_summary_comes_the_view_fits_and_no_model_is_asked() -> None:
+    def fails() -> None:
+        raise TimeoutError("late")
+
+    model = saying()
+    node = SummarizationNode(
+        model=model, max_tokens=200, max_summary_tokens=40, token_counter=word_counter(), prepared_summary=fails
+    )
+    result = node.result(state_of(talk(7)))
+    assert result.failed
+    assert model.prompts == []
+    assert word_counter()(result.messages) <= 200
+
+
 @pytest.mark.parametrize(
     "made",
     [Writing(None), Writing(error=ValueError("empty")), Writing({"summary": "stale"})],
@@ -240,7 +266,8 @@ async def test_what_came_to_nothing_is_tried_again_after_a_later_turn(made: Writ
     made.may_end.set()
     again.may_end.set()
     begin(kept, made)
-    await kept.get("thread", "one")
+    with suppress(ValueError):
+        await kept.get("thread", "one")
     begin(kept, again, stands=False)
     assert await kept.get("thread", "one") == {"summary": "s"}
 
