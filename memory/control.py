@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from langgraph.store.base import Item
 
-from memory.effects import StoreEffects, delete, put, read, scan
+from memory.effects import StoreEffects, delete, put, read, read_many, scan
 from memory.namespaces import Owner
 from memory.text import digest
 
@@ -24,6 +24,9 @@ MAX_FORGOTTEN_THREADS = 500
 """The newest are kept: a thread's epoch has to outlive the updates that are under way, not the user."""
 CONTROL_KEY = "control"
 _ZONE_KEY = "time-zone"
+_ASSISTANTS_ZONE_KEY = "assistant-time-zone"
+# Two items: what an assistant chose must never overwrite what the user did.
+ZONE_KEYS = (_ZONE_KEY, _ASSISTANTS_ZONE_KEY)
 _THREAD = "thread."
 LEARNING_KEY = "learning"
 EDIT_KEY = "edit"
@@ -143,17 +146,48 @@ def forgotten_thread_key(thread_id: str) -> str:
 
 
 def read_time_zone(owner: Owner, otherwise: tzinfo = UTC) -> StoreEffects[tzinfo]:
-    """Read the time zone that the user set; the other one while they have set none."""
+    """Read where the user is, as `read_known_time_zone` does; the other zone where nobody knows."""
+    return (yield from read_known_time_zone(owner)) or otherwise
+
+
+def read_known_time_zone(owner: Owner) -> StoreEffects[tzinfo | None]:
+    """Read the time zone that the user set, else that of the assistant they talked to last; `None` if there is none."""
+    items = yield from read_many(owner.control, ZONE_KEYS)
+    zones = (zone_named(name) for item in items if item and isinstance(name := item.value.get("name"), str))
+    return next((zone for zone in zones if zone), None)
+
+
+def read_chosen_time_zone(owner: Owner) -> StoreEffects[str | None]:
+    """Read the name of the time zone that the user set; `None` if they set none."""
     item = yield from read(owner.control, _ZONE_KEY)
     name = item.value.get("name") if item else None
-    return (zone_named(name) if isinstance(name, str) else None) or otherwise
+    return name if isinstance(name, str) and zone_named(name) else None
 
 
-def write_time_zone(owner: Owner, name: str) -> StoreEffects[None]:
-    """Write the user's time zone; `ValueError` if `name` is no IANA name such as `Europe/Oslo`."""
+def write_time_zone(owner: Owner, name: str | None) -> StoreEffects[None]:
+    """Write the user's time zone, `None` to have none; `ValueError` if there is none of that name."""
+    if name is None:
+        yield [delete(owner.control, _ZONE_KEY)]
+    else:
+        yield [put(owner.control, _ZONE_KEY, {"name": checked_time_zone(name)})]
+
+
+def note_assistants_time_zone(owner: Owner, name: str) -> StoreEffects[None]:
+    """Note the time zone of the assistant that the user talks to, for work in the background; empty notes nothing."""
+    if name:
+        yield [put(owner.control, _ASSISTANTS_ZONE_KEY, {"name": name})]
+
+
+def forget_time_zone(owner: Owner) -> StoreEffects[None]:
+    """Forget where the user is."""
+    yield [delete(owner.control, key) for key in ZONE_KEYS]
+
+
+def checked_time_zone(name: str) -> str:
+    """Return the name; `ValueError` if no time zone has it."""
     if zone_named(name) is None:
-        raise ValueError(f"name must be an IANA time zone such as Europe/Oslo, not {name!r}")
-    yield [put(owner.control, _ZONE_KEY, {"name": name})]
+        raise ValueError(f"time_zone must be an IANA time zone such as Europe/Oslo, not {name!r}")
+    return name
 
 
 @functools.lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition, Op
 
 from memory.config import MemoryConfig
-from memory.control import belongs, count_edit, forget_thread, read_epoch, write_epoch
+from memory.control import belongs, count_edit, forget_thread, forget_time_zone, read_epoch, write_epoch
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
 from memory.facts.chain import Chain
 from memory.facts.confirmations import Confirmations
@@ -184,6 +184,7 @@ def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
 def _erase_user(user: Owner, epoch: str) -> StoreEffects[int]:
     # First of all: from here on nobody reads what is deleted below, and who is writing takes it back.
     yield from write_epoch(user, epoch)
+    yield from forget_time_zone(user)
     deleted = 0
     for namespace in (yield from _namespaces(user)):
         # What was said since carries the new epoch and stays.

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.control import EDIT_KEY, LEARNING_KEY, edit_in, learning_in
+from memory.control import EDIT_KEY, LEARNING_KEY, edit_in, learning_in, note_assistants_time_zone
 from memory.effects import StoreEffects, read_many, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.message import iso_time, stored_id, to_stored
@@ -228,6 +228,7 @@ class Closing:
         epochs: Under which epochs the turn began; an erase since then cancels it. What is empty counts as the current.
         model: The assistant's choice as `provider:model`, for whoever reads it later.
         view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
+        time_zone: The assistant's choice, for a user who set none.
     """
 
     owner: Owner
@@ -237,6 +238,7 @@ class Closing:
     epochs: TurnEpochs = field(default_factory=TurnEpochs)
     model: str = ""
     view: ThreadView | None = None
+    time_zone: str = ""
 
 
 def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEffects[Recorded | None]:
@@ -267,7 +269,11 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
         messages=tuple(replace(message, edit=edit) for message in said),
         model=closing.model,
     )
-    return (yield from outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread))
+    recorded, _ = yield from side_by_side(
+        outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread),
+        note_assistants_time_zone(closing.owner, closing.time_zone),
+    )
+    return recorded
 
 
 def view_of_thread(

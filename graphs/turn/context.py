@@ -6,7 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from memory import prompts
-from memory.control import zone_named
+from memory.control import checked_time_zone
 from memory.turn import MemoryMode
 
 _PROMPT = {"langgraph_nodes": ["call_model"], "langgraph_type": "prompt"}
@@ -14,10 +14,8 @@ _MODEL = {"langgraph_nodes": ["call_model"], "langgraph_type": "llm"}
 _SUMMARY_PROMPT = {"langgraph_nodes": ["summarize"], "langgraph_type": "prompt"}
 
 
-def _checked_zone(name: str) -> str:
-    if name and zone_named(name) is None:
-        raise ValueError(f"must be an IANA time zone such as Europe/Oslo, not {name!r}")
-    return name
+def _zone_or_none(name: str) -> str:
+    return name and checked_time_zone(name)
 
 
 @dataclass(kw_only=True, frozen=True, config=ConfigDict(extra="ignore"))
@@ -70,10 +68,11 @@ class Context:
     ] = 2000
     time_zone: Annotated[
         str,
-        AfterValidator(_checked_zone),
+        AfterValidator(_zone_or_none),
         Field(
+            max_length=64,
             description="Time zone of a user who has set none, for example Europe/Oslo: it says which day it is. "
-            "Empty: UTC."
+            "Empty: UTC.",
         ),
     ] = ""
     memory_mode: Annotated[

@@ -238,6 +238,7 @@ class TurnMemory:
                 epochs=epochs,
                 model=run.context.model,
                 view=view,
+                time_zone=run.context.time_zone,
             )
             return await self._service.aremember(store, closing, reader=run.user_id)
 

@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
 from typing import Final, Self
 
 from langchain_core.language_models import BaseChatModel
@@ -34,6 +35,7 @@ def extract_facts(
     existing: Sequence[Fact] = (),
     profile: Profile | None = None,
     config: MemoryConfig | None = None,
+    time_zone: tzinfo | None = None,
 ) -> Extraction:
     """Ask the model once what is worth remembering, and keep what holds.
 
@@ -48,6 +50,7 @@ def extract_facts(
         existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
         profile: The profile's sections by name (`user.work`).
         config: Threshold, longest fact, deadline, and the prompt if another than the shipped one.
+        time_zone: Where the user is: it says on which day a message was written. By default its own time does.
 
     Returns:
         The changes to make, the sections that changed, and what was refused, each with its reason.
@@ -56,7 +59,7 @@ def extract_facts(
         ExtractionError: If the answer holds no facts that can be read; it carries the answer.
         TimeoutError: If the model does not answer within `config.model_timeout_seconds`.
     """
-    task = _Task.of(messages_of(messages, time), existing, profile, config)
+    task = _Task.of(messages_of(messages, time), existing, profile, config, time_zone)
     if not task.is_due():
         return Extraction()
     return task.read(ask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
@@ -70,12 +73,22 @@ async def aextract_facts(
     existing: Sequence[Fact] = (),
     profile: Profile | None = None,
     config: MemoryConfig | None = None,
+    time_zone: tzinfo | None = None,
 ) -> Extraction:
     """Do what `extract_facts` does, asynchronously."""
-    task = _Task.of(messages_of(messages, time), existing, profile, config)
+    task = _Task.of(messages_of(messages, time), existing, profile, config, time_zone)
     if not task.is_due():
         return Extraction()
     return task.read(await aask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
+
+
+def _moved(time: str, zone: tzinfo) -> str:
+    """Return an ISO time as the clocks of a zone tell it; one without an offset, or that is none, stays."""
+    try:
+        moment = datetime.fromisoformat(time)
+        return moment.astimezone(zone).isoformat() if moment.tzinfo else time
+    except (ValueError, OverflowError):
+        return time
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +100,7 @@ class _Task:
     shown: Sequence[Fact]
     profile: Profile
     config: MemoryConfig
+    zone: tzinfo | None
 
     @classmethod
     def of(
@@ -95,12 +109,15 @@ class _Task:
         existing: Sequence[Fact],
         profile: Profile | None,
         config: MemoryConfig | None,
+        zone: tzinfo | None,
     ) -> Self:
         active = [fact for fact in existing if fact.status == "active"]
         shown = strongest_first(active)
         if len(active) > MAX_SHOWN:  # of many facts, those that have to do with what was said
             shown = related(active, " ".join(message.text for message in messages), MAX_SHOWN)
-        return cls(in_pieces(messages), active, shown, profile or {}, config or MemoryConfig())
+        if zone:  # the same moments, whose days may be others
+            messages = [replace(message, time=_moved(message.time, zone)) for message in messages]
+        return cls(in_pieces(messages), active, shown, profile or {}, config or MemoryConfig(), zone)
 
     def is_due(self) -> bool:
         """Say whether there is anything that facts may come from."""
@@ -130,6 +147,12 @@ class _Task:
             profile=self.profile,
             config=self.config,
         )
+        if self.zone:  # what is stored tells its times in UTC, as some are compared as text
+            extraction = replace(
+                extraction,
+                changes=tuple(replace(each, said_at=_moved(each.said_at, UTC)) for each in extraction.changes),
+                profile=tuple(replace(each, said_at=_moved(each.said_at, UTC)) for each in extraction.profile),
+            )
         logger.info(
             "extracted %d changes and %d sections from %d messages, refused %s",
             *(len(extraction.changes), len(extraction.profile), len(self.messages), reasons(extraction.refused)),

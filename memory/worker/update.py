@@ -8,9 +8,10 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from functools import partial
 
-from memory.control import INITIAL_EPOCH, Epochs, read_epochs, read_time_zone
+from memory.control import INITIAL_EPOCH, Epochs, read_epochs, read_known_time_zone
 from memory.effects import StoreEffects, side_by_side
 from memory.erase import forget_rows
 from memory.extraction.extraction import extract_facts
@@ -147,12 +148,13 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         return None
     carrier = claimed[-1]
     owner, thread_id, epoch = carrier.owner, carrier.thread_id, carrier.epoch
-    is_mine, epochs, flushed, snapshot, erasure = yield from side_by_side(
+    is_mine, epochs, flushed, snapshot, erasure, zone = yield from side_by_side(
         _are_mine(claimed, terms),
         read_epochs(owner),
         read_seen(owner, thread_id, epoch),
         read_snapshot(owner),
         read_erasure(owner, epoch),
+        read_known_time_zone(owner),
     )
     if not is_mine:
         return None
@@ -161,13 +163,13 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         yield from outbox.remove(claimed)
         return None
     reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
-    extraction = yield from _extraction(claimed, reading, snapshot, terms)
+    extraction = yield from _extraction(claimed, reading, snapshot, zone, terms)
     if extraction is None:
         return None
     outcome, note = yield from change_facts(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    yield from _journal_cut(carrier, reading, terms)
+    yield from _journal_cut(carrier, reading, zone or UTC, terms)
     # Not before everything is applied: what counts as flushed is never read again.
     flushed = remembered(flushed, reading.all, terms.config.seen_limit)
     receipt = UpdateReceipt(
@@ -202,11 +204,10 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     return None if is_cancelled else receipt
 
 
-def _journal_cut(carrier: Entry, reading: Reading, terms: Terms) -> StoreEffects[None]:
+def _journal_cut(carrier: Entry, reading: Reading, zone: tzinfo, terms: Terms) -> StoreEffects[None]:
     """Write what left the context into the journal, but nothing that a deleted fact came from."""
     if not reading.cut:
         return
-    zone = yield from read_time_zone(carrier.owner)
     draft = JournalEntry(day_of(terms.now(), zone), carrier.thread_id, (), carrier.epoch, carrier.model)
     yield from append(carrier.owner, entries_of(draft, exchanges(reading.cut), zone))
     ids = [message.id for message in reading.cut]
@@ -237,7 +238,7 @@ def _are_mine(claimed: Sequence[Entry], terms: Terms) -> StoreEffects[bool]:
 
 
 def _extraction(
-    claimed: Sequence[Entry], reading: Reading, snapshot: MemorySnapshot, terms: Terms
+    claimed: Sequence[Entry], reading: Reading, snapshot: MemorySnapshot, zone: tzinfo | None, terms: Terms
 ) -> WorkerEffects[Extraction | None]:
     """Return what the messages say: as journaled before, the rest from the model, journaled portion by portion.
 
@@ -255,6 +256,7 @@ def _extraction(
             existing=snapshot.facts,
             profile=texts_of(snapshot.profile),
             config=terms.config,
+            time_zone=zone,
         )
         part: Extraction = yield ModelCall(carrier.model, extract)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.

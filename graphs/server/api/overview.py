@@ -2,13 +2,14 @@
 
 import logging
 from collections import Counter
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from graphs.server.api.facts import facts_of
 from graphs.server.api.routing import AgentCall, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
-from memory.control import read_learning, write_learning
+from memory.control import checked_time_zone, read_chosen_time_zone, read_learning, write_learning, write_time_zone
 from memory.outbox.outbox import read_entries
 
 logger = logging.getLogger(__name__)
@@ -21,6 +22,7 @@ class Overview(BaseModel):
 
     agent_name: str
     agent: str = Field(description="The same, under its old name.")
+    time_zone: str | None = Field(description="The time zone that the user set; null: none, the assistant's counts.")
     learning: bool = Field(description="false: the user paused learning; memory is still used.")
     without_memory: WithoutMemory | None = Field(
         description="Why turns go on without memory, or learn nothing for good; null where memory is on."
@@ -29,6 +31,18 @@ class Overview(BaseModel):
     quarantined: int = Field(description="Facts that wait for review.")
     pending: int = Field(description="Updates that are not done yet.")
     dead: int = Field(description="Updates that failed for good.")
+
+
+class TimeZone(BaseModel):
+    """Where the user is."""
+
+    time_zone: str | None
+
+
+class TimeZoneChoice(StrictModel):
+    """Say where you are, as an IANA name such as `Europe/Oslo`, or take it back with null."""
+
+    time_zone: Annotated[str, Field(max_length=64), AfterValidator(checked_time_zone)] | None
 
 
 class Learning(BaseModel):
@@ -51,6 +65,7 @@ async def overview(call: AgentCall) -> Overview:
     return Overview(
         agent_name=call.owner.agent_name,
         agent=call.owner.agent_name,
+        time_zone=await call.run(read_chosen_time_zone(call.owner)),
         learning=await call.run(read_learning(call.owner)),
         without_memory=None if call.service.settings.memory.enabled else "switched_off",
         facts=len(await facts.alist("active")),
@@ -66,3 +81,10 @@ async def put_learning(call: AgentCall, choice: LearningChoice) -> Learning:
     await call.run(write_learning(call.owner, choice.learning))
     logger.info("learning %s", "resumed" if choice.learning else "paused")
     return Learning(learning=choice.learning)
+
+
+@router.put("/time_zone", summary="Say where you are")
+async def put_time_zone(call: AgentCall, choice: TimeZoneChoice) -> TimeZone:
+    """Set your time zone, for all agents: it says which day the journal has, and which "yesterday" means."""
+    await call.run(write_time_zone(call.owner, choice.time_zone))
+    return TimeZone(time_zone=choice.time_zone)

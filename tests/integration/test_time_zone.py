@@ -1,0 +1,125 @@
+"""Where the user is: who says so, and what it changes. A day there begins at their midnight, not at that of UTC."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.store.memory import InMemoryStore
+
+from graphs.turn.context import Context
+from memory.control import read_time_zone, write_time_zone
+from memory.effects import arun, run
+from memory.erase import erase_user
+from memory.extraction.extraction import extract_facts
+from memory.journal.journal import read_journal
+from memory.message import StoredMessage
+from memory.namespaces import Owner
+from memory.queue.schedule import ConversationContext
+from memory.turn import Closing, close_turn
+from memory.worker.updater import MemoryUpdater
+from tests.fakes import RecordingModel
+from tests.memory_app import MemoryApp
+
+ADA = Owner.of("ada", "default")
+AUCKLAND = "Pacific/Auckland"
+
+
+def seconds(time: str) -> float:
+    return datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp()
+
+
+def zone(store: InMemoryStore) -> str:
+    return str(run(store, read_time_zone(ADA)))
+
+
+def talk(store: InMemoryStore, time_zone: str) -> None:
+    said = [HumanMessage("Good morning.", id="1")]
+    run(store, close_turn(Closing(owner=ADA, thread_id="T", kind="turn", messages=said, time_zone=time_zone), 0.0, 60))
+
+
+async def test_a_user_says_where_they_are_sees_it_and_takes_it_back(app: MemoryApp, ada: httpx.AsyncClient) -> None:
+    assert (await ada.get("/overview")).json()["time_zone"] is None
+    answer = await ada.put("/time_zone", json={"time_zone": AUCKLAND})
+    assert (answer.status_code, answer.json()) == (200, {"time_zone": AUCKLAND})
+    assert (await ada.get("/overview", params={"agent_name": "other"})).json()["time_zone"] == AUCKLAND
+    assert (await app.user("bob").get("/overview")).json()["time_zone"] is None
+    assert (await ada.put("/time_zone", json={"time_zone": None})).json() == {"time_zone": None}
+    assert (await ada.get("/overview")).json()["time_zone"] is None
+
+
+@pytest.mark.parametrize("wrong", ["Middle/Earth", "", "../etc/passwd", "a" * 65, 13, ["UTC"]])
+async def test_a_time_zone_that_there_is_not_is_refused_by_its_field(ada: httpx.AsyncClient, wrong: Any) -> None:
+    answer = await ada.put("/time_zone", json={"time_zone": wrong})
+    assert answer.status_code == 422
+    assert "time_zone" in answer.text
+    assert (await ada.get("/overview")).json()["time_zone"] is None
+
+
+def test_the_assistants_choice_counts_for_a_user_who_set_none() -> None:
+    store = InMemoryStore()
+    assert zone(store) == "UTC"
+    talk(store, "Europe/Oslo")
+    assert zone(store) == "Europe/Oslo"
+    run(store, write_time_zone(ADA, AUCKLAND))
+    talk(store, "Europe/Oslo")
+    assert zone(store) == AUCKLAND
+    run(store, write_time_zone(ADA, None))
+    talk(store, "")
+    assert zone(store) == "Europe/Oslo"
+
+
+def test_erasing_everything_forgets_where_the_user_is() -> None:
+    store = InMemoryStore()
+    talk(store, "Europe/Oslo")
+    run(store, write_time_zone(ADA, AUCKLAND))
+    erase_user(store, "ada")
+    assert zone(store) == "UTC"
+
+
+def test_an_assistant_without_a_choice_has_none() -> None:
+    assert Context().time_zone == ""
+    assert Context(time_zone="Europe/Oslo").time_zone == "Europe/Oslo"
+
+
+# New Zealand is 12 hours ahead of UTC, and 13 from 2026-09-27, 02:00, on.
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("2026-09-26T11:59", "2026-09-26"),
+        ("2026-09-26T12:00", "2026-09-27"),
+        ("2026-09-27T10:59", "2026-09-27"),
+        ("2026-09-27T11:00", "2026-09-28"),
+        ("2026-12-31T11:30", "2027-01-01"),
+    ],
+)
+def test_the_journal_has_the_days_of_the_user(written: str, day: str) -> None:
+    store = InMemoryStore()
+    run(store, write_time_zone(ADA, AUCKLAND))
+    model = RecordingModel(respond=lambda _: '{"facts": []}')
+    updater = MemoryUpdater(store, lambda _: model, clock=lambda: seconds(written))
+    said = [HumanMessage("I moved here yesterday.", id="1")]
+    assert updater.process(ConversationContext("T", "ada", messages=said, kind="cut")) is None
+    (entry,) = run(store, read_journal(ADA, "initial"))
+    assert entry.day == day
+    assert f" {day}: I moved here yesterday" in model.prompts[0][1].text
+
+
+async def test_yesterday_is_the_day_before_the_users_own_today() -> None:
+    message = StoredMessage("1", "user", "I moved to Napier yesterday.", "2026-11-22T11:30:00+00:00")
+    store = InMemoryStore()
+    await arun(store, write_time_zone(ADA, AUCKLAND))
+    content = "User moved to Napier yesterday"
+    fact = json.dumps({"facts": [{"message": 1, "content": content, "category": "context", "confidence": 0.9}]})
+    model = RecordingModel(respond=lambda _: fact)
+
+    at_home = extract_facts(model, [message], time_zone=await arun(store, read_time_zone(ADA)))
+    elsewhere = extract_facts(model, [message])
+
+    assert "Monday 2026-11-23: I moved to Napier yesterday (2026-11-22)." in model.prompts[0][1].text
+    assert "Sunday 2026-11-22: I moved to Napier yesterday (2026-11-21)." in model.prompts[1][1].text
+    assert "(2026-11-22)" in at_home.changes[0].content
+    assert "(2026-11-21)" in elsewhere.changes[0].content
+    assert at_home.changes[0].said_at == elsewhere.changes[0].said_at == message.time
