@@ -148,11 +148,11 @@ class MemoryBench:
         return repr([(item.namespace, item.key, item.value) for item in self.store.items(())])
 
 
-def going_on(steps: StoreEffects[T], results: list[Any]) -> StoreEffects[T]:
-    """The rest of steps whose first batch was carried out already."""
+def going_on(effects: StoreEffects[T], results: list[Any]) -> StoreEffects[T]:
+    """The rest of effects whose first batch was carried out already."""
     try:
-        operations = steps.send(results)
+        operations = effects.send(results)
         while True:
-            operations = steps.send((yield operations))
+            operations = effects.send((yield operations))
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it

@@ -95,7 +95,7 @@ MUTANTS = (
     Mutant(
         "no look at the epochs after the last write",
         "memory/worker/update.py",
-        "is_cancelled = _is_cancelled(carrier, epochs)",
+        "is_cancelled = _is_cancelled(last, epochs)",
         "is_cancelled = False",
         (*UPDATER, "tests/unit/test_erase.py"),
     ),

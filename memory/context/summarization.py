@@ -86,8 +86,9 @@ def _summarizer(options: SummaryOptions) -> Summarizer:
 
 def _with_options(function: F) -> F:
     """Let `help` and editors that ask the running program show each option with its default."""
-    known = {each.name: each.default for part in (Budget, SummaryPrompts, Summarizer) for each in fields(part)}
-    defaults = {name: inspect.Parameter.empty if value is MISSING else value for name, value in known.items()}
+    # Type checkers read them from `SummaryOptions`; at run time the signature would say `**options` and no more.
+    parts = (each for part in (Budget, SummaryPrompts, Summarizer) for each in fields(part))
+    defaults = {each.name: inspect.Parameter.empty if each.default is MISSING else each.default for each in parts}
     signature = inspect.signature(function)
     parameters = [
         *(each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD),

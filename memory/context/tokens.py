@@ -148,11 +148,6 @@ async def acount_tokens(text: str) -> int:
     return shared_counter().text(text)
 
 
-def count_message(message: BaseMessage) -> int:
-    """Return the number of tokens of one message: text, tool calls, media, and what frames it."""
-    return shared_counter().message(message)
-
-
 def _rendered(message: BaseMessage) -> tuple[str, int]:
     """Return the text of a message as far as it costs tokens, and the tokens of its media."""
     texts: list[str] = []

@@ -1,4 +1,4 @@
-"""What updates leave behind beside facts: which messages were flushed, and receipts. Store access as steps."""
+"""What updates leave behind beside facts: which messages were flushed, and receipts."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

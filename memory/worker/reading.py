@@ -127,7 +127,7 @@ def _is_too_much(messages: Collection[StoredMessage], limit: int) -> bool:
     return len(messages) > limit or sum(map(read_chars, messages)) > limit * CHARS_PER_MESSAGE
 
 
-def covered(carrier: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return the entries that the carrier's journaled extraction was made from, the carrier last."""
-    keys: Collection[str] = carrier.extracted.entries if carrier.extracted else ()
-    return (*(entry for entry in entries if entry.key in keys and entry is not carrier), carrier)
+def covered(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the entries that were extracted together, the one that holds the progress of the extraction last."""
+    keys = entry.extracted.entries if entry.extracted else ()
+    return (*(one for one in entries if one.key in keys and one is not entry), entry)

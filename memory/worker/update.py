@@ -57,7 +57,7 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
 
     Args:
         owner: Whose memory it is.
-        terms: Under which terms.
+        terms: Limits, worker and clock.
         thread_id: Only this conversation; `None` means all.
     """
     if not terms.config.enabled:
@@ -137,7 +137,7 @@ def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> St
 
 
 def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt | None]:
-    """Carry entries of one thread, the carrier of a journaled extraction last, into the tiers.
+    """Carry entries of one thread into the tiers; the last of them holds the progress of an extraction, if any does.
 
     Returns:
         The receipt, or `None` if somebody else took the entries or an erase cancelled them.
@@ -146,8 +146,8 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     claimed = yield from _claim(batch, terms)
     if not claimed:
         return None
-    carrier = claimed[-1]
-    owner, thread_id, epoch = carrier.owner, carrier.thread_id, carrier.epoch
+    last = claimed[-1]
+    owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
     is_mine, epochs, flushed, snapshot, erasure, zone = yield from side_by_side(
         _are_mine(claimed, terms),
         read_epochs(owner),
@@ -159,7 +159,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     if not is_mine:
         return None
     # Claiming may have written again what an erase had deleted; its text must not reach a model.
-    if _is_cancelled(carrier, epochs):
+    if _is_cancelled(last, epochs):
         yield from outbox.remove(claimed)
         return None
     reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
@@ -169,7 +169,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     outcome, note = yield from change_facts(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    yield from _journal_cut(carrier, reading, zone or UTC, terms)
+    yield from _journal_cut(last, reading, zone or UTC, terms)
     # Not before everything is applied: what counts as flushed is never read again.
     flushed = remembered(flushed, reading.all, terms.config.seen_limit)
     receipt = UpdateReceipt(
@@ -182,7 +182,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         messages=tuple(message.id for message in reading.talk if not message.seen),
         epoch=epoch,
     )
-    yield [*note, seen_put(owner, thread_id, epoch, flushed), receipt_put(owner, carrier.key, receipt)]
+    yield [*note, seen_put(owner, thread_id, epoch, flushed), receipt_put(owner, last.key, receipt)]
     # After the last write, so that an erase either sees these rows or is seen here.
     epochs, erased, stored, _ = yield from side_by_side(
         read_epochs(owner),
@@ -194,7 +194,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         # The model was shown a profile that may have told of what is erased by now.
         told = {section.name for section in extraction.profile}
         yield from drop_sections(owner, epoch, lambda name, _: name in told)
-    is_cancelled = _is_cancelled(carrier, epochs)
+    is_cancelled = _is_cancelled(last, epochs)
     if epochs.epoch != epoch:
         yield from take_back(owner, epoch)
     if is_cancelled:
@@ -204,15 +204,15 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     return None if is_cancelled else receipt
 
 
-def _journal_cut(carrier: Entry, reading: Reading, zone: tzinfo, terms: Terms) -> StoreEffects[None]:
+def _journal_cut(entry: Entry, reading: Reading, zone: tzinfo, terms: Terms) -> StoreEffects[None]:
     """Write what left the context into the journal, but nothing that a deleted fact came from."""
     if not reading.cut:
         return
-    draft = JournalEntry(day_of(terms.now(), zone), carrier.thread_id, (), carrier.epoch, carrier.model)
-    yield from append(carrier.owner, entries_of(draft, exchanges(reading.cut), zone))
+    draft = JournalEntry(day_of(terms.now(), zone), entry.thread_id, (), entry.epoch, entry.model)
+    yield from append(entry.owner, entries_of(draft, exchanges(reading.cut), zone))
     ids = [message.id for message in reading.cut]
-    if gone := (yield from forgotten_messages(carrier.owner, carrier.epoch, carrier.thread_id, ids)):
-        yield from redact(carrier.owner, {carrier.thread_id: with_replies(reading.cut, gone)})
+    if gone := (yield from forgotten_messages(entry.owner, entry.epoch, entry.thread_id, ids)):
+        yield from redact(entry.owner, {entry.thread_id: with_replies(reading.cut, gone)})
 
 
 def _claim(batch: Sequence[Entry], terms: Terms) -> StoreEffects[tuple[Entry, ...]]:
@@ -244,11 +244,11 @@ def _extraction(
 
     `None` if the entries were taken away while the model was asked.
     """
-    carrier = claimed[-1]
+    last = claimed[-1]
     size = terms.config.portion_messages
     found, done = Extraction(), 0
-    if carrier.extracted and carrier.extracted.covers(claimed, size):
-        found, done = carrier.extracted.result, carrier.extracted.portions
+    if last.extracted and last.extracted.covers(claimed, size):
+        found, done = last.extracted.result, last.extracted.portions
     for number, portion in enumerate(portions(reading.talk, size)[done:], done + 1):
         extract = partial(
             extract_facts,
@@ -258,7 +258,7 @@ def _extraction(
             config=terms.config,
             time_zone=zone,
         )
-        part: Extraction = yield ModelCall(carrier.model, extract)
+        part: Extraction = yield ModelCall(last.model, extract)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):
             return None
@@ -274,5 +274,5 @@ def _extraction(
             size=size,
             result=found,
         )
-        yield from outbox.write([replace(carrier, lease=terms.lease(), extracted=progress)])
+        yield from outbox.write([replace(last, lease=terms.lease(), extracted=progress)])
     return found

@@ -23,7 +23,7 @@ from graphs.turn.context import Context
 from memory import FactStore, RunningSummary
 from memory.config import MemoryConfig
 from memory.context.summarization import SUMMARY_ID
-from memory.context.tokens import count_message
+from memory.context.tokens import shared_counter
 from memory.erase import aerase_user, erase_user
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel
@@ -282,7 +282,7 @@ async def test_C1_a_system_prompt_larger_than_the_budget_is_shortened(house: Hou
     context = Context(max_tokens=256, system_prompt="Be kind to everyone, always. " * 100)
     await house.say("What is the question?", context=context)
     (prompt,) = house.chat.prompts
-    assert sum(map(count_message, prompt)) <= 256
+    assert shared_counter()(prompt) <= 256
     assert prompt[-1].text == "What is the question?"
 
 

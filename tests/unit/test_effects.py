@@ -67,7 +67,7 @@ def test_scan_leaves_out_what_lies_below() -> None:
     assert len(run(store, scan(FACTS))) == 2
 
 
-async def test_async_and_sync_drivers_agree() -> None:
+async def test_sync_and_async_come_to_the_same() -> None:
     store = InMemoryStore()
     await arun(store, _write(3))
     assert [item.key for item in await arun(store, scan(FACTS))] == [item.key for item in run(store, scan(FACTS))]
@@ -77,11 +77,11 @@ def test_read_and_delete() -> None:
     store = InMemoryStore()
     run(store, _write(2))
 
-    def steps() -> StoreEffects[list[Item | None]]:
+    def effects() -> StoreEffects[list[Item | None]]:
         yield [delete(FACTS, "0000"), delete(FACTS, "absent")]
         return (yield from read_many(FACTS, ["0000", "0001"]))
 
-    gone, there = run(store, steps())
+    gone, there = run(store, effects())
     assert gone is None
     assert there is not None
     assert run(store, read_many(FACTS, [])) == []
@@ -96,15 +96,15 @@ class _Broken(InMemoryStore):
 
 
 async def test_a_failed_batch_reaches_the_steps() -> None:
-    def steps() -> StoreEffects[str]:
+    def effects() -> StoreEffects[str]:
         try:
             yield from read(FACTS, "x")
         except OSError:
             return "went on"
         return "never"
 
-    assert run(_Broken(), steps()) == "went on"
-    assert await arun(_Broken(), steps()) == "went on"
+    assert run(_Broken(), effects()) == "went on"
+    assert await arun(_Broken(), effects()) == "went on"
     with pytest.raises(OSError, match="disk full"):
         run(_Broken(), read(FACTS, "x"))
 
@@ -184,7 +184,7 @@ def test_a_scan_that_another_threads_write_disturbs_is_asked_again(what: str) ->
 
 
 @given(st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=3, max_size=3))
-def test_steps_side_by_side_come_to_what_they_come_to_alone_in_as_many_batches_as_the_longest(
+def test_effects_side_by_side_come_to_what_they_come_to_alone_in_as_many_batches_as_the_longest(
     reads: list[list[int]],
 ) -> None:
     def counted(part: int, sizes: list[int]) -> StoreEffects[list[list[str]]]:

@@ -17,8 +17,8 @@ from memory.context.tokens import (
     MESSAGE_TOKENS,
     TokenCounter,
     acount_tokens,
-    count_message,
     count_tokens,
+    shared_counter,
 )
 from tests.threads import word_counter, words
 
@@ -249,7 +249,7 @@ def test_what_a_counter_remembers_is_bounded_and_what_is_in_use_stays() -> None:
 
 
 def test_the_public_counts_agree() -> None:
-    assert count_message(HumanMessage("hello world")) == MESSAGE_TOKENS + count_tokens("hello world")
+    assert shared_counter().message(HumanMessage("hello world")) == MESSAGE_TOKENS + count_tokens("hello world")
 
 
 async def test_warming_up_twice_is_no_harm() -> None:
