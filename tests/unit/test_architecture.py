@@ -1,0 +1,30 @@
+"""What ARCHITECTURE.md names is there: whoever looks something up ends at the place that decides it."""
+
+import re
+from pathlib import Path
+
+import palimpsest
+
+HOUSE = Path(__file__).parents[2]
+PACKAGES = Path(palimpsest.__file__).parents[1]
+PAGE = (HOUSE / "ARCHITECTURE.md").read_text()
+
+
+def source(file: str) -> str:
+    """Return a file of ours: of a package where it is installed, else of this repository."""
+    return ((PACKAGES if file.startswith(("graphs/", "memory/")) else HOUSE) / file).read_text()
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    files = set(re.findall(r"`((?:graphs|memory|tests|docs|examples)/[\w/.-]+\.(?:py|md))`", PAGE))
+    assert len(files) > 20
+    for file in files:
+        assert source(file), file
+
+
+def test_every_function_that_decides_something_is_in_its_file() -> None:
+    table = PAGE.partition("## Where is it decided")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w/]+\.py)`, `(\w+)`", table)
+    assert len(named) > 7
+    for file, name in named:
+        assert re.search(rf"^ *(?:async )?def {name}\(", source(file), re.MULTILINE), f"{file} has no {name}"
