@@ -32,11 +32,16 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
     finally:
         stopping.set()
+        drained = asyncio.wait({sweeper}, timeout=service.settings.memory.drain_seconds)
         # The queue's threads use the store through this loop: blocking it here would leave them waiting for it.
-        await asyncio.gather(asyncio.to_thread(service.close), _ended(sweeper, service.settings.memory.drain_seconds))
+        await asyncio.gather(asyncio.to_thread(service.close), drained)
+        sweeper.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sweeper
 
 
 def _store(service: MemoryService) -> BaseStore:
+    # Our own store, if the server was given it: its batches are atomic, those through the server's API are not.
     return service.store_of_server() or ServerStore()
 
 
@@ -57,16 +62,9 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
                 await stopping.wait()
 
 
-async def _ended(task: asyncio.Task[None], seconds: float) -> None:
-    """Wait for so many seconds for a task to end by itself, then end it."""
-    await asyncio.wait({task}, timeout=seconds)
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
-
-
 def make_app(settings: Settings) -> MemoryApi:
     """Return the app for these settings."""
+    # For every route of the server, the outermost first: a machine that may not ask learns nothing from those below.
     guards = [
         Middleware(ThisMachineOnly, settings=settings),
         Middleware(PrivateNetworkPreflight),

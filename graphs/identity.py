@@ -30,6 +30,7 @@ def identify(configurable: Mapping[str, object], *, single_user: bool) -> str | 
     authenticated = authenticated_user(configurable.get("langgraph_auth_user_id"))
     if authenticated is not None or not single_user:
         return authenticated
+    # Any client may name anyone here: that is what single-user mode means.
     claimed = configurable.get("user_id")
     if isinstance(claimed, str) and claimed and claimed != STUDIO_USER:
         logger.info("single-user mode: memory of the user that the client names")

@@ -1,22 +1,25 @@
 """Assistants of this project's graphs: which they are, and that their context is checked where it is written down."""
 
-import asyncio
 import json
 import logging
 import re
-from collections.abc import Iterator
 
 from pydantic import TypeAdapter, ValidationError
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphs.server.api.guard import FieldError, RefusedRequest, from_validation
+from graphs.server.asgi import get, handing_on, json_object, read_request
 from graphs.server.permissions import assistant_of_graph
 from graphs.turn.context import Context
 from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
 
-_SCHEMA = json.loads(json.dumps(TypeAdapter(Context).json_schema()))
+_CONTEXT: TypeAdapter[Context] = TypeAdapter(Context)
+# Through JSON and back: the server's answer is compared with it, and JSON knows no tuples.
+_SCHEMA = json.loads(json.dumps(_CONTEXT.json_schema()))
+_PATH = re.compile(r"\A(?P<assistants>.*/assistants)(?:/(?P<id>[\w-]+))?/?$")
+# The question has no body; and a packed answer could not be read here.
 _OF_THE_BODY = frozenset({b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"})
 _LEFT_OUT = _OF_THE_BODY | {b"accept-encoding"}
 
@@ -30,28 +33,12 @@ async def takes_context(app: ASGIApp, scope: Scope, assistants: str, assistant_i
         assistants: The path of the assistants, with the server's prefix.
         assistant_id: Which one.
     """
-    path = f"{assistants}/{assistant_id}/schemas"
-    headers = [(name, value) for name, value in scope["headers"] if name.lower() not in _LEFT_OUT]
-    asked = {**scope, "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": headers}
-    question: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
-    answer: list[Message] = []
-
-    async def receive() -> Message:
-        return question.pop() if question else await asyncio.Future()
-
-    async def send(message: Message) -> None:
-        answer.append(message)
-
     with tolerated(logger, "whether an assistant takes this project's context is unknown"):
-        await app(asked, receive, send)
-    if not any(message.get("status") == 200 for message in answer):
-        return None
-    found = json.loads(b"".join(message.get("body", b"") for message in answer))
-    return isinstance(found, dict) and found.get("context_schema") == _SCHEMA
-
-
-_PATH = re.compile(r"\A(?P<assistants>.*/assistants)(?:/(?P<id>[\w-]+))?/?$")
-_CONTEXT: TypeAdapter[Context] = TypeAdapter(Context)
+        status, body = await get(app, scope, f"{assistants}/{assistant_id}/schemas", without=_LEFT_OUT)
+        if status == 200:
+            found = json.loads(body)
+            return isinstance(found, dict) and found.get("context_schema") == _SCHEMA
+    return None
 
 
 class AssistantContexts:
@@ -73,51 +60,28 @@ class AssistantContexts:
         if path is None or scope["method"] != ("PATCH" if path["id"] else "POST"):
             await self._app(scope, receive, send)
             return
-        read: list[Message] = []
-        while not read or (read[-1]["type"] == "http.request" and read[-1].get("more_body")):
-            read.append(await receive())
-        asked = _json(b"".join(message.get("body", b"") for message in read))
+        read, body = await read_request(receive)
+        asked = json_object(body)
         why, graph = refusal(asked), asked.get("graph_id")
         assistant = assistant_of_graph(graph) if isinstance(graph, str) else path["id"]  # a change need not name it
         if why and assistant and await takes_context(self._app, scope, path["assistants"], assistant):
             await why.response()(scope, receive, send)
-            return
-
-        async def again() -> Message:
-            return read.pop(0) if read else await receive()
-
-        await self._app(scope, again, send)
+        else:
+            await self._app(scope, handing_on(read, receive), send)
 
 
 def refusal(asked: dict[str, object]) -> RefusedRequest | None:
     """Return why what a request asks for has no context that a run could use; what else is wrong, the server says."""
-    problems = [problem for place, context in _contexts(asked) for problem in _problems(place, context)]
+    config = asked.get("config")
+    # The server takes the context from either place.
+    configurable = config.get("configurable") if isinstance(config, dict) else None
+    problems: list[FieldError] = []
+    for place, context in (("context", asked.get("context")), ("config.configurable", configurable)):
+        try:
+            _CONTEXT.validate_python(context if isinstance(context, dict) else {})
+        except ValidationError as error:
+            wrong = from_validation(error.errors(include_input=False)).problem.errors
+            problems += [FieldError(field=f"{place}.{each.field}", message=each.message) for each in wrong]
     if not problems:
         return None
     return RefusedRequest(422, "; ".join(f"{each.field}: {each.message}" for each in problems[:5]), problems)
-
-
-def _contexts(asked: dict[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
-    config = asked.get("config")
-    configurable = config.get("configurable") if isinstance(config, dict) else None
-    for place, context in (("context", asked.get("context")), ("config.configurable", configurable)):
-        if isinstance(context, dict):
-            yield place, context
-
-
-def _problems(place: str, context: dict[str, object]) -> list[FieldError]:
-    try:
-        _CONTEXT.validate_python(context)
-    except ValidationError as error:
-        named = from_validation(error.errors(include_input=False)).problem.errors
-        return [FieldError(field=f"{place}.{each.field}", message=each.message) for each in named]
-    return []
-
-
-def _json(body: bytes) -> dict[str, object]:
-    """Return the object in the body of a request; empty if there is none, which the server says."""
-    try:
-        read = json.loads(body)
-    except ValueError:
-        return {}
-    return read if isinstance(read, dict) else {}

@@ -54,7 +54,7 @@ class User(TypedDict):
     identity: str
     """Whose threads and whose memory; unique for each person, and stable."""
     permissions: list[str]
-    """What a caller may do beyond what every user may; see `graphs.permissions.OPERATOR`."""
+    """What a caller may do beyond what every user may; see `graphs.server.permissions.OPERATOR`."""
 
 
 class Authenticator(Protocol):
@@ -79,7 +79,13 @@ def load_authenticator(settings: AuthSettings) -> Authenticator:
             "image (docs/deploy.md)"
         )
     if chosen == ["authenticator"]:
-        return checked(_imported(settings.authenticator))
+        module, _, name = settings.authenticator.partition(":")
+        try:
+            return checked(getattr(importlib.import_module(module), name))
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(
+                f"PALIMPSEST_AUTH_AUTHENTICATOR must be module:function, not {settings.authenticator!r}: {error}"
+            ) from error
     return checked(jwt_authenticator(settings))
 
 
@@ -89,6 +95,7 @@ def checked(authenticate: Authenticator) -> Authenticator:
     def check(authorization: str | None) -> User:
         user = authenticate(authorization)
         identity = user["identity"]
+        # It becomes the owner in metadata of threads, and is shown there: one line, no control characters.
         if not isinstance(identity, str) or not identity.strip() or not identity.isprintable():
             raise _refusal("the identity must be a non-empty string of printable characters")
         if len(identity) > MAX_IDENTITY_CHARS:
@@ -103,7 +110,10 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
     key_of, algorithms = _verification(settings)
 
     def authenticate(authorization: str | None) -> User:
-        token = _bearer(authorization)
+        scheme, _, token = (authorization or "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            raise _refusal("send the header `Authorization: Bearer <token>`")
         try:
             claims = jwt.decode(
                 token,
@@ -112,6 +122,8 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
                 audience=settings.audience or None,
                 issuer=settings.issuer or None,
                 leeway=CLOCK_SKEW_SECONDS,
+                # A token without an end could not be taken back. Where no audience is expected, PyJWT would refuse
+                # every token that names one.
                 options={"require": ["exp", settings.user_claim], "verify_aud": bool(settings.audience)},
             )
         except jwt.PyJWTError as error:
@@ -135,7 +147,12 @@ Key = jwt.PyJWK | str
 def _verification(settings: AuthSettings) -> tuple[Callable[[str], Key], tuple[str, ...]]:
     """Return what finds a token's key, and the algorithms that this kind of key may verify."""
     if settings.jwks_url:
-        keys = jwt.PyJWKClient(_checked_url(settings.jwks_url), timeout=10)
+        parts = urlsplit(settings.jwks_url)
+        is_here = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+        # Whoever can change keys on the way can log in as anyone.
+        if parts.scheme != "https" and not is_here:
+            raise ValueError("PALIMPSEST_AUTH_JWKS_URL must start with https:// (http:// only on this machine)")
+        keys = jwt.PyJWKClient(settings.jwks_url, timeout=10)
         return keys.get_signing_key_from_jwt, _ASYMMETRIC
     if settings.public_key:
         if "PUBLIC KEY" not in settings.public_key:
@@ -150,20 +167,6 @@ def _verification(settings: AuthSettings) -> tuple[Callable[[str], Key], tuple[s
     return (lambda _token: settings.secret), algorithms
 
 
-def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")):
-        return url
-    raise ValueError("PALIMPSEST_AUTH_JWKS_URL must start with https:// (http:// only on this machine)")
-
-
-def _bearer(authorization: str | None) -> str:
-    scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise _refusal("send the header `Authorization: Bearer <token>`")
-    return token.strip()
-
-
 def _permissions(claims: Mapping[str, object]) -> list[str]:
     """Return a token's permissions: a list in `permissions`, or words in `scope` (RFC 8693, section 4.2)."""
     permissions, scope = claims.get("permissions"), claims.get("scope")
@@ -172,14 +175,6 @@ def _permissions(claims: Mapping[str, object]) -> list[str]:
     if not isinstance(permissions, list):
         return []
     return [permission for permission in permissions if isinstance(permission, str)]
-
-
-def _imported(path: str) -> Authenticator:
-    module, _, name = path.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"PALIMPSEST_AUTH_AUTHENTICATOR must be module:function, not {path!r}: {error}") from error
 
 
 def _refusal(detail: str) -> Exception:

@@ -1,6 +1,5 @@
 """A thread that a person deletes takes along what memory learned from it, whatever saver and store a server has."""
 
-import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,6 +12,8 @@ from langgraph_sdk import get_client
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphs.identity import as_server
+from graphs.server.asgi import get
+from graphs.server.threads import all_pages
 from memory.effects import arun, tolerated
 from memory.erase import aerase_thread
 from memory.threads import Deletion, ask_deletion, confirm_deletion, deletions_left, settle_deletion
@@ -92,8 +93,13 @@ class DeletionDoor:
             await self._app(scope, receive, send)
             return
         deleted = self._deleted()
-        readable = [one async for one in _doomed(scope, *found.groups()) if await self._may_read(scope, found[0], one)]
-        asked = [record for one in readable if (record := await deleted.ask(one))]
+        root = scope["path"].removesuffix(found[0]) + ("/" if found[0].startswith("/") else "")
+        asked: list[Deletion] = []
+        for thread_id in [each async for each in _doomed(scope, *found.groups())]:
+            status, _ = await get(self._app, scope, f"{root}threads/{thread_id}")
+            # Recorded before the server decides: a crash after its answer must not lose what was granted.
+            if status == 200 and (record := await deleted.ask(thread_id)):
+                asked.append(record)
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -102,29 +108,13 @@ class DeletionDoor:
 
         await self._app(scope, receive, answer)
 
-    async def _may_read(self, scope: Scope, path: str, thread_id: str) -> bool:
-        """Ask the server for the thread on behalf of the caller."""
-        statuses: list[int] = []
-
-        async def note(message: Message) -> None:
-            statuses.extend([message["status"]] if message["type"] == "http.response.start" else [])
-
-        empty: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
-
-        async def nothing() -> Message:
-            return empty.pop() if empty else await asyncio.Future()  # whoever waits for more is not answered
-
-        target = scope["path"].removesuffix(path) + f"{'/' if path.startswith('/') else ''}threads/{thread_id}"
-        asking = {**scope, "method": "GET", "path": target, "raw_path": target.encode(), "query_string": b""}
-        await self._app(asking, nothing, note)
-        return statuses == [200]
-
 
 async def _settle(deleted: DeletedThreads, asked: list[Deletion], status: int, *, is_one: bool) -> None:
     """Do what the server's answer means for each record; after a failure of the server, the sweep finds out."""
     if status >= 500:
         return
     for record in asked:
+        # An assistant goes with those of its threads that the server lets the caller delete; the others live on.
         if status < 300 and (is_one or not await is_there(record.thread_id)):
             await deleted.carry_out(record)
         else:
@@ -140,19 +130,14 @@ async def _doomed(scope: Scope, kind: str, identity: str) -> AsyncIterator[str]:
     if kind == "threads":
         yield named
     elif parse_qs(scope["query_string"].decode("latin-1")).get("delete_threads", [""])[0].lower() == "true":
-        for thread_id in await as_server(_threads_of(named)):
-            yield thread_id
-
-
-async def _threads_of(assistant_id: str) -> list[str]:
-    found: list[str] = []
-    while True:
-        page = await get_client().threads.search(
-            metadata={"assistant_id": assistant_id}, select=["thread_id"], limit=_PAGE, offset=len(found)
+        doomed = all_pages(
+            lambda offset: get_client().threads.search(
+                metadata={"assistant_id": named}, select=["thread_id"], limit=_PAGE, offset=offset
+            ),
+            _PAGE,
         )
-        found += [str(thread["thread_id"]) for thread in page]
-        if len(page) < _PAGE:
-            return found
+        async for thread in doomed:
+            yield str(thread["thread_id"])
 
 
 async def is_there(thread_id: str) -> bool:

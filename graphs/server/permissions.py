@@ -1,8 +1,11 @@
 """What the server lets a caller touch: everything is denied that no rule here allows.
 
-Threads, runs and crons belong to who made them, and the thread on which the server works on a user's memory may be
-read and joined by that user; assistants are read by all when an operator published them, and
-written by their owner; of the store, a user sees the own part. The memory graph takes commands from the server only.
+- Threads, runs and crons belong to who made them. The thread on which the server works on a user's memory may be read
+  and joined by that user.
+- Assistants are read by all when an operator published them, and written by their owner.
+- Of the store, a user sees the own part.
+- The memory graph takes commands from the server only.
+
 These rules guard the HTTP API. What a graph does with the store is guarded by `graphs.identity`.
 """
 
@@ -35,6 +38,7 @@ def assistant_of_graph(name: str) -> str:
     return str(uuid5(_GRAPH_NAMESPACE, name))
 
 
+# By name and by id: the server takes either where it asks for an assistant.
 _CLOSED_ASSISTANTS = frozenset({*CLOSED_GRAPHS, *map(assistant_of_graph, CLOSED_GRAPHS)})
 
 Context = Auth.types.AuthContext
@@ -69,9 +73,11 @@ async def own_thread(ctx: Context, value: Value) -> Filter:
     """Let a caller use the own threads and runs, start runs of open graphs only, and follow those of the own memory."""
     if ctx.action == "create_run":
         _refuse_closed(ctx, value.get("assistant_id"))
+    # Written by us, so that no client can make a thread another user's; `create_run` may make the thread it names.
     if ctx.action in ("create", "create_run", "update"):
         _stamp_owner(ctx, value)
     own = {OWNER_KEY: ctx.user.identity}
+    # A filter and no refusal: the server answers 404 for what it leaves out, so that ids stay unknown.
     return {"$or": [own, {READER_KEY: ctx.user.identity}]} if ctx.action in ("read", "search") else own
 
 
@@ -95,7 +101,7 @@ async def assistant(ctx: Context, value: Value) -> Filter:
     if ctx.action in ("create", "update"):
         _stamp_owner(ctx, value)
         metadata = value["metadata"]
-        metadata.pop("created_by", None)
+        metadata.pop("created_by", None)  # "system" would publish it to everyone
         if OPERATOR not in ctx.permissions:
             metadata.pop("published", None)
     return own
@@ -109,16 +115,13 @@ async def own_store(ctx: Context, value: Value) -> None:
     """
     own = user_root(ctx.user.identity)
     namespace = tuple(value.get("namespace") or ())
+    # The server goes on with the value that it handed in, so writing into it decides what is asked.
     if not namespace and ctx.action in ("search", "list_namespaces"):
         value["namespace"] = own
     elif namespace[:2] != own:
         raise _refusal(ctx, "store namespaces must begin with your own: " + ", ".join(own))
-    elif ctx.action in ("put", "delete") and not _is_editable(namespace):
+    elif ctx.action in ("put", "delete") and not (len(namespace) == 4 and namespace[3] in EDITABLE_KINDS):
         raise _refusal(ctx, f"only these kinds of items may be written: {', '.join(sorted(EDITABLE_KINDS))}")
-
-
-def _is_editable(namespace: tuple[str, ...]) -> bool:
-    return len(namespace) == 4 and namespace[3] in EDITABLE_KINDS
 
 
 def _stamp_owner(ctx: Context, value: Value) -> None:

@@ -8,8 +8,10 @@ import json
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graphs.server.asgi import handing_on, json_object, read_request
 from graphs.server.assistants import takes_context
 from graphs.server.permissions import assistant_of_graph
+from graphs.server.this_machine import is_in_process
 
 _GRAPH = "chat"
 
@@ -33,13 +35,10 @@ class RecreatedThreads:
         """Answer one request; the server's own calls are left alone."""
         is_asked = scope["type"] == "http" and scope["method"] == "POST"
         is_asked = is_asked and scope["path"].rstrip("/").endswith("/threads")
-        if not is_asked or (scope.get("root_path") or "").startswith("/noauth"):
+        if not is_asked or is_in_process(scope):
             await self._app(scope, receive, send)
             return
-        read: list[Message] = []
-        while not read or (read[-1]["type"] == "http.request" and read[-1].get("more_body")):
-            read.append(await receive())
-        body = b"".join(message.get("body", b"") for message in read)
+        read, body = await read_request(receive)
         if (changed := with_graph(body)) != body:
             if self._is_served is None:  # asked once: it takes the server 30 ms, and its graphs stay the same
                 assistants = scope["path"].rstrip("/").removesuffix("/threads") + "/assistants"
@@ -47,21 +46,16 @@ class RecreatedThreads:
             body = changed if self._is_served else body
         left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         left += [message for message in read if message["type"] != "http.request"]
-
-        async def again() -> Message:
-            return left.pop(0) if left else await receive()
-
+        # The body may be longer now than the header says.
         headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-length"]
-        await self._app({**scope, "headers": [*headers, (b"content-length", str(len(body)).encode())]}, again, send)
+        headers.append((b"content-length", str(len(body)).encode()))
+        await self._app({**scope, "headers": headers}, handing_on(left, receive), send)
 
 
 def with_graph(body: bytes) -> bytes:
     """Return the body of a request for a thread that may be there already, with a graph; any other as it is."""
-    try:
-        asked = json.loads(body)
-    except ValueError:
-        return body
-    if not isinstance(asked, dict) or not asked.get("thread_id") or asked.get("if_exists") != "do_nothing":
+    asked = json_object(body)
+    if not asked.get("thread_id") or asked.get("if_exists") != "do_nothing":
         return body
     metadata = asked.get("metadata") or {}
     if not isinstance(metadata, dict) or "graph_id" in metadata:

@@ -2,8 +2,8 @@
 
 `langgraph.config.get_store()` does not do inside an app: the server looks the store up once, before it has opened
 the one that `store.path` names, and hands out its default store, in memory, ever after (langgraph-api 0.16.7).
-The API reaches the store that graphs see, on any runtime. Calls carry no user and no rule of
-`graphs.permissions` holds for them: whoever uses this store makes namespaces from the server-set identity.
+The API reaches the store that graphs see, on any runtime. Calls carry no user, and no rule of `permissions.py` holds
+for them: whoever uses this store makes namespaces from the identity that the server set.
 """
 
 import asyncio
@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph_sdk import get_client
 from langgraph_sdk.client import StoreClient
 
 from graphs.identity import as_server
 
+# Each is a call of its own to this very process, which has users to answer meanwhile.
 _AT_ONCE = 16
 
 
@@ -43,8 +44,13 @@ class ServerStore(BaseStore):
 
 
 async def _call(store: StoreClient, op: Op) -> Result:
+    """Carry out one operation."""
     if isinstance(op, PutOp):
-        await _put(store, op)
+        # A put of nothing is how a store is told to delete.
+        if op.value is None:
+            await store.delete_item(op.namespace, op.key)
+        else:
+            await store.put_item(op.namespace, op.key, op.value, index=op.index)
         return None
     if isinstance(op, GetOp):
         found = await store.get_item(op.namespace, op.key)
@@ -54,17 +60,6 @@ async def _call(store: StoreClient, op: Op) -> Result:
             op.namespace_prefix, filter=op.filter, limit=op.limit, offset=op.offset, query=op.query
         )
         return [SearchItem(**_fields(item), score=item.get("score")) for item in page["items"]]
-    return await _list(store, op)
-
-
-async def _put(store: StoreClient, op: PutOp) -> None:
-    if op.value is None:
-        await store.delete_item(op.namespace, op.key)
-    else:
-        await store.put_item(op.namespace, op.key, op.value, index=op.index)
-
-
-async def _list(store: StoreClient, op: ListNamespacesOp) -> list[tuple[str, ...]]:
     paths = {condition.match_type: list(map(str, condition.path)) for condition in op.match_conditions or ()}
     listed = await store.list_namespaces(
         prefix=paths.get("prefix"),
@@ -77,6 +72,7 @@ async def _list(store: StoreClient, op: ListNamespacesOp) -> list[tuple[str, ...
 
 
 def _fields(item: Mapping[str, Any]) -> dict[str, Any]:
+    # In process a namespace is a tuple and a time a datetime; over the API they are a list and a text.
     return {
         "namespace": tuple(item["namespace"]),
         "key": item["key"],

@@ -41,7 +41,7 @@ class ThisMachineOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it."""
         why = None
-        if self._settings.single_user and scope["type"] in ("http", "websocket") and not _is_in_process(scope):
+        if self._settings.single_user and scope["type"] in ("http", "websocket") and not is_in_process(scope):
             headers = Headers(scope=scope)
             why = refusal(
                 (scope.get("client") or ("", 0))[0],
@@ -55,12 +55,13 @@ class ThisMachineOnly:
             return
         logger.warning("refused: %s", why)
         if scope["type"] == "websocket":
+            # 1008: against the policy. A reason has room for 123 bytes, so the sentence stands in the log only.
             await send({"type": "websocket.close", "code": 1008, "reason": "see the server's log"})
         else:
             await JSONResponse({"detail": why}, status_code=403)(scope, receive, send)
 
 
-def _is_in_process(scope: Scope) -> bool:
+def is_in_process(scope: Scope) -> bool:
     """Say whether the server calls itself (`get_client()` without a URL).
 
     The server marks such calls, and lets them pass its own login, by a root path that no request from outside can
@@ -93,6 +94,7 @@ def refusal(
     if not open_to_network:
         if not _is_loopback(peer):
             return f"single-user mode answers this machine only, not {_shown(peer)}. {_OPEN}."
+        # A page cannot forge its browser's `Host`: after DNS rebinding it still is the attacker's name.
         for host in hosts:
             if not _is_loopback(_name(host)) and host not in own:
                 return f"single-user mode answers this machine's own names only, not {_shown(host)}. {_OPEN}."
@@ -116,6 +118,7 @@ def _is_loopback(name: str) -> bool:
         address = ip_address(name)
     except ValueError:
         return False
+    # A socket for both protocols calls this machine `::ffff:127.0.0.1`.
     address = getattr(address, "ipv4_mapped", None) or address
     return address.is_loopback or address.is_unspecified  # `--host 0.0.0.0` prints links to 0.0.0.0
 
@@ -179,11 +182,8 @@ class ClosedDebugRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http" and any(_is_under(scope["path"], root) for root in self._closed):
+        # With the slash: `/internals` does not lie below `/internal`.
+        if scope["type"] == "http" and any(f"{scope['path']}/".startswith(f"{root}/") for root in self._closed):
             await JSONResponse({"detail": "Not Found"}, status_code=404)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
-
-
-def _is_under(path: str, root: str) -> bool:
-    return path == root or path.startswith(f"{root}/")

@@ -3,15 +3,15 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.errors import NotFoundError
-from langgraph_sdk.schema import Cron, Thread, ThreadSelectField
+from langgraph_sdk.schema import Thread, ThreadSelectField
 
 from graphs.delayed_runs import OWNER_KEY, READER_KEY
 from graphs.identity import as_server
@@ -20,6 +20,8 @@ from memory.context.running_summary import rehydrate, state_of
 from memory.turn import MODE_KEY, MemoryMode
 
 Json = Mapping[str, object]
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +73,7 @@ class ServerThreads:
 
     async def metadata(self, user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a user's thread, or `None`."""
+        # Searched, not read: an unknown id is no error then, and the values stay where they are.
         found = await as_server(get_client().threads.search(ids=[thread_id], select=_SELECTED, limit=1))
         return _metadata(found[0]) if found and self._belongs(found[0], user_id) else None
 
@@ -80,12 +83,7 @@ class ServerThreads:
 
     async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
         """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
-        try:
-            state = await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))
-        except NotFoundError:
-            return {}
-        values = state["values"]
-        memory = values.get("memory") if isinstance(values, dict) else None
+        memory = (await _values(thread_id, checkpoint_id)).get("memory")
         return memory if isinstance(memory, dict) else {}
 
     async def delete(self, thread_id: str) -> None:
@@ -96,6 +94,7 @@ class ServerThreads:
         """Give those of the threads a row again that have none, so that they can be deleted; return which."""
         revived: list[str] = []
         for ids in batched(thread_ids, _PAGE):
+            # An id that is there already may be another user's: only what the server has not is made.
             found = await as_server(get_client().threads.search(ids=ids, select=_SELECTED, limit=len(ids)))
             there = {str(thread["thread_id"]) for thread in found}
             for thread_id in (each for each in ids if each not in there):
@@ -108,6 +107,7 @@ class ServerThreads:
 
     async def all_of(self, user_id: str) -> AsyncIterator[str]:
         """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
+        # The server's own threads for a user's memory have that user as reader and no owner.
         for theirs in [None] if self.single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
             async for thread in _found(theirs):
                 if self._belongs(thread, user_id) or _metadata(thread).get(READER_KEY) == user_id:
@@ -115,14 +115,8 @@ class ServerThreads:
 
     async def summary(self, thread_id: str) -> str:
         """Return the summary of a thread as it is now; empty if it has none."""
-        try:
-            state = await as_server(get_client().threads.get_state(thread_id))
-        except NotFoundError:
-            return ""
-        values = state["values"]
-        running = (
-            rehydrate(state_of(values.get("context")).get("running_summary")) if isinstance(values, dict) else None
-        )
+        context = state_of((await _values(thread_id, None)).get("context"))
+        running = rehydrate(context.get("running_summary"))
         return running.summary if running else ""
 
     async def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
@@ -135,6 +129,7 @@ class ServerThreads:
         metadata = _metadata(thread)
         if not self.single_user or OWNER_KEY in metadata:
             return bool(metadata.get(OWNER_KEY) == user_id)
+        # Nobody's is everybody's, but for the threads on which the server works.
         return metadata.get("graph_id") not in CLOSED_GRAPHS
 
 
@@ -142,23 +137,40 @@ def _metadata(thread: Thread) -> Json:
     return thread.get("metadata") or {}
 
 
-async def _found(
-    metadata: dict[str, str] | None, select: list[ThreadSelectField] = _SELECTED, size: int = _PAGE
-) -> AsyncIterator[Thread]:
-    """Yield all threads with this metadata, page by page."""
+async def _values(thread_id: str, checkpoint_id: str | None) -> Json:
+    """Return the state of a thread; empty if it has none, or the checkpoint is unknown."""
+    try:
+        state = await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))
+    except NotFoundError:
+        return {}
+    values = state["values"]
+    return values if isinstance(values, dict) else {}
+
+
+async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[T]]], size: int) -> AsyncIterator[T]:
+    """Yield what all pages of a list of the server hold.
+
+    Args:
+        page_at: Asks for the page at an offset.
+        size: How much a full page holds; the first that is not full is the last.
+    """
     for offset in itertools.count(0, size):
-        page = await as_server(_page(metadata, select, size, offset))
-        for thread in page:
-            yield thread
+        page = await as_server(page_at(offset))
+        for each in page:
+            yield each
         if len(page) < size:
             return
 
 
-async def _page(
-    metadata: dict[str, str] | None, select: list[ThreadSelectField], size: int, offset: int
-) -> list[Thread]:
-    return await get_client().threads.search(
-        metadata=metadata, select=select, limit=size, offset=offset, sort_by="created_at", sort_order="asc"
+def _found(
+    metadata: dict[str, str] | None, select: list[ThreadSelectField] = _SELECTED, size: int = _PAGE
+) -> AsyncIterator[Thread]:
+    """Yield all threads with this metadata, the oldest first: what is made meanwhile does not shift a page."""
+    return all_pages(
+        lambda offset: get_client().threads.search(
+            metadata=metadata, select=select, limit=size, offset=offset, sort_by="created_at", sort_order="asc"
+        ),
+        size,
     )
 
 
@@ -172,6 +184,7 @@ def batched(ids: Iterable[str], size: int) -> Iterator[list[str]]:
 async def _stop_and_delete(thread_id: str) -> None:
     client = get_client()
     with _gone_meanwhile():
+        # A run that is under way would write its checkpoints after the deletion.
         for status in ("pending", "running"):
             for run in await client.runs.list(thread_id, status=status, limit=_PAGE):
                 with _gone_meanwhile():
@@ -215,12 +228,13 @@ class ServerCrons:
     async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
         """Yield the id of each of the user's crons, and what its runs are given."""
         theirs = None if self.single_user else {OWNER_KEY: user_id}
-        crons: list[Cron] = []
-        for offset in itertools.count(0, _PAGE):
-            page = await as_server(_page_of(theirs, offset))
-            crons += page
-            if len(page) < _PAGE:
-                break
+        found = all_pages(
+            lambda offset: get_client().crons.search(
+                metadata=theirs, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
+            ),
+            _PAGE,
+        )
+        crons = [cron async for cron in found]
         for cron in crons:  # after all pages are read: who deletes one must not shift the next page
             owner = (cron.get("metadata") or {}).get(OWNER_KEY)
             if owner == user_id or (self.single_user and owner is None):
@@ -229,9 +243,3 @@ class ServerCrons:
     async def delete(self, cron_id: str) -> None:
         """Delete a cron: it runs no more."""
         await as_server(get_client().crons.delete(cron_id))
-
-
-async def _page_of(metadata: dict[str, str] | None, offset: int) -> list[Cron]:
-    return await get_client().crons.search(
-        metadata=metadata, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
-    )

@@ -93,6 +93,7 @@ async def export(call: AgentCall) -> StreamingResponse:
 
 async def _summaries(call: Call) -> AsyncIterator[dict[str, object]]:
     async for thread_id in call.service.threads.all_of(call.user_id):
+        # A summary is an extra: one that cannot be read must not cost the whole export.
         with tolerated(logger, "the summary of thread %s is not exported", thread_id):
             if summary := await call.service.threads.summary(thread_id):
                 yield {"thread_id": thread_id, "summary": summary}
@@ -115,6 +116,7 @@ async def take_in(request: Request, call: AgentCall) -> ImportResult:
         async for piece in body_of(request, LARGEST_BODY):
             for part in reader.feed(piece):
                 importer.take(part)
+                # In pieces, so not all or nothing: a document may be larger than memory.
                 if importer.has_much:
                     await call.run(importer.write())
         for part in reader.close():

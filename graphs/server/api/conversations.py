@@ -84,20 +84,16 @@ async def get_turn(request: Request, thread_id: str, asked: Annotated[TurnFilter
     receipt = memory.get("receipt")
     if not isinstance(receipt, dict):
         raise RefusedRequest(404, "no turn with a receipt is there")
+    tokens = receipt.get("tokens")
+    counts = tokens if isinstance(tokens, Mapping) else {}  # a client may have written anything into the state
     shown = Injected.from_state(memory) or Injected()
     contents = {fact.id: fact.content for fact in await facts_of(call).alist()}
     return Turn(
         thread_id=thread_id,
         facts=[Shown(id=fact_id, content=contents.get(fact_id)) for fact_id in shown.fact_ids()],
-        tokens=_tokens(receipt),
+        tokens={str(part): count for part, count in counts.items() if isinstance(count, int)},
         receipt=receipt,
     )
-
-
-def _tokens(receipt: Json) -> dict[str, int]:
-    tokens = receipt.get("tokens")
-    counts = tokens if isinstance(tokens, Mapping) else {}  # a client may have written anything into the state
-    return {str(part): count for part, count in counts.items() if isinstance(count, int)}
 
 
 async def _thread(call: Call, given: str) -> tuple[str, Json]:
@@ -107,6 +103,7 @@ async def _thread(call: Call, given: str) -> tuple[str, Json]:
     except ValueError:
         raise RefusedRequest(404, "thread ids are UUIDs") from None
     metadata = await call.service.threads.metadata(call.user_id, thread_id)
+    # The same answer for another user's thread and for none: nobody learns which ids are taken.
     if metadata is None:
         raise RefusedRequest(404, "you have no thread with this id")
     return thread_id, metadata

@@ -6,10 +6,19 @@ from typing import Annotated, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
-from starlette.responses import Response
 
 from graphs.server.api.guard import RefusedRequest, from_value_error
-from graphs.server.api.routing import AgentCall, AgentQuery, Call, Empty, MemoryRouter, StrictModel, call_of, refusals
+from graphs.server.api.routing import (
+    NO_CONTENT,
+    AgentCall,
+    AgentQuery,
+    Call,
+    Empty,
+    MemoryRouter,
+    StrictModel,
+    call_of,
+    refusals,
+)
 from memory.config import Category
 from memory.facts.fact import DuplicateFact, Fact, FactNotFound, MemoryFull, Source, Status
 from memory.facts.store import FactStore
@@ -187,8 +196,7 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
 
 @router.delete(
     "/facts/{fact_id}",
-    status_code=204,
-    response_class=Response,
+    **NO_CONTENT,
     summary="Retire a fact; undo restores it",
     responses=refusals(404),
 )

@@ -58,6 +58,7 @@ def from_validation(found: Sequence[Mapping[str, Any]], *, below: int = 0) -> Re
     errors = [
         FieldError(field=".".join(map(str, each["loc"][below:])) or "body", message=each["msg"]) for each in found
     ]
+    # Five are still read as a sentence; a long list of wrong entries must not make an answer longer than its request.
     return RefusedRequest(422, "; ".join(f"{each.field}: {each.message}" for each in errors[:5]), errors[:100])
 
 
@@ -92,6 +93,7 @@ def user_of(request: Request, *, single_user: bool) -> str:
 def check_origin(request: Request, allowed: frozenset[str]) -> None:
     """Refuse what another web site makes a browser send (403): its `Origin` is neither this server's nor allowed."""
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    # Programs send no origin; only a browser says whose page asks.
     if origin is not None and origin not in allowed and origin.partition("://")[2].lower() != host.lower():
         raise RefusedRequest(
             403, "requests from other web sites are refused; allow one with PALIMPSEST_ALLOWED_ORIGINS"
@@ -106,6 +108,7 @@ def check_json(request: Request) -> None:
 
 async def body_of(request: Request, limit: int) -> AsyncIterator[bytes]:
     """Yield the body as it comes; `RefusedRequest` (413) above the limit."""
+    # Counted while it comes: `Content-Length` may be missing, or wrong.
     size = 0
     async for piece in request.stream():
         size += len(piece)
@@ -162,6 +165,7 @@ class RateLimit:
         now = self._clock()
         left, since = self._allowance.pop(user_id, (float(self._per_minute), now))
         left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
+        # A refused request costs nothing: whoever keeps asking is let in when the minute is over.
         self._allowance[user_id] = (max(left - 1, 0.0) if left >= 1 else left, now)
         if len(self._allowance) > self._users:
             self._allowance.popitem(last=False)

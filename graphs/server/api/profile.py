@@ -3,10 +3,9 @@
 from typing import Literal
 
 from pydantic import BaseModel, Field
-from starlette.responses import Response
 
 from graphs.server.api.guard import RefusedRequest, from_value_error
-from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
+from graphs.server.api.routing import NO_CONTENT, AgentCall, Call, MemoryRouter, StrictModel, refusals
 from memory.control import read_epoch
 from memory.facts.fact import checked_content, timestamp
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS, edit_section, read_profile, texts_of
@@ -46,6 +45,7 @@ async def put_section(call: AgentCall, section: str, new: SectionText) -> Profil
         if admitted(text, "text") is not None:
             raise ValueError("text must say something about you; it reads as an order to the assistant")
     except ValueError as error:
+        # The rule is the one for facts, and speaks of `content`.
         raise from_value_error(ValueError(str(error).replace("content", "text", 1)), ("text",)) from None
     await _write(call, section, text)
     return await get_profile(call)
@@ -53,8 +53,7 @@ async def put_section(call: AgentCall, section: str, new: SectionText) -> Profil
 
 @router.delete(
     "/profile/{section}",
-    status_code=204,
-    response_class=Response,
+    **NO_CONTENT,
     summary="Empty a section of the profile",
     responses=refusals(404),
 )

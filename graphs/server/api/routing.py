@@ -45,6 +45,9 @@ SMALL_BODY = 64 * 1024
 
 T = TypeVar("T")
 
+# FastAPI's own response would name the content type of an empty body.
+NO_CONTENT: dict[str, Any] = {"status_code": 204, "response_class": Response}
+
 _REFUSALS = {
     401: "No identity.",
     403: "Another web site sent it.",
@@ -158,8 +161,14 @@ class GuardedRoute(APIRoute):
         answer = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
+            service: Service = request.app.state.service
+            settings = service.settings
             try:
-                response = await answer(await self._admitted(request))
+                if not settings.single_user:  # in single-user mode `ThisMachineOnly` stands before every route
+                    check_origin(request, settings.allowed_origins)
+                service.limit.take(user_of(request, single_user=settings.single_user))
+                read = request if self.body_field is None else await JsonRequest.read(request, SMALL_BODY)
+                response = await answer(read)
             except RefusedRequest as refused:
                 response = refused.response()
             except RequestValidationError as error:
@@ -169,14 +178,6 @@ class GuardedRoute(APIRoute):
             return response
 
         return guarded
-
-    async def _admitted(self, request: Request) -> Request:
-        service: Service = request.app.state.service
-        single_user = service.settings.single_user
-        if not single_user:  # in single-user mode `ThisMachineOnly` stands before every route
-            check_origin(request, service.settings.allowed_origins)
-        service.limit.take(user_of(request, single_user=single_user))
-        return request if self.body_field is None else await JsonRequest.read(request, SMALL_BODY)
 
 
 class MemoryRouter(APIRouter):

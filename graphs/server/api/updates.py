@@ -6,10 +6,9 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import BaseModel, Field, JsonValue
 from starlette.requests import Request
-from starlette.responses import Response
 
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.api.routing import AgentCall, AgentQuery, Call, Empty, MemoryRouter, call_of, refusals
+from graphs.server.api.routing import NO_CONTENT, AgentCall, AgentQuery, Call, Empty, MemoryRouter, call_of, refusals
 from memory.control import read_epoch
 from memory.facts.fact import timestamp
 from memory.outbox.entry import Entry, EntryKind, EntryState
@@ -96,8 +95,7 @@ async def retry_update(call: AgentCall, key: str, _: Empty) -> Update:
 
 @router.delete(
     "/updates/{key}",
-    status_code=204,
-    response_class=Response,
+    **NO_CONTENT,
     summary="Discard a dead update",
     responses=refusals(404, 409),
 )
@@ -118,6 +116,7 @@ async def list_receipts(request: Request, asked: Annotated[ReceiptFilter, Query(
 
 async def _entries(call: Call) -> Sequence[Entry]:
     epoch = await call.run(read_epoch(call.owner))
+    # What carries another epoch was erased in between.
     return [entry for entry in await call.run(read_entries(call.owner)) if entry.epoch == epoch]
 
 
