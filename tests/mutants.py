@@ -80,9 +80,9 @@ MUTANTS = (
     Mutant(
         "hashes remembered before success",
         "memory/worker/update.py",
-        "    extraction = yield from _extraction(claimed, reading, snapshot, terms)\n",
+        "    extraction = yield from _extraction(claimed, reading, snapshot, zone, terms)\n",
         "    yield [seen_put(owner, thread_id, epoch, remembered(flushed, reading.all, 9))]\n"
-        "    extraction = yield from _extraction(claimed, reading, snapshot, terms)\n",
+        "    extraction = yield from _extraction(claimed, reading, snapshot, zone, terms)\n",
         UPDATER,
     ),
     Mutant(
