@@ -12,10 +12,9 @@ from starlette.middleware import Middleware
 from graphs.deployment import service_of_process
 from graphs.server.api import MemoryApi, service_of_server
 from graphs.server.assistants import AssistantContexts
-from graphs.server.deleted_threads import DeletedThreads, DeletionDoor, is_there
-from graphs.server.recreated_threads import RecreatedThreads
 from graphs.server.server_store import ServerStore
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
+from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.effects import tolerated

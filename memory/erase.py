@@ -19,12 +19,12 @@ from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_e
 from memory.facts.effects import FactEffects
 from memory.facts.fact import timestamp
 from memory.facts.profile import drop_sections
-from memory.journal.journal import read_journal, redact
+from memory.journal import read_journal, redact
 from memory.message import find_gone
 from memory.namespaces import Kind, Owner, owner_of, thread_namespace
 from memory.outbox import outbox
 from memory.threads import write_thread_epoch
-from memory.worker.rolling import PROGRESS_KEY, sections_telling, tell_again
+from memory.worker.rollup import PROGRESS_KEY, sections_telling, tell_again
 
 # Not the outbox: who reads pending updates compares the thread's epoch, and an erase removes them by their entries.
 _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")

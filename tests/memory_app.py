@@ -20,7 +20,7 @@ from graphs.settings import Settings
 from memory.effects import arun
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
-from memory.journal.journal import JournalEntry, append
+from memory.journal import JournalEntry, append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox import outbox

@@ -283,7 +283,7 @@ MUTANTS = (
     ),
     Mutant(
         "a roll-up that sees no erase",
-        "memory/worker/rolling.py",
+        "memory/worker/rollup.py",
         "    if (yield from read_epochs(owner)) != epochs:",
         "    if False:",
         ("tests/unit/test_interference.py",),

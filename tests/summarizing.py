@@ -10,11 +10,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from memory.context.summarization import (
-    SummarizationNode,
-    SummarizationResult,
-    summarize_messages,
-)
+from memory.context.summarization import SummarizationNode, SummarizationResult, summarize_messages
 from tests.fakes import RecordingModel
 from tests.threads import word_counter, words
 

@@ -1,7 +1,11 @@
 """The public face of the context tier: as functions, and as a node of a graph."""
 
+import asyncio
+import contextvars
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Required, TypeVar, Unpack, get_type_hints
 
@@ -9,12 +13,13 @@ from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from memory.context.budget import Budget
-from memory.context.handlers import async_summary_handlers, summary_handlers
 from memory.context.running_summary import (
     SUMMARY_ID,
     UNFLUSHED,
@@ -27,6 +32,8 @@ from memory.context.running_summary import (
 )
 from memory.context.summarizer import (
     Cut,
+    Fetch,
+    Flush,
     FlushHook,
     PreparedSummary,
     SummarizationResult,
@@ -35,7 +42,68 @@ from memory.context.summarizer import (
 )
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import aperform, perform
+from memory.effects import Ask, AsyncHandlers, Handlers, aperform, perform
+from memory.provider_reason import reason_logged
+
+logger = logging.getLogger(__name__)
+
+_SUMMARY = "a summary call"
+# A summary's tokens are no part of the answer that a user watches.
+_CALL: RunnableConfig = {"tags": [TAG_NOSTREAM], "run_name": "summarize"}
+
+
+def summary_handlers(config: RunnableConfig | None = None) -> Handlers:
+    """Return what asks the model and calls the hook in this thread; a coroutine hook gets an event loop of its own."""
+
+    def ask(effect: Ask) -> str:
+        with reason_logged(logger, _SUMMARY, effect.prompt):
+            return _text(effect.model.invoke(effect.prompt, merge_configs(config, _CALL)))
+
+    return {
+        Ask: ask,
+        Flush: lambda effect: _finished(effect.hook(effect.messages)),
+        Fetch: lambda effect: _finished(effect.source()),
+    }
+
+
+def async_summary_handlers(config: RunnableConfig | None = None) -> AsyncHandlers:
+    """Return what asks the model and calls the hook on the event loop; a synchronous hook runs in a thread."""
+
+    async def ask(effect: Ask) -> str:
+        with reason_logged(logger, _SUMMARY, effect.prompt):
+            return _text(await effect.model.ainvoke(effect.prompt, merge_configs(config, _CALL)))
+
+    async def flush(effect: Flush) -> None:
+        hook = effect.hook
+        # An object with an `async def __call__` is no coroutine function itself.
+        is_coroutine = inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
+        called = hook(effect.messages) if is_coroutine else await asyncio.to_thread(hook, effect.messages)
+        if inspect.isawaitable(called):
+            await called
+
+    async def fetch(effect: Fetch) -> Any:
+        found = effect.source()
+        return await found if inspect.isawaitable(found) else found
+
+    return {Ask: ask, Flush: flush, Fetch: fetch}
+
+
+def _finished(called: Any) -> Any:
+    """Return a call's value; a coroutine's, once it is done."""
+    if not inspect.isawaitable(called):
+        return called
+
+    async def wait() -> Any:
+        return await called
+
+    # On another thread: this one may have an event loop that is running, which must not be entered again.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
+
+
+def _text(reply: Any) -> str:
+    return reply.text if isinstance(reply, BaseMessage) else str(reply)
+
 
 __all__ = [
     "SUMMARY_ID",

@@ -21,7 +21,7 @@ from memory.facts.deletions import forgotten_messages, read_erasure
 from memory.facts.profile import drop_sections, texts_of
 from memory.facts.rows import take_back
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
-from memory.journal.journal import JournalEntry, append, day_of, entries_of, redact
+from memory.journal import JournalEntry, append, day_of, entries_of, redact
 from memory.message import with_replies
 from memory.namespaces import Owner
 from memory.outbox import outbox

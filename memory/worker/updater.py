@@ -18,7 +18,7 @@ from memory.outbox.entry import Entry, EntryKind, Worker, process_exists
 from memory.outbox.transcript import ThreadView
 from memory.queue.schedule import ConversationContext, Message
 from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
-from memory.worker.rolling import roll_up
+from memory.worker.rollup import roll_up
 from memory.worker.update import Drained, drain
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from graphs.persistence import open_checkpointer
-from graphs.server.deleted_threads import DeletedThreads, DeletionDoor
+from graphs.server.thread_doors import DeletedThreads, DeletionDoor
 from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import DELETIONS, Owner, thread_namespace

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from graphs.chat import graph
 from graphs.server.permissions import assistant_of_graph
-from graphs.server.recreated_threads import RecreatedThreads, with_graph
+from graphs.server.thread_doors import RecreatedThreads, with_graph
 
 AGAIN: dict[str, Any] = {"thread_id": "t", "if_exists": "do_nothing"}
 

@@ -16,12 +16,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
 from memory.context.running_summary import rehydrate
-from memory.context.summarization import (
-    SUMMARY_ID,
-    RunningSummary,
-    SummarizationNode,
-    summarize_messages,
-)
+from memory.context.summarization import SUMMARY_ID, RunningSummary, SummarizationNode, summarize_messages
 from tests.fakes import RecordingModel
 from tests.summarizing import ai, human, make_node, parallel_calls, saying, summarize, talk
 from tests.threads import broken_pairs, newest_user, own_ids, word_counter, words

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from graphs.server.api.routing import AgentQuery, MemoryRouter, call_of
 from memory.control import read_epoch
-from memory.journal.journal import read_journal
+from memory.journal import read_journal
 from memory.message import Role
 
 router = MemoryRouter()
