@@ -129,6 +129,7 @@ class MemoryApp:
         self.clock = clock or Clock()
         self.logs_emptied = 0
         self.woken: list[tuple[Owner, str]] = []
+        self.forgotten: list[str] = []
         self.service = Service(
             settings=settings or Settings(),
             store=self.store,
@@ -137,6 +138,7 @@ class MemoryApp:
             checkpoints=CheckpointFile(checkpoints),
             empty_logs=self._empty_logs,
             clock=self.clock,
+            forget=self.forgotten.append,
             wake=lambda owner, thread_id: self.woken.append((owner, thread_id)),
             limit=RateLimit(per_minute, clock=self.clock),
         )

@@ -82,10 +82,17 @@ class DeletedThreads:
         store: Where memory is kept.
         saver: Our own saver, if the server has it: its deletions return before they are on disk.
         clock: Returns seconds since the epoch.
+        forget: Drops what this process holds of a thread in its own memory.
     """
 
-    def __init__(self, store: BaseStore, saver: BaseCheckpointSaver[str] | None, clock: Callable[[], float]) -> None:
-        self._store, self._saver, self._clock = store, saver, clock
+    def __init__(
+        self,
+        store: BaseStore,
+        saver: BaseCheckpointSaver[str] | None,
+        clock: Callable[[], float],
+        forget: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._store, self._saver, self._clock, self._forget = store, saver, clock, forget
 
     async def ask(self, thread_id: str) -> Deletion | None:
         """Record the request of somebody who may delete the thread; `None` if memory fails, which stops nobody."""
@@ -102,6 +109,7 @@ class DeletedThreads:
         """Erase what came from a thread that is deleted; what fails is tried again by the sweep."""
         with tolerated(logger, "what came from thread %s is not erased yet", asked.thread_id, level=logging.ERROR):
             await arun(self._store, confirm_deletion(asked))
+            self._forget(asked.thread_id)
             if self._saver is not None:
                 await self._saver.adelete_thread(asked.thread_id)
                 await self._saver.aget_tuple({"configurable": {"thread_id": asked.thread_id}})  # once it is on disk

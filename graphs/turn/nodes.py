@@ -181,7 +181,7 @@ class ChatNodes:
                 _made_for(run, thread.epochs, incognito=incognito),
                 lambda: node.prepare(state, share),
                 still_stands=lambda written: node.still_stands(state, written),
-                owner=run.owner,
+                of=(run.thread_id, run.owner.segment) if run.owner else (run.thread_id,),
             )
 
     def _summarization(self, run: Run, budget: int, **more: Any) -> SummarizationNode:

@@ -22,7 +22,7 @@ class _Prepared:
     """One thread's summary, under way or there, and what it was made for."""
 
     made_for: Hashable
-    owner: Hashable
+    of: tuple[str, ...]
     writing: "Future[WrittenSummary | None]" = field(compare=False)
 
 
@@ -57,7 +57,7 @@ class PreparedSummaries:
         write: Write,
         *,
         still_stands: Callable[[WrittenSummary], bool],
-        owner: Hashable = None,
+        of: tuple[str, ...] = (),
     ) -> None:
         """Write a thread's summary in the background, unless one for the same is there or under way.
 
@@ -66,12 +66,12 @@ class PreparedSummaries:
             made_for: What it depends on besides its messages; under another value it is of no use.
             write: Asks the model; it runs on a thread of its own and may block. `None` says that it is too early.
             still_stands: Says whether the messages that went into a summary are as they were.
-            owner: Whose memory the thread feeds.
+            of: The thread's id and its user's segment, by which an erase finds it.
         """
         kept = self._kept.get(thread)
         if kept is not None and kept.made_for == made_for and _is_good(kept.writing, still_stands):
             return
-        self._kept[thread] = _Prepared(made_for, owner, self._begin(partial(self._write, write)))
+        self._kept[thread] = _Prepared(made_for, of, self._begin(partial(self._write, write)))
         self._kept.move_to_end(thread)
         while len(self._kept) > self._limit:
             self._kept.popitem(last=False)
@@ -102,11 +102,11 @@ class PreparedSummaries:
         async with asyncio.timeout(self._timeout):
             return await asyncio.shield(asyncio.wrap_future(kept.writing))
 
-    def drop(self, thread: Hashable = None, *, owner: Hashable = None) -> None:
-        """Forget the summary of a thread, or all of an owner's threads."""
-        for name, kept in list(self._kept.items()):
-            if name == thread or (owner is not None and kept.owner == owner):
-                self._kept.pop(name, None)
+    def drop(self, erased: str) -> None:
+        """Forget what was written of a thread, by its id, or of all threads of a user, by the user's segment."""
+        for thread, kept in list(self._kept.items()):
+            if erased in kept.of:
+                self._kept.pop(thread, None)
 
     def __len__(self) -> int:
         return len(self._kept)

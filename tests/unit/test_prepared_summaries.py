@@ -281,14 +281,14 @@ async def test_one_made_for_something_else_is_dropped() -> None:
     assert len(kept) == 0
 
 
-async def test_an_erase_drops_what_was_written_of_a_thread_or_an_owner() -> None:
+async def test_an_erase_drops_what_was_written_of_a_thread_or_a_user() -> None:
     kept, writing = PreparedSummaries(WAIT), Writing({"summary": "s"})
     writing.may_end.set()
-    for erased in ({"thread": "thread"}, {"owner": "ada"}):
-        begin(kept, writing, owner="ada")
-        kept.drop("other", owner="eve")
+    for erased in ("t1", "u_ada"):
+        begin(kept, writing, of=("t1", "u_ada"))
+        kept.drop("u_eve")
         assert len(kept) == 1
-        kept.drop(**erased)
+        kept.drop(erased)
         assert len(kept) == 0
 
 

@@ -62,6 +62,7 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     traces = await traces_of(call, chain)
     # A later summary takes these messages out of their thread: they must not go into the journal then.
     await call.run(forget_messages(call.owner, traces.messages, chain.ids[-1], call.service.clock()))
+    call.service.forget(call.owner.segment)
     await call.service.empty_logs()
     logger.info(
         "erased a fact and its chain: facts %d, still in threads %d, in crons %d",
@@ -90,6 +91,7 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     if not there:  # the server deletes the checkpoints only of what has a row
         await call.service.threads.revive(call.user_id, [thread_id])
     await call.service.threads.delete(thread_id)
+    call.service.forget(thread_id)
     # Once more: a turn that was under way may have written something down in between.
     items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
     await call.service.empty_logs()
@@ -116,6 +118,7 @@ async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     threads = await _delete_threads(call)
     # Once more: a turn that was under way when its thread went may have written its update down in between.
     items += await aerase_user(call.store, call.user_id)
+    call.service.forget(call.owner.segment)
     on_disk = await orphans_of(call)
     for pause in _PAUSES:  # a deletion is answered before it is on disk
         if on_disk:

@@ -98,6 +98,7 @@ class Service:
         checkpoints: What the file of the checkpoints knows that the server may not.
         empty_logs: Sees to it that no log of a database keeps what was deleted.
         limit: How often one user may ask.
+        forget: Drops what this process holds in its own memory of an erased thread, by its id, or user, by the segment.
         wake: Sees to it that what waits of an owner's thread is learned now, not with the next sweep.
         clock: Seconds since the epoch.
     """
@@ -109,6 +110,7 @@ class Service:
     checkpoints: CheckpointFile
     empty_logs: Callable[[], Awaitable[None]]
     limit: RateLimit
+    forget: Callable[[str], None]
     wake: Callable[[Owner, str], None]
     clock: Callable[[], float] = time.time
 
