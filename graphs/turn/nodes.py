@@ -176,6 +176,8 @@ class ChatNodes:
         state = thread.state
         incognito = mode_of_newest(thread.messages) == "incognito"
         with tolerated(logger, "no summary is written ahead of time"):
+            if not node.leaves_soon(state, share):
+                return
             self._service.summaries.start(
                 run.thread,
                 _made_for(run, thread.epochs, incognito=incognito),

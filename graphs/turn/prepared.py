@@ -64,7 +64,7 @@ class PreparedSummaries:
         Args:
             thread: Whose summary it is.
             made_for: What it depends on besides its messages; under another value it is of no use.
-            write: Asks the model; it runs on a thread of its own and may block. `None` says that it is too early.
+            write: Asks the model; it runs on a thread of its own and may block. `None` says that there is none.
             still_stands: Says whether the messages that went into a summary are as they were.
             of: The thread's id and its user's segment, by which an erase finds it.
         """

@@ -273,12 +273,21 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         await self.summarizer.counter.awarm_up()
         return await aperform(self._effects(state), async_summary_handlers(config))
 
+    def leaves_soon(self, state: object, share: float) -> list[BaseMessage]:
+        """Return the messages of a state that the next cut will take; empty if it is too early to say.
+
+        Args:
+            state: The state as a turn leaves it.
+            share: While less than this share of `max_tokens` is there, it is too early.
+        """
+        return self.summarizer.leaves_soon(self._messages(state), self._running(state), share)
+
     def prepare(self, state: object, share: float, config: RunnableConfig | None = None) -> WrittenSummary | None:
         """Write the summary that the next cut of a state will need, before it is due; the state stays as it is.
 
         Args:
             state: The state as a turn leaves it.
-            share: While less than this share of `max_tokens` is there, nothing is written.
+            share: As in `leaves_soon`.
             config: The run's.
 
         Returns:
@@ -287,13 +296,14 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         Raises:
             Exception: Whatever the model raises.
         """
-        running = state_of(_read(state, "context")).get("running_summary")
-        effects = self.summarizer.prepare(self._messages(state), running, share)
-        return perform(effects, summary_handlers(config))
+        leaving = self.leaves_soon(state, share)
+        if not leaving:
+            return None
+        return perform(self.summarizer.prepare(leaving, self._running(state)), summary_handlers(config))
 
     def still_stands(self, state: object, written: WrittenSummary) -> bool:
         """Say whether the messages and the summary that went into a prepared summary are in a state as they were."""
-        running = rehydrate(state_of(_read(state, "context")).get("running_summary"))
+        running = rehydrate(self._running(state))
         live = divide(self._messages(state), running).live
         return still_leaving(written, running.summary if running else "", live) is not None
 
@@ -323,6 +333,9 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         has_failed = bool(failed_in) and failed_in == _turn_of(messages)
         kept = context.get(UNFLUSHED)
         return self.summarizer.summarize(messages, context.get("running_summary"), has_failed=has_failed, kept=kept)
+
+    def _running(self, state: object) -> object:
+        return state_of(_read(state, "context")).get("running_summary")
 
     def _messages(self, state: object) -> Sequence[BaseMessage]:
         messages = _read(state, self.input_messages_key)

@@ -167,21 +167,13 @@ class Summarizer:
         view = self._fitting(conversation, running, drop=bool(leaving))
         return SummarizationResult(view, running, failed=bool(leaving), unflushed=written)
 
-    def prepare(
-        self, messages: Sequence[BaseMessage], running_summary: object, share: float
-    ) -> SummaryEffects[WrittenSummary | None]:
-        """Write the summary that the next cut will need, before it is due.
+    def leaves_soon(self, messages: Sequence[BaseMessage], running_summary: object, share: float) -> list[BaseMessage]:
+        """Return the messages that the next cut will take, as far as they are known; empty if it is too early to say.
 
         Args:
             messages: The conversation, oldest first.
             running_summary: The running summary, in whatever form a state holds it.
-            share: While less than this share of the budget is there, nothing is written.
-
-        Returns:
-            What `prepared_summary` is to return when the cut is due; `None` if it is too early.
-
-        Raises:
-            Exception: Whatever the model raises; `ValueError` if the summary is empty.
+            share: While less than this share of the budget is there, it is too early.
         """
         running = rehydrate(running_summary)
         conversation = divide(messages, running)
@@ -189,12 +181,26 @@ class Summarizer:
         system = self.counter(conversation.system)
         beside = system + self._summary_tokens(running)
         keep = self.budget.keep_ahead(share, system=system, messages=sum(counts), beside=beside)
-        leaving = choose_cut(conversation.live, counts, keep) if keep else []
-        if not leaving:
-            return None
+        return [conversation.live[index] for index in choose_cut(conversation.live, counts, keep)] if keep else []
+
+    def prepare(self, leaving: Sequence[BaseMessage], running_summary: object) -> SummaryEffects[WrittenSummary]:
+        """Write the summary that the next cut will need, before it is due.
+
+        Args:
+            leaving: What `leaves_soon` returned.
+            running_summary: The running summary, in whatever form a state holds it.
+
+        Returns:
+            What `prepared_summary` is to return when the cut is due.
+
+        Raises:
+            Exception: Whatever the model raises; `ValueError` if the summary is empty.
+        """
+        running = rehydrate(running_summary)
         existing = running.summary if running else ""
-        summary = yield from self._written(_fresh(conversation, running, leaving), existing)
-        return written_summary(summary, existing, [conversation.live[index] for index in leaving])
+        known = running.summarized_message_ids if running else set()
+        summary = yield from self._written([one for one in leaving if one.id not in known], existing)
+        return written_summary(summary, existing, leaving)
 
     def _ahead(
         self,

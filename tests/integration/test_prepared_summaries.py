@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from graphs.turn.context import Context
 from graphs.turn.prepared import PreparedSummaries
 from graphs.turn.state import InputState
 from memory.config import MemoryConfig
+from memory.context.running_summary import summarized_ids
 from memory.effects import in_daemon_thread
 from memory.erase import aerase_user
 from tests.fakes import RecordingModel, learns
@@ -103,21 +105,24 @@ async def test_the_state_is_one_that_the_way_without_could_have_made() -> None:
             await chat.turns(0, 30)
         assert [event["ready"] for event in before.events] == [False] * len(before.events)
         assert {*before.asked_in} == {"turn"}
-        states = [(await chat.graph.aget_state(chat.config())).values for chat in (ahead, before)]
-        sent = [[message.id for message in state["summarized_messages"]] for state in states]
-        assert [message.id for message in states[0]["messages"] if isinstance(message, HumanMessage)] == [
-            f"h{number}" for number in range(30)
-        ]
-        # The same cuts: the same number of messages before the model.
-        assert abs(len(sent[0]) - len(sent[1])) <= 2
+        for chat in (ahead, before):
+            state = (await chat.graph.aget_state(chat.config())).values
+            said = [message.id for message in state["messages"]]
+            sent = [message.id for message in state["summarized_messages"][1:]]
+            # The model sees the newest messages, and the summary stands for all others.
+            assert said[-len(sent) :] == sent
+            assert summarized_ids(state["messages"], state["context"]["running_summary"]) == {*said[: -len(sent)]}
+        # As often, and down to as much.
         assert abs(len(ahead.events) - len(before.events)) <= 1
+        left = [mean(event["tokens_after"] for event in chat.events) for chat in (ahead, before)]
+        assert left[0] == pytest.approx(left[1], rel=0.25)
 
 
 async def _until_prepared(chat: Chat) -> int:
     """Talk until a summary was written ahead; return the number of the next turn."""
     for number in range(60):
         await chat.turn(number)
-        if await asyncio.wrap_future(chat.writing[-1]):
+        if chat.writing and await asyncio.wrap_future(chat.writing[-1]):
             return number + 1
     raise AssertionError("no summary was written ahead")
 
