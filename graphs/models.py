@@ -273,6 +273,14 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
     return _local(settings, _LOCAL_CALLS[purpose]) if wanted == LOCAL else _remote(wanted, settings)
 
 
+def in_background(model: BaseChatModel) -> BaseChatModel:
+    """Return the model for a call that no turn waits for: a local one uses the other slot of its server."""
+    if not isinstance(model, ChatOpenAI) or "id_slot" not in (body := model.extra_body or {}):
+        return model
+    # A summary that is written ahead must neither evict the chat's prompt nor stand before the next turn.
+    return model.model_copy(update={"extra_body": {**body, "id_slot": _LOCAL_CALLS["memory"].slot}})
+
+
 def _local(settings: Settings, call: _LocalCall) -> BaseChatModel:
     if not settings.local_base_url:
         raise ModelUnavailable(

@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
-from graphs.models import ModelUnavailable, refuses_tools
+from graphs.models import ModelUnavailable, in_background, refuses_tools
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
@@ -260,9 +260,10 @@ class ChatNodes:
         settings = self._service.settings
         name = settings.memory_model or run.context.model
 
-        # Its text alone: a message that a runnable returns inside a node is streamed to the user.
+        # Its text alone: a message that a runnable returns inside a node is streamed to the user. Turns wait for `aask`
+        # only; what is written ahead of time asks on a thread of its own.
         def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
-            return self._service.load_model(name, "summary").invoke(prompt, config).text
+            return in_background(self._service.load_model(name, "summary")).invoke(prompt, config).text
 
         async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
             async with asyncio.timeout(settings.memory.model_timeout_seconds):

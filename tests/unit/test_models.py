@@ -13,6 +13,7 @@ from graphs.models import (
     Purpose,
     explain,
     fit_to_profile,
+    in_background,
     is_context_overflow,
     load_chat_model,
     profile,
@@ -20,6 +21,7 @@ from graphs.models import (
 )
 from graphs.settings import Settings
 from graphs.turn.context import Context
+from tests.fakes import RecordingModel
 
 SERVED = Settings(local_base_url="http://127.0.0.1:9/v1")
 NOTHING = Settings()
@@ -47,6 +49,11 @@ def body(model: ChatOpenAI) -> dict[str, Any]:
 def test_chat_and_background_never_share_a_slot_of_the_local_server_nor_does_a_turn_wait_behind_it() -> None:
     assert body(local("chat"))["id_slot"] != body(local("memory"))["id_slot"]
     assert body(local("summary"))["id_slot"] != body(local("memory"))["id_slot"]
+    ahead = in_background(local("summary"))
+    assert isinstance(ahead, ChatOpenAI)
+    assert body(ahead) == {**body(local("summary")), "id_slot": body(local("memory"))["id_slot"]}
+    remote = RecordingModel()
+    assert in_background(remote) is remote
 
 
 def test_a_local_reply_is_as_long_as_its_profile_reserves() -> None:
