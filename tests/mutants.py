@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-ROOMS = ("graphs", "memory", "tests", "pyproject.toml")
+ROOMS = ("graphs", "memory", "palimpsest", "tests", "pyproject.toml")
 UPDATER = tuple(f"tests/unit/test_updater{part}.py" for part in ("", "_crashes", "_failures"))
 QUEUE = "tests/unit/test_update_queue.py"
 MACHINE = "tests/unit/test_update_machine.py"
