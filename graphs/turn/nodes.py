@@ -146,7 +146,11 @@ class ChatNodes:
         if not prompt.tools:
             return await ask(model, prompt, name)
         try:
-            return await ask(model.bind_tools(prompt.tools), prompt, name)
+            bound = model.bind_tools(prompt.tools)
+        except NotImplementedError:  # what LangChain's base class says for a model of one's own without tools
+            return await ask(model, replace(prompt, tools=()), name)
+        try:
+            return await ask(bound, prompt, name)
         except ModelUnavailable as error:
             if not refuses_tools(error.__cause__):
                 raise
