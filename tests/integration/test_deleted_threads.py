@@ -49,13 +49,14 @@ class Server:
         self.threads = {THREAD: "ada"}
         self.seen_before: list[str] = []
         self.prefix = prefix
+        self.forgotten: list[str] = []
         apply(facts_of(self.store), change("Likes figs"), thread_id=THREAD)
         self.store.put(thread_namespace(THREAD), ADA.due_key, {})
         routes = [Route(f"{prefix}/threads/{{thread_id}}", self._thread, methods=["GET", "DELETE"])]
         self.app = Starlette(routes=routes, middleware=[Middleware(DeletionDoor, deleted=self.deleted)])
 
     def deleted(self) -> DeletedThreads:
-        return DeletedThreads(self.store, None, self.clock)
+        return DeletedThreads(self.store, None, self.clock, self.forgotten.append)
 
     async def _thread(self, request: Request) -> Response:
         try:
@@ -100,6 +101,7 @@ async def test_a_granted_deletion_erases_before_it_is_answered(prefix: str, name
     assert server.seen_before == ["asked"]
     assert server.facts() == []
     assert server.records() == []
+    assert server.forgotten == [THREAD]
 
 
 @pytest.mark.parametrize(("status", "user"), [(403, "ada"), (404, "ada"), (409, "ada"), (204, "eve")])
@@ -107,6 +109,7 @@ async def test_a_refused_deletion_erases_nothing(status: int, user: str) -> None
     server = Server(status)
     assert await server.delete(user) in (status, 404)
     assert server.facts() == ["Likes figs"]
+    assert server.forgotten == []
     assert server.records() == []
     await server.finish()
     assert server.facts() == ["Likes figs"]

@@ -129,7 +129,7 @@ async def test_erasing_a_fact_takes_its_words_from_everywhere_but_the_conversati
     erased = (await ada.post("/erase/fact", json={"fact_id": fact_id})).json()
     assert erased["still_in_threads"] == [thread_id]
     assert "still hold the words" in erased["note"]
-    assert app.logs_emptied == 1
+    assert (app.logs_emptied, app.forgotten) == (1, [ADA.segment])
     left = await everything_stored(app)
     assert "zebra" not in left
     assert "Good day" in left
@@ -162,7 +162,7 @@ async def test_erasing_a_thread_takes_all_that_came_from_it(app: MemoryApp, ada:
         )
     erased = (await ada.post("/erase/thread", json={"thread_id": thread_id})).json()
     assert (erased["threads"], app.logs_emptied) == (1, 1)
-    assert app.threads.deleted == [thread_id]
+    assert (app.threads.deleted, app.forgotten) == ([thread_id], [thread_id])
     left = await everything_stored(app)
     assert thread_id not in left
     for kind in ("pending in", "journal of", "fact of"):
@@ -194,7 +194,7 @@ async def test_erasing_everything_leaves_no_text_and_touches_nobody_else(
     assert (await ada.post("/erase/everything", json={})).status_code == 422
     erased = (await ada.post("/erase/everything", json={"erase": "everything"})).json()
     assert (erased["threads"], app.logs_emptied) == (1, 1)
-    assert app.threads.deleted == [mine]
+    assert (app.threads.deleted, app.forgotten) == ([mine], [ADA.segment])
     assert bobs in app.threads.rows
     assert (await everything_stored(app)).lower().count("zebra") == 1
     assert await contents(bob) == ["Bob likes zebras"]
