@@ -13,6 +13,8 @@ from langgraph.checkpoint.base import CheckpointMetadata
 
 from memory.effects import tolerated
 
+logger = logging.getLogger(__name__)
+
 KEPT_SECONDS = 7 * 86_400
 """Longer than any run that was going on when its thread was deleted."""
 
@@ -53,9 +55,6 @@ async def is_dead(connection: aiosqlite.Connection, thread_id: str, checkpoint_i
     """Say whether any of these checkpoints went with its thread."""
     async with connection.execute(_IS_DEAD, (thread_id, json.dumps(sorted(checkpoint_ids)))) as cursor:
         return await cursor.fetchone() is not None
-
-
-logger = logging.getLogger(__name__)
 
 
 class Deletions:

@@ -22,7 +22,11 @@ from memory.effects import arun, tolerated
 from memory.erase import aerase_thread
 from memory.threads import Deletion, ask_deletion, confirm_deletion, deletions_left, settle_deletion
 
+logger = logging.getLogger(__name__)
+
 _GRAPH = "chat"
+_PATH = re.compile(r"(?:^|/)(threads|assistants)/([^/]+)/?$")
+_PAGE = 100
 
 
 class RecreatedThreads:
@@ -70,9 +74,6 @@ def with_graph(body: bytes) -> bytes:
     if not isinstance(metadata, dict) or "graph_id" in metadata:
         return body
     return json.dumps({**asked, "metadata": {**metadata, "graph_id": _GRAPH}}).encode()
-
-
-logger = logging.getLogger(__name__)
 
 
 class DeletedThreads:
@@ -128,10 +129,6 @@ class DeletedThreads:
                 await self.refuse(asked)
             else:
                 await self.carry_out(asked)
-
-
-_PATH = re.compile(r"(?:^|/)(threads|assistants)/([^/]+)/?$")
-_PAGE = 100
 
 
 class DeletionDoor:

@@ -23,7 +23,10 @@ from memory.facts.snapshot import MemorySnapshot
 from memory.injection.selection import Injected, render_block, render_deltas
 from memory.provider_reason import origin, provider_reason, words_of
 
+logger = logging.getLogger(__name__)
+
 _MEMORY_SHARE = 4
+_SIZES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,11 +152,6 @@ def prompt_of(
         counter=counter,
     )
     return prompt.without(refused_before(messages, model))
-
-
-logger = logging.getLogger(__name__)
-
-_SIZES = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,20 @@ from memory.context.budget import fit, shorten_text
 from memory.context.running_summary import SUMMARY_ID
 from memory.context.tokens import TokenCounter
 
+logger = logging.getLogger(__name__)
+
 _NOT_CARRIED_OUT = "This call was not carried out."
+
+LEAST_MESSAGE_TOKENS = 64
+"""The messages' share where everything else takes the whole budget: a short question still fits."""
+
+_JOINT_TOKENS = 8
+"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
+
+_RECALL_JOINT_TOKENS = 2
+"""What joins a delta to its message: an empty line, and one token that may be cut otherwise."""
+
+_SMALLER = 0.7
 
 
 def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -49,20 +62,6 @@ def _without_garbled_calls(message: AIMessage) -> AIMessage | None:
     raw = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
     said = message.model_copy(update={"invalid_tool_calls": [], "additional_kwargs": raw})
     return said if said.content or said.tool_calls else None
-
-
-logger = logging.getLogger(__name__)
-
-LEAST_MESSAGE_TOKENS = 64
-"""The messages' share where everything else takes the whole budget: a short question still fits."""
-
-_JOINT_TOKENS = 8
-"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
-
-_RECALL_JOINT_TOKENS = 2
-"""What joins a delta to its message: an empty line, and one token that may be cut otherwise."""
-
-_SMALLER = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,23 @@ from memory.outbox.outbox import record
 from memory.screening.door import holds_secret, is_instruction_like
 from memory.text import sanitize
 
+logger = logging.getLogger(__name__)
+
+Json = Mapping[str, object]
+T = TypeVar("T")
+
+SCHEMA: Final = "palimpsest.memory"
+VERSION: Final = 2
+VERSIONS: Final = (1, VERSION)
+_MAX_MESSAGE_CHARS: Final = 100_000
+_SCALARS: Final = ("schema", "version", "exported_at", "agent")
+_LISTS: Final = ("facts", "history", "journal", "updates", "summaries")
+# So many entries, or characters of them, are taken in together; a document of fewer is taken in whole or not at all.
+_PIECE_ENTRIES: Final = 500
+_PIECE_CHARS: Final = 4 * 1024 * 1024
+# Of so many refused entries the places are told; the rest is counted.
+_TOLD: Final = 1_000
+
 
 def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
     """Return the fact that an entry of a document describes, or why it is refused.
@@ -86,24 +103,6 @@ def short_text(value: object) -> str:
 def short_texts(value: object) -> tuple[str, ...]:
     """Return the ids of a list, at most 100."""
     return tuple(short_text(each) for each in value[:100] if isinstance(each, str)) if isinstance(value, list) else ()
-
-
-logger = logging.getLogger(__name__)
-
-Json = Mapping[str, object]
-T = TypeVar("T")
-
-SCHEMA: Final = "palimpsest.memory"
-VERSION: Final = 2
-VERSIONS: Final = (1, VERSION)
-_MAX_MESSAGE_CHARS: Final = 100_000
-_SCALARS: Final = ("schema", "version", "exported_at", "agent")
-_LISTS: Final = ("facts", "history", "journal", "updates", "summaries")
-# So many entries, or characters of them, are taken in together; a document of fewer is taken in whole or not at all.
-_PIECE_ENTRIES: Final = 500
-_PIECE_CHARS: Final = 4 * 1024 * 1024
-# Of so many refused entries the places are told; the rest is counted.
-_TOLD: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from memory.context.tokens import TokenCounter, is_media, media_tokens
 
+logger = logging.getLogger(__name__)
+
+SHORTENED_NOTE = "\n[… shortened: about {tokens} tokens left out …]\n"
+MEDIA_NOTE = "[left out: too large]"
+_HEAD = 0.6
+"""The share of the kept text that comes from its beginning: a long message names its subject there, and asks its
+question at either end."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -188,15 +196,6 @@ def level(counts: Sequence[int], floors: Sequence[int], room: int) -> int:
 def shortened_size(count: int, floor: int, limit: int) -> int:
     """Return the tokens that a message of `count` has when it is shortened to `limit`, its floor permitting."""
     return min(count, max(floor, limit))
-
-
-logger = logging.getLogger(__name__)
-
-SHORTENED_NOTE = "\n[… shortened: about {tokens} tokens left out …]\n"
-MEDIA_NOTE = "[left out: too large]"
-_HEAD = 0.6
-"""The share of the kept text that comes from its beginning: a long message names its subject there, and asks its
-question at either end."""
 
 
 def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, drop: bool) -> list[BaseMessage]:

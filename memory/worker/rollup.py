@@ -25,12 +25,17 @@ from memory.screening.door import without_suspects
 from memory.text import one_line
 from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 
+logger = logging.getLogger(__name__)
+
 HistorySection = Literal["recent", "earlier", "background"]
 
 WEEK = 7
 MONTH = 30
 CHUNK_CHARS = 12_000
 """So much of the journal is given to the model at a time; what is more is folded in call by call."""
+
+PROGRESS_KEY = "rolled-up"
+"""Key of the item, beside the journal's entries, that tells how far the history has been told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +181,6 @@ def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -
     if not text:
         raise ValueError("the model's roll-up is empty: try again")
     return text
-
-
-logger = logging.getLogger(__name__)
-
-PROGRESS_KEY = "rolled-up"
-"""Key of the item, beside the journal's entries, that tells how far the history has been told."""
 
 
 def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
