@@ -31,7 +31,7 @@ from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
 from memory.effects import tolerated
 from memory.injection.selection import TurnConditions, inject
-from memory.turn import TurnEpochs, mode_of_newest, unanswered_with_mode, with_mode
+from memory.turn import MemoryMode, TurnEpochs, mode_of_newest, unanswered_with_mode, with_mode
 
 logger = logging.getLogger(__name__)
 
@@ -116,8 +116,8 @@ class ChatNodes:
             await self._memory.write_down(run, "cut", epochs.not_erased(leaving, now["messages"]), epochs)
 
         async def prepared() -> WrittenSummary | None:
-            incognito = (begun.opening.mode if begun else mode_of_newest(thread.messages)) == "incognito"
-            return await self._service.summaries.get(run.thread, _made_for(run, epochs, incognito=incognito))
+            mode = begun.opening.mode if begun else mode_of_newest(thread.messages)
+            return await self._service.summaries.get(run.thread, _made_for(run, epochs, mode))
 
         node = self._summarization(run, budget, memory_flush_hook=write_down, prepared_summary=prepared)
         result = await node.aresult(now)
@@ -146,13 +146,10 @@ class ChatNodes:
         if not prompt.tools:
             return await ask(model, prompt, name)
         try:
-            bound = model.bind_tools(prompt.tools)
-        except NotImplementedError:  # what LangChain's base class says for a model of one's own without tools
-            return await ask(model, replace(prompt, tools=()), name)
-        try:
-            return await ask(bound, prompt, name)
-        except ModelUnavailable as error:
-            if not refuses_tools(error.__cause__):
+            return await ask(model.bind_tools(prompt.tools), prompt, name)
+        # The former is what LangChain's base class says for a model of one's own without tools.
+        except (NotImplementedError, ModelUnavailable) as error:
+            if isinstance(error, ModelUnavailable) and not refuses_tools(error.__cause__):
                 raise
         answer = await ask(model, replace(prompt, tools=()), name)
         # Only now: a prompt that fails in both ways had another fault.
@@ -176,16 +173,16 @@ class ChatNodes:
         share = self._service.settings.memory.prepare_summary_share
         if run.thread_id == STATELESS or share >= 1:
             return
-        node = self._summarization(run, self._messages_budget(run, thread))
-        state = thread.state
-        incognito = mode_of_newest(thread.messages) == "incognito"
         with tolerated(logger, "no summary is written ahead of time"):
-            if not node.leaves_soon(state, share):
+            state = thread.state
+            node = self._summarization(run, self._messages_budget(run, thread))
+            leaving = node.leaves_soon(state, share)
+            if not leaving:
                 return
             self._service.summaries.start(
                 run.thread,
-                _made_for(run, thread.epochs, incognito=incognito),
-                lambda: node.prepare(state, share),
+                _made_for(run, thread.epochs, mode_of_newest(thread.messages)),
+                lambda: node.prepare(state, leaving),
                 still_stands=lambda written: node.still_stands(state, written),
                 of=(run.thread_id, run.owner.segment) if run.owner else (run.thread_id,),
             )
@@ -277,9 +274,9 @@ class ChatNodes:
         return RunnableLambda(ask, aask)
 
 
-def _made_for(run: Run, epochs: TurnEpochs, *, incognito: bool) -> Hashable:
+def _made_for(run: Run, epochs: TurnEpochs, mode: MemoryMode | None) -> Hashable:
     """Return what a summary depends on besides the messages in it."""
-    return run.context, epochs.user, epochs.thread, incognito
+    return run.context, epochs.user, epochs.thread, mode == "incognito"
 
 
 def _name(run: Run, thread: Thread) -> Hashable:

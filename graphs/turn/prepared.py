@@ -5,7 +5,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from memory.context.running_summary import WrittenSummary
@@ -23,7 +23,7 @@ class _Prepared:
 
     made_for: Hashable
     of: tuple[str, ...]
-    writing: "Future[WrittenSummary | None]" = field(compare=False)
+    writing: "Future[WrittenSummary | None]"
 
 
 class PreparedSummaries:

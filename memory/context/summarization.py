@@ -282,23 +282,22 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         """
         return self.summarizer.leaves_soon(self._messages(state), self._running(state), share)
 
-    def prepare(self, state: object, share: float, config: RunnableConfig | None = None) -> WrittenSummary | None:
+    def prepare(
+        self, state: object, leaving: Sequence[BaseMessage], config: RunnableConfig | None = None
+    ) -> WrittenSummary:
         """Write the summary that the next cut of a state will need, before it is due; the state stays as it is.
 
         Args:
             state: The state as a turn leaves it.
-            share: As in `leaves_soon`.
+            leaving: What `leaves_soon` returned for it.
             config: The run's.
 
         Returns:
-            What `prepared_summary` is to return when the cut is due; `None` if it is too early.
+            What `prepared_summary` is to return when the cut is due.
 
         Raises:
-            Exception: Whatever the model raises.
+            Exception: Whatever the model raises; `ValueError` if the summary is empty.
         """
-        leaving = self.leaves_soon(state, share)
-        if not leaving:
-            return None
         return perform(self.summarizer.prepare(leaving, self._running(state)), summary_handlers(config))
 
     def still_stands(self, state: object, written: WrittenSummary) -> bool:

@@ -89,6 +89,25 @@ class SummarizationResult:
     unflushed: WrittenSummary | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A conversation and its tokens: of each live message, of the system message, and of that with the summary."""
+
+    conversation: DividedMessages
+    running: RunningSummary | None
+    counts: list[int]
+    system: int
+    beside: int
+
+    @property
+    def tokens(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def existing(self) -> str:
+        return self.running.summary if self.running else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summarizer:
     """The decisions of the context tier, which yield the calls of model and hook as effects.
@@ -142,25 +161,22 @@ class Summarizer:
         Raises:
             ValueError: If a message that no summary stands for has no id.
         """
-        running = rehydrate(running_summary)
-        conversation = divide(messages, running)
-        counts = self.counter.each(conversation.live, identified=True)
-        tokens, system = sum(counts), self.counter(conversation.system)
-        beside = system + self._summary_tokens(running)
-        if not self.budget.is_exceeded(messages=tokens, beside=beside):
+        measured = self._measured(messages, running_summary)
+        conversation, running = measured.conversation, measured.running
+        if not self.budget.is_exceeded(messages=measured.tokens, beside=measured.beside):
             return SummarizationResult(self._composed(conversation, running, conversation.live), running)
-        leaving = choose_cut(conversation.live, counts, self.budget.keep(system))
+        leaving = choose_cut(conversation.live, measured.counts, self.budget.keep(measured.system))
         written: WrittenSummary | None = None
         if leaving and not has_failed:
-            existing = running.summary if running else ""
-            again = still_leaving(kept, existing, conversation.live)
+            again = still_leaving(kept, measured.existing, conversation.live)
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
-                ahead = None if again else (yield from self._ahead(conversation, existing, leaving, counts, system))
+                ahead = None if again else (yield from self._ahead(measured, leaving))
                 cut, summary = again or ahead or (leaving, "")
-                summary = summary or (yield from self._written(_fresh(conversation, running, cut), existing))
-                written = written_summary(summary, existing, [conversation.live[index] for index in cut])
+                gone = [conversation.live[index] for index in cut]
+                summary = summary or (yield from self._written(_fresh(gone, running), measured.existing))
+                written = written_summary(summary, measured.existing, gone)
                 drop = again is not None  # what was said since may not fit beside it
-                result = yield from self._summarized(conversation, running, cut, summary, tokens + beside, drop=drop)
+                result = yield from self._summarized(measured, cut, summary, drop=drop)
                 if ahead and result.cut:
                     result.cut = replace(result.cut, ready=True)
                 return result
@@ -175,13 +191,12 @@ class Summarizer:
             running_summary: The running summary, in whatever form a state holds it.
             share: While less than this share of the budget is there, it is too early.
         """
-        running = rehydrate(running_summary)
-        conversation = divide(messages, running)
-        counts = self.counter.each(conversation.live, identified=True)
-        system = self.counter(conversation.system)
-        beside = system + self._summary_tokens(running)
-        keep = self.budget.keep_ahead(share, system=system, messages=sum(counts), beside=beside)
-        return [conversation.live[index] for index in choose_cut(conversation.live, counts, keep)] if keep else []
+        measured = self._measured(messages, running_summary)
+        keep = self.budget.keep_ahead(share, system=measured.system, messages=measured.tokens, beside=measured.beside)
+        if keep is None:
+            return []
+        live = measured.conversation.live
+        return [live[index] for index in choose_cut(live, measured.counts, keep)]
 
     def prepare(self, leaving: Sequence[BaseMessage], running_summary: object) -> SummaryEffects[WrittenSummary]:
         """Write the summary that the next cut will need, before it is due.
@@ -198,29 +213,28 @@ class Summarizer:
         """
         running = rehydrate(running_summary)
         existing = running.summary if running else ""
-        known = running.summarized_message_ids if running else set()
-        summary = yield from self._written([one for one in leaving if one.id not in known], existing)
+        summary = yield from self._written(_fresh(leaving, running), existing)
         return written_summary(summary, existing, leaving)
 
-    def _ahead(
-        self,
-        conversation: DividedMessages,
-        existing: str,
-        leaving: Sequence[int],
-        counts: Sequence[int],
-        system: int,
-    ) -> SummaryEffects[tuple[list[int], str] | None]:
+    def _measured(self, messages: Sequence[BaseMessage], running_summary: object) -> _Measured:
+        running = rehydrate(running_summary)
+        conversation = divide(messages, running)
+        counts = self.counter.each(conversation.live, identified=True)
+        system = self.counter(conversation.system)
+        return _Measured(conversation, running, counts, system, system + self._summary_tokens(running))
+
+    def _ahead(self, measured: _Measured, leaving: Sequence[int]) -> SummaryEffects[tuple[list[int], str] | None]:
         """Return where the messages of a prepared summary stand, and the summary; `None` unless it can be used.
 
         It stands for the first of the messages that leave, and the rest fits beside it.
         """
         record = (yield Fetch(self.prepared_summary)) if self.prepared_summary else None
-        found = still_leaving(record, existing, conversation.live)
+        found = still_leaving(record, measured.existing, measured.conversation.live)
         if found is None:
             return None
         places, summary = found
-        rest = sum(counts) - sum(counts[at] for at in places)
-        fits = rest + system + self._text_tokens(summary) <= self.budget.max_tokens
+        rest = measured.tokens - sum(measured.counts[at] for at in places)
+        fits = rest + measured.system + self._text_tokens(summary) <= self.budget.max_tokens
         is_usable = fits and places == [*leaving[: len(places)]] and not self._is_too_long(summary)
         return found if is_usable else None
 
@@ -230,22 +244,17 @@ class Summarizer:
         return self._composed(conversation, running, conversation.live)
 
     def _summarized(
-        self,
-        conversation: DividedMessages,
-        running: RunningSummary | None,
-        leaving: Sequence[int],
-        summary: str,
-        before: int,
-        *,
-        drop: bool,
+        self, measured: _Measured, leaving: Sequence[int], summary: str, *, drop: bool
     ) -> SummaryEffects[SummarizationResult]:
-        fresh = _fresh(conversation, running, leaving)
+        conversation, running = measured.conversation, measured.running
+        fresh = _fresh([conversation.live[index] for index in leaving], running)
         if fresh and self.memory_flush_hook:
             yield Flush(self.memory_flush_hook, fresh)
         extended = conversation.summarized(running, summary, leaving)
         absent = set(leaving)
         stay = tuple(message for index, message in enumerate(conversation.live) if index not in absent)
         view = self._fitting(DividedMessages(conversation.system, stay), extended, drop=drop)
+        before = measured.tokens + measured.beside
         cut = Cut(len(fresh), before, self.counter(view), self._summary_tokens(extended))
         logger.info("summarized %d messages: %d tokens before, %d after", cut.messages, before, cut.tokens_after)
         return SummarizationResult(view, extended, cut)
@@ -335,7 +344,7 @@ class Summarizer:
         return self.counter(self._composed(DividedMessages((), ()), RunningSummary(summary, set(), None), ()))
 
 
-def _fresh(conversation: DividedMessages, running: RunningSummary | None, leaving: Sequence[int]) -> list[BaseMessage]:
+def _fresh(leaving: Sequence[BaseMessage], running: RunningSummary | None) -> list[BaseMessage]:
     """Return what leaves and is in no summary yet: one that a client sent again is not new."""
     summarized = running.summarized_message_ids if running else set()
-    return [conversation.live[index] for index in leaving if conversation.live[index].id not in summarized]
+    return [message for message in leaving if message.id not in summarized]

@@ -19,6 +19,7 @@ from graphs.chat import build_graph
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
+from graphs.turn.nodes import ChatNodes
 from graphs.turn.prepared import PreparedSummaries
 from graphs.turn.state import InputState
 from memory.config import MemoryConfig
@@ -169,3 +170,21 @@ async def test_a_failing_preparation_costs_nothing_but_the_wait_it_would_have_sa
         await chat.turns(0, 30)
         assert chat.events
         assert not any(event["ready"] for event in chat.events)
+
+
+async def test_whatever_a_preparation_trips_over_does_not_fail_the_turn(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_turn = ChatNodes._summarization
+
+    def fails_after_it(self: ChatNodes, run: Any, budget: int, **more: Any) -> Any:
+        if "memory_flush_hook" not in more:
+            raise LookupError("text of a conversation")
+        return in_turn(self, run, budget, **more)
+
+    monkeypatch.setattr(ChatNodes, "_summarization", fails_after_it)
+    with chatting() as chat:
+        await chat.turn(0)
+        state = (await chat.graph.aget_state(chat.config())).values
+    assert state["memory"]["receipt"]["queued"]
+    assert "no summary is written ahead of time: LookupError" in caplog.text

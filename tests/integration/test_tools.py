@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from langchain_core.language_models import FakeListChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -103,14 +103,20 @@ async def test_a_call_that_fails_without_tools_too_had_another_fault() -> None:
     assert model.told_of_tools == 2
 
 
-async def test_a_model_that_cannot_be_told_of_tools_answers_without() -> None:
-    """LangChain's base class, and so many a model of one's own, has no `bind_tools`."""
-    model = FakeListChatModel(responses=["Hello."])
-    service = MemoryService(Settings(), lambda *_: model)
-    graph = build_graph(service=service, tools=[time_tool()]).compile(checkpointer=InMemorySaver())
-    said: Any = {"messages": [HumanMessage("Hi.")]}
-    answered = await graph.ainvoke(said, {"configurable": {"thread_id": "t"}})
-    assert answered["messages"][-1].text == "Hello."
+class WithoutTools(RecordingModel):
+    """A model of one's own: LangChain's base class has no `bind_tools`."""
+
+    told_of_tools: int = 0
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+        self.told_of_tools += 1
+        raise NotImplementedError
+
+
+async def test_a_model_that_cannot_be_told_of_tools_answers_without_and_is_told_of_none_from_then_on() -> None:
+    model = WithoutTools(replies=["Hello.", "Yes."])
+    assert await talk(model, Settings(model="own:model"), "Hi.", "Are you there?") == ["Hello.", "Yes."]
+    assert model.told_of_tools == 1
 
 
 async def test_the_local_model_is_told_of_no_tools() -> None:

@@ -38,8 +38,13 @@ def state_of(messages: list[BaseMessage], **context: Any) -> dict[str, Any]:
     return {"messages": messages, "context": context}
 
 
+def prepare(node: SummarizationNode, state: dict[str, Any], share: float = SHARE) -> WrittenSummary | None:
+    leaving = node.leaves_soon(state, share)
+    return node.prepare(state, leaving) if leaving else None
+
+
 def prepared(messages: list[BaseMessage], share: float = SHARE, **options: Any) -> WrittenSummary:
-    written = node_of(saying("what was said before"), **options).prepare(state_of(messages), share)
+    written = prepare(node_of(saying("what was said before"), **options), state_of(messages), share)
     assert written is not None
     return written
 
@@ -62,7 +67,7 @@ def test_a_summary_that_was_written_ahead_is_used_and_no_model_is_asked() -> Non
 
 def test_too_early_nothing_is_written() -> None:
     model = saying()
-    assert node_of(model).prepare(state_of(talk(2)), SHARE) is None
+    assert prepare(node_of(model), state_of(talk(2))) is None
     assert model.prompts == []
 
 
@@ -132,7 +137,7 @@ def test_what_was_prepared_is_the_beginning_of_what_leaves(
     dice, messages, tokens = Random(seed), list[BaseMessage](), 0
     while (size := dice.randrange(1, largest)) + tokens <= filled:
         messages, tokens = [*messages, human(f"h{len(messages)}", size)], tokens + size
-    written = node_of(saying(), **options).prepare(state_of(messages), 0.5)
+    written = prepare(node_of(saying(), **options), state_of(messages), 0.5)
     gone: list[str] = []
     for at, size in enumerate(more):
         messages = [*messages, human(f"m{at}", size)]
@@ -161,7 +166,7 @@ def test_the_laws_hold_whatever_was_written_ahead(seed: int, compact: bool, shar
     life = Life(thread, Random(seed), 600, check)
     for _ in range(40):
         life.turn()
-        record = thread.node.prepare({"messages": thread.messages, "context": thread.context}, share)
+        record = prepare(thread.node, {"messages": thread.messages, "context": thread.context}, share)
         written = [*written[-3:], record]
 
 
@@ -178,7 +183,7 @@ def test_a_long_conversation_costs_what_it_costs_without_and_hardly_waits() -> N
             thread.say(human(f"a{at}", dice.randrange(5, 60)))
             if ahead and (newest[0] is None or base is not thread.context.get("running_summary")):
                 base = thread.context.get("running_summary")
-                newest[0] = thread.node.prepare({"messages": thread.messages, "context": thread.context}, SHARE)
+                newest[0] = prepare(thread.node, {"messages": thread.messages, "context": thread.context})
         tokens = sum(len(message.text.split()) for prompt in model.prompts for message in prompt)
         return tokens, len(thread.cuts), sum(cut.ready for cut in thread.cuts)
 
