@@ -110,8 +110,17 @@ def stored_id(message_id: str | None) -> str:
     return given if sanitize(given) == given else digest(given)[:32]
 
 
+def is_made(message: BaseMessage) -> bool:
+    """Say whether a program wrote a message in somebody's place.
+
+    A client hides such messages from the user; LangChain's and deepagents' middleware names itself as their source, as
+    in the summary that it puts in the place of what people said.
+    """
+    return bool(message.additional_kwargs.get("hide_from_ui") or message.additional_kwargs.get("lc_source"))
+
+
 def _role(message: BaseMessage) -> Role | None:
-    if message.additional_kwargs.get("hide_from_ui"):
+    if is_made(message):
         return None
     if isinstance(message, HumanMessage):
         return "user"

@@ -23,7 +23,7 @@ from graphs.turn.context import Context
 from graphs.turn.memory import STATELESS, Run, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prompt import Prompt, ask, prompt_of
-from graphs.turn.state import MemoryState, Receipt, State, summary_lost, warn_summary_lost
+from graphs.turn.state import Receipt, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
@@ -31,7 +31,7 @@ from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
 from memory.effects import tolerated
 from memory.injection.selection import TurnConditions, inject
-from memory.turn import MemoryMode, TurnEpochs, mode_of_newest, unanswered_with_mode, with_mode
+from memory.turn import MemoryMode, TurnEpochs, mode_of_newest, with_mode
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class ChatNodes:
         self._given = service
         self._tools = tuple(tools)
         self._counter = TokenCounter.of(counter)
-        self._turns = OpenTurns()
+        self._turns = OpenTurns[Prompt]()
         # Names of models that refused to be told of tools.
         self._toolless: set[str] = set()
 
@@ -208,10 +208,10 @@ class ChatNodes:
         await self._counter.tokenizer.awarm_up()
         return Run.of(get_config(), runtime, self._service.settings)
 
-    async def _begun(self, run: Run, thread: Thread, runtime: Runtime[Context]) -> Begun:
+    async def _begun(self, run: Run, thread: Thread, runtime: Runtime[Context]) -> Begun[Prompt]:
         """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side."""
 
-        async def begin() -> Begun:
+        async def begin() -> Begun[Prompt]:
             previous = thread.injected
             opening = await self._memory.open(run, previous.at if previous else None)
             prompt = self._prompt(run, thread, thread.divided.live).showing(previous, opening.snapshot)
@@ -220,15 +220,7 @@ class ChatNodes:
             if opening.snapshot is not None:
                 injected = inject(previous, opening.snapshot, self._conditions(run, prompt), self._counter.text)
                 prompt = prompt.showing(injected, opening.snapshot)
-            epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
-            return Begun(
-                opening=opening,
-                injected=injected,
-                prompt=prompt,
-                memory=MemoryState(**{**(injected.to_state() if injected else {}), **epochs.to_state()}),  # type: ignore[typeddict-item]
-                # A mode that could not be read is not noted: flushing reads it again, and a note would be for good.
-                with_mode=unanswered_with_mode(thread.messages, opening.mode) if opening.mode else [],
-            )
+            return Begun.of(thread, opening, injected, prompt)
 
         return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
 

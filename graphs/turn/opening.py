@@ -4,18 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from graphs.turn.channels import merge_messages
-from graphs.turn.context import Context
-from graphs.turn.prompt import Prompt
 from graphs.turn.state import MemoryState, State
+from graphs.turn.thread import Thread
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.selection import Injected
-from memory.turn import Opening
+from memory.turn import Opening, unanswered_with_mode
+
+P = TypeVar("P")
 
 _FRESH_SECONDS = 2.0
 """So long what a turn began with is shown without another look at the store; a summary may take longer."""
@@ -23,22 +24,35 @@ _KEPT_TURNS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(Generic[P]):
     """The choices of a turn, made before any node of it has written.
 
     Attributes:
         opening: What was read.
         injected: What the prompt shows of it.
-        prompt: The prompt with it.
+        prompt: The prompt with it, where whoever begins the turn has one.
         memory: What the state keeps of it: ids, and the epochs under which the turn began.
         with_mode: The messages that the turn answers, with the mode in which they were said; none in `normal` mode.
     """
 
     opening: Opening
     injected: Injected | None
-    prompt: Prompt
+    prompt: P
     memory: MemoryState
     with_mode: list[BaseMessage]
+
+    @classmethod
+    def of(cls, thread: Thread, opening: Opening, injected: Injected | None, prompt: P) -> Self:
+        """Return what a turn of a thread begins with, once it is chosen what its prompt shows of what was read."""
+        epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
+        return cls(
+            opening=opening,
+            injected=injected,
+            prompt=prompt,
+            memory=MemoryState(**{**(injected.to_state() if injected else {}), **epochs.to_state()}),  # type: ignore[typeddict-item]
+            # A mode that could not be read is not noted: flushing reads it again, and a note would be for good.
+            with_mode=unanswered_with_mode(thread.messages, opening.mode) if opening.mode else [],
+        )
 
     def in_state(self, state: State) -> State:
         """Return the state with these choices in it, for a node that cannot wait until they are written."""
@@ -47,15 +61,15 @@ class Begun:
 
 
 @dataclass(slots=True)
-class _Open:
+class _Open(Generic[P]):
     """A turn that was opened: in which superstep, what it begins with, and when that was ready by the loop's clock."""
 
     superstep: Hashable
-    begun: asyncio.Task[Begun]
+    begun: asyncio.Task[Begun[P]]
     at: float = float("-inf")
 
 
-class OpenTurns:
+class OpenTurns(Generic[P]):
     """The turns that this process has opened and not yet asked a model for.
 
     A turn is named by whatever its nodes have in common. What it began with is given to whoever asks in the same
@@ -63,10 +77,10 @@ class OpenTurns:
     """
 
     def __init__(self) -> None:
-        self._open: dict[Hashable, _Open] = {}
+        self._open: dict[Hashable, _Open[P]] = {}
         self._first: dict[Hashable, asyncio.Event] = {}
 
-    async def begin(self, turn: Hashable, superstep: Hashable, begin: Callable[[], Awaitable[Begun]]) -> Begun:
+    async def begin(self, turn: Hashable, superstep: Hashable, begin: Callable[[], Awaitable[Begun[P]]]) -> Begun[P]:
         """Return what a turn begins with. A caller that is cancelled does not cancel the others' wait.
 
         Args:
@@ -77,7 +91,7 @@ class OpenTurns:
         opened = self._open.get(turn)
         if opened is None or opened.superstep != superstep or opened.begun.done():
 
-            async def compute() -> Begun:
+            async def compute() -> Begun[P]:
                 begun = await begin()
                 fresh.at = asyncio.get_running_loop().time()
                 return begun
@@ -115,7 +129,7 @@ class OpenTurns:
             await ended.wait()
 
 
-def superstep_of(runtime: Runtime[Context]) -> Hashable:
+def superstep_of(runtime: Runtime[Any]) -> Hashable:
     """Return what names the superstep in progress; without LangGraph's own word for it, nothing else has that name."""
     info = runtime.execution_info
     # The loop, too: two programs in two threads of a process may give their threads the same ids.

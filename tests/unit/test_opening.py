@@ -24,7 +24,7 @@ def state(*messages: Any, asked: str = "") -> State:
     return State(messages=[*messages], summarized_messages=[], context={}, memory=memory)
 
 
-def begun(**changes: Any) -> Begun:
+def begun(**changes: Any) -> Begun[Any]:
     prompt = prompt_of(Context(), Thread(state(ASKED)), [ASKED], [], TokenCounter(len))  # type: ignore[arg-type]
     opening = Opening("normal", MemorySnapshot())
     return Begun(**{"opening": opening, "injected": None, "prompt": prompt, "memory": {}, "with_mode": [], **changes})
@@ -36,14 +36,14 @@ class Counted:
     def __init__(self) -> None:
         self.gate, self.times = asyncio.Event(), 0
 
-    async def __call__(self) -> Begun:
+    async def __call__(self) -> Begun[Any]:
         self.times += 1
         await self.gate.wait()
         return begun()
 
 
 async def test_two_who_ask_for_one_turn_share_it_and_another_turn_has_its_own() -> None:
-    turns, work, other = OpenTurns(), Counted(), Counted()
+    turns, work, other = OpenTurns[Any](), Counted(), Counted()
     asking = [asyncio.create_task(turns.begin("turn", 1, work)) for _ in range(2)]
     asking.append(asyncio.create_task(turns.begin("other", 1, other)))
     await asyncio.sleep(0)
@@ -56,14 +56,14 @@ async def test_two_who_ask_for_one_turn_share_it_and_another_turn_has_its_own() 
 
 
 async def test_who_asks_later_gets_what_holds_then() -> None:
-    turns, work = OpenTurns(), Counted()
+    turns, work = OpenTurns[Any](), Counted()
     work.gate.set()
     assert await turns.begin("turn", 1, work) is not await turns.begin("turn", 1, work)
     assert work.times == 2
 
 
 async def test_the_same_turn_in_another_superstep_is_begun_anew() -> None:
-    turns, work, again = OpenTurns(), Counted(), Counted()
+    turns, work, again = OpenTurns[Any](), Counted(), Counted()
     asking = [asyncio.create_task(turns.begin("turn", step, begin)) for step, begin in ((1, work), (2, again))]
     await asyncio.sleep(0)
     work.gate.set()
@@ -74,7 +74,7 @@ async def test_the_same_turn_in_another_superstep_is_begun_anew() -> None:
 
 
 async def test_the_models_first_call_is_shown_what_the_turn_began_with_and_later_ones_are_not() -> None:
-    turns, work = OpenTurns(), Counted()
+    turns, work = OpenTurns[Any](), Counted()
     work.gate.set()
     opened = await turns.begin("turn", 1, work)
     assert turns.take_fresh("other") is None
@@ -83,7 +83,7 @@ async def test_the_models_first_call_is_shown_what_the_turn_began_with_and_later
 
 
 async def test_turns_that_never_ask_a_model_do_not_pile_up() -> None:
-    turns, work = OpenTurns(), Counted()
+    turns, work = OpenTurns[Any](), Counted()
     work.gate.set()
     for number in range(500):
         await turns.begin(number, 1, work)
@@ -92,7 +92,7 @@ async def test_turns_that_never_ask_a_model_do_not_pile_up() -> None:
 
 
 async def test_who_is_cancelled_does_not_take_it_from_the_other() -> None:
-    turns, work = OpenTurns(), Counted()
+    turns, work = OpenTurns[Any](), Counted()
     one, two = (asyncio.create_task(turns.begin("turn", 1, work)) for _ in range(2))
     await asyncio.sleep(0)
     one.cancel()
@@ -103,16 +103,16 @@ async def test_who_is_cancelled_does_not_take_it_from_the_other() -> None:
 
 
 async def test_what_goes_wrong_goes_wrong_for_both() -> None:
-    async def broken() -> Begun:
+    async def broken() -> Begun[Any]:
         raise ValueError("no")
 
-    turns = OpenTurns()
+    turns = OpenTurns[Any]()
     results = await asyncio.gather(*(turns.begin("turn", 1, broken) for _ in range(2)), return_exceptions=True)
     assert [type(result) for result in results] == [ValueError, ValueError]
 
 
 async def test_who_comes_after_ends_after_the_first_and_waits_for_nobody_else() -> None:
-    turns, ended, gate = OpenTurns(), list[str](), asyncio.Event()
+    turns, ended, gate = OpenTurns[Any](), list[str](), asyncio.Event()
 
     async def first() -> None:
         with turns.first("superstep"):

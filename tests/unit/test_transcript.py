@@ -39,6 +39,7 @@ def test_only_what_people_and_the_model_said_is_kept() -> None:
         AIMessage("", id="a1", tool_calls=[{"name": "look", "args": {}, "id": "t"}]),
         ToolMessage("I like tool output", id="t1", tool_call_id="t"),
         HumanMessage("injected", id="x", additional_kwargs={"hide_from_ui": True}),
+        HumanMessage("a summary", id="y", additional_kwargs={"lc_source": "summarization"}),
         AIMessage([{"type": "text", "text": "hello"}], id="a2"),
     ]
     assert to_stored(messages, NOW) == (user("h", "hi"), reply("a2", "hello"))
