@@ -1,7 +1,8 @@
 """Chat models by name, what each can bear, and what their failures mean: the only file that knows providers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from langchain.chat_models import init_chat_model
 from langchain_core.exceptions import (
@@ -17,7 +18,7 @@ from langchain_core.exceptions import (
 )
 from langchain_core.language_models import BaseChatModel
 from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
+from pydantic import PrivateAttr, SecretStr
 
 from graphs.settings import Settings
 from graphs.turn.context import Context
@@ -162,6 +163,7 @@ Purpose = Literal["chat", "summary", "memory"]
 
 _TIMEOUT_SECONDS = 120.0
 _LOCAL_TIMEOUT_SECONDS = 300.0  # reading a full prompt takes a minute on two cores, more when both slots work
+_LOCAL_BACKGROUND_TIMEOUT_SECONDS = 600.0  # behind chats without a pause it has a tenth of the cores
 _NO_KEY = SecretStr("not-needed")  # the client insists on one
 
 
@@ -195,6 +197,8 @@ class _LocalCall:
     slot: int
     temperature: float
     max_tokens: int
+    is_awaited: bool
+    sampling: Mapping[str, float]
 
 
 # On two cores it reads about 50 tokens a second and writes about 20: 3,072 tokens that are not cached take a minute,
@@ -210,16 +214,18 @@ _LOCAL_PROFILE = ModelProfile(
     calls_tools=False,
 )
 
-# No sampler that avoids what was said before (llama.cpp's DRY, repetition penalties): it cannot tell a loop from a fact
-# that is copied, so it changes its names and drops its numbers. What is written is bounded instead, and loops in
-# summaries are cut (`memory/context/summarizer.py`).
+# A sampler that avoids what was said before (llama.cpp's DRY, repetition penalties) cannot tell a loop from a fact that
+# is copied: it changes names and drops numbers. So memory and summaries have none: what they write is bounded, and
+# loops in summaries are cut (`memory/context/summarizer.py`). In a long chat this model repeats its earlier answers.
+# DRY makes each token less likely there that would continue a copied run of so many tokens: sentences, not names.
+_CHAT_SAMPLING = {"dry_multiplier": 0.8, "dry_base": 1.75, "dry_allowed_length": 5, "dry_penalty_last_n": -1}
 # What works in the background has a slot of the server for itself: an extraction between two turns would otherwise
 # evict the chat's cached prefix, and the next turn would read all of it again. A summary is what a turn waits for: it
 # must not queue behind an extraction, and the prefix that it evicts is no longer the same after it.
 _LOCAL_CALLS: dict[Purpose, _LocalCall] = {
-    "chat": _LocalCall(slot=0, temperature=0.3, max_tokens=_LOCAL_PROFILE.reply_tokens),
-    "summary": _LocalCall(slot=0, temperature=0.0, max_tokens=_LOCAL_PROFILE.max_summary_tokens),
-    "memory": _LocalCall(slot=1, temperature=0.0, max_tokens=768),
+    "chat": _LocalCall(0, 0.3, _LOCAL_PROFILE.reply_tokens, is_awaited=True, sampling=_CHAT_SAMPLING),
+    "summary": _LocalCall(0, 0.0, _LOCAL_PROFILE.max_summary_tokens, is_awaited=True, sampling={}),
+    "memory": _LocalCall(1, 0.0, 768, is_awaited=False, sampling={}),
 }
 
 
@@ -274,11 +280,41 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
 
 
 def in_background(model: BaseChatModel) -> BaseChatModel:
-    """Return the model for a call that no turn waits for: a local one uses the other slot of its server."""
-    if not isinstance(model, ChatOpenAI) or "id_slot" not in (body := model.extra_body or {}):
+    """Return the model for a call that no turn waits for: a local one is asked where it has a low priority."""
+    return model.in_background() if isinstance(model, LocalChatModel) else model
+
+
+class LocalChatModel(ChatOpenAI):
+    """The embedded local model, as it is asked for one purpose."""
+
+    _settings: Settings = PrivateAttr()
+    _call: _LocalCall = PrivateAttr()
+
+    @classmethod
+    def of(cls, settings: Settings, call: _LocalCall) -> Self:
+        """Return the model for a kind of call."""
+        awaited_url, background_url = settings.local_base_url, settings.local_background_url
+        model = cls(
+            model=LOCAL,
+            base_url=awaited_url if call.is_awaited else background_url or awaited_url,
+            api_key=_NO_KEY,
+            temperature=call.temperature,
+            max_completion_tokens=call.max_tokens,
+            timeout=_LOCAL_TIMEOUT_SECONDS if call.is_awaited else _LOCAL_BACKGROUND_TIMEOUT_SECONDS,
+            max_retries=0,  # a second request would only queue behind the first
+            stream_usage=True,
+            use_responses_api=False,
+            extra_body={"id_slot": call.slot, "cache_prompt": True, **call.sampling},
+        )
+        model._settings, model._call = settings, call
         return model
-    # A summary that is written ahead must neither evict the chat's prompt nor stand before the next turn.
-    return model.model_copy(update={"extra_body": {**body, "id_slot": _LOCAL_CALLS["memory"].slot}})
+
+    def in_background(self) -> Self:
+        """Return the model for the same call where no turn waits for it."""
+        # Where the background has a server, its first slot keeps summaries from evicting the extraction's prompt. On a
+        # server for both, a summary that is written ahead must neither evict the chat's prompt nor stand before a turn.
+        slot = self._call.slot if self._settings.local_background_url else _LOCAL_CALLS["memory"].slot
+        return type(self).of(self._settings, replace(self._call, slot=slot, is_awaited=False))
 
 
 def _local(settings: Settings, call: _LocalCall) -> BaseChatModel:
@@ -286,18 +322,7 @@ def _local(settings: Settings, call: _LocalCall) -> BaseChatModel:
         raise ModelUnavailable(
             "The local model does not run: start the server with `make dev`, or set OPENAI_API_KEY or PALIMPSEST_MODEL."
         )
-    return ChatOpenAI(
-        model=LOCAL,
-        base_url=settings.local_base_url,
-        api_key=_NO_KEY,
-        temperature=call.temperature,
-        max_completion_tokens=call.max_tokens,
-        timeout=_LOCAL_TIMEOUT_SECONDS,
-        max_retries=0,  # a second request would only queue behind the first
-        stream_usage=True,
-        use_responses_api=False,
-        extra_body={"id_slot": call.slot, "cache_prompt": True},
-    )
+    return LocalChatModel.of(settings, call)
 
 
 def _remote(name: str, settings: Settings) -> BaseChatModel:

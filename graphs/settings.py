@@ -49,6 +49,8 @@ class Settings:
         openai_base_url: Where an OpenAI-compatible server listens; empty means OpenAI's own.
         has_openai_key: Whether `OPENAI_API_KEY` is set; the key itself is read by the provider's package alone.
         local_base_url: Where the embedded local model is served; set by `palimpsest dev`.
+        local_background_url: Where it is served with a low priority, for what no turn waits for; empty means the same
+            place.
         local_model: Which weights `palimpsest dev` serves: a name from `graphs.local.weights` or a .gguf file.
         deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
@@ -69,6 +71,7 @@ class Settings:
     openai_base_url: str = ""
     has_openai_key: bool = False
     local_base_url: str = ""
+    local_background_url: str = ""
     local_model: str = _LOCAL_MODEL
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
@@ -95,6 +98,7 @@ class Settings:
         has_openai_key = bool(reader.text("OPENAI_API_KEY", ""))
         local_base_url = reader.text("PALIMPSEST_LOCAL_BASE_URL", "")
         default = "openai:gpt-4.1-mini" if has_openai_key or openai_base_url else "local" if local_base_url else ""
+        local_background_url = reader.text("PALIMPSEST_LOCAL_BACKGROUND_URL", "")
         model = reader.text("PALIMPSEST_MODEL", default)
         memory_model = reader.text("PALIMPSEST_MEMORY_MODEL", "")
         return cls(
@@ -103,6 +107,7 @@ class Settings:
             openai_base_url=openai_base_url,
             has_openai_key=has_openai_key,
             local_base_url=local_base_url,
+            local_background_url=local_background_url,
             local_model=reader.text("PALIMPSEST_LOCAL_MODEL", _LOCAL_MODEL),
             deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),

@@ -26,6 +26,7 @@ _QUIET = {
     "LOG_LEVEL": "WARNING",  # INFO is 30 lines at start and several for each run
 }
 _LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
+_BACKGROUND_URL = "PALIMPSEST_LOCAL_BACKGROUND_URL"
 DEFAULT_PORT = 2024
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.5
@@ -138,8 +139,9 @@ def check_port(host: str, port: int) -> None:
 
 def check_not_hidden(env_file: Mapping[str, str]) -> None:
     """Raise `click.ClickException` when .env would hide from the server where the local model is."""
-    if _LOCAL_URL in env_file:
-        raise click.ClickException(f"Remove the line {_LOCAL_URL}= from .env: it hides the local model started here.")
+    for name in (_LOCAL_URL, _BACKGROUND_URL):
+        if name in env_file:
+            raise click.ClickException(f"Remove the line {name}= from .env: it hides the local model started here.")
 
 
 def _local_model(name: str, environ: Mapping[str, str]) -> LocalModel | None:
@@ -165,7 +167,7 @@ def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> 
     if local:
         # A proxy that the user has for the world would be asked for loopback, too.
         exempt = [host for host in (environ.get("NO_PROXY", ""), "127.0.0.1", "localhost") if host]
-        variables |= {_LOCAL_URL: local.base_url, "NO_PROXY": ",".join(exempt)}
+        variables |= {_LOCAL_URL: local.base_url, _BACKGROUND_URL: local.background_url, "NO_PROXY": ",".join(exempt)}
     return variables
 
 

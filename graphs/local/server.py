@@ -1,16 +1,18 @@
 """The local model's server: llama.cpp behind the OpenAI protocol, on loopback, in a process of its own.
 
-    python -m graphs.local.server --model model.gguf --port 8080
+    python -m graphs.local.server --model model.gguf --port 8080 --background-port 8081
 
-It has two slots, each with a prompt cache: `graphs.models` sends what a turn waits for to the first and what works in
-the background to the second.
+Each port has two slots with a prompt cache each. What a turn waits for is sent to the first port. What works in the
+background is sent to the second: a process of its own, with a low priority, so that it hardly works while a chat is
+answered and goes on by itself afterwards. Without a second port, `graphs.models` sends it to the first's other slot.
 """
 
 import os
 import signal
+import subprocess
 import sys
-import threading
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,26 +22,47 @@ HOST = "127.0.0.1"
 SLOTS = 2
 SLOT_TOKENS = 8192
 
-# The server fills each batch with the chat's tokens first, then the background's. Behind a summary that is being read,
-# a turn's first token comes after 2 s with batches of 64, after 12 s with llama.cpp's 2,048; reading is no slower.
+# A server fills each batch with the first slot's tokens, then the second's. Behind a summary that is being read in the
+# other slot, a turn's first token comes after 2 s with batches of 64, after 12 s with llama.cpp's 2,048; reading is no
+# slower.
 _BATCH_TOKENS = 64
+# The scheduler gives it about a tenth of what a chat gets while one is answered, and all there is otherwise. With 19 it
+# would be a sixtieth: a summary could pass its deadline behind chats that follow each other without a pause.
+_BACKGROUND_NICE = 10
 _ERRORS_ONLY = 1
 
 
 @click.command()
 @click.option("--model", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
 @click.option("--port", type=click.IntRange(1, 65535), required=True)
+@click.option("--background-port", type=click.IntRange(1, 65535), help="Serve it there too, with a low priority.")
 @click.option("--tethered", is_flag=True, help="End when standard input closes.")
-def main(model: Path, port: int, tethered: bool) -> None:
+@click.option("--nice", type=click.IntRange(0, 19), default=0, help="Lower the priority by so much.")
+def main(model: Path, port: int, background_port: int | None, tethered: bool, nice: int) -> None:
     """Serve a GGUF file at http://127.0.0.1:PORT/v1 until interrupted."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to save: end at once, also while the model is loading
     if tethered:
         tether(sys.stdin.fileno())
-    serve(model, port)
+    os.nice(nice)
+    background = _start_background(model, background_port) if background_port else None
+    server = load(model, port)
+    click.echo(f"{model.name} answers at {server.listening_address}/v1", err=True)
+    if background:
+        sys.exit(background.wait())
+    signal.pause()  # the server has threads of its own, and lives as long as its object
 
 
-def serve(model: Path, port: int) -> None:
-    """Load the model and answer on loopback until the process ends.
+def _start_background(model: Path, port: int) -> subprocess.Popen[bytes]:
+    """Start the process that serves the background; it ends with this one.
+
+    It stays in this process's session: of two sessions, Linux gives each the same share, whatever their priorities.
+    """
+    command = [sys.executable, "-m", "graphs.local.server", "--model", str(model), "--port", str(port), "--tethered"]
+    return subprocess.Popen([*command, "--nice", str(_BACKGROUND_NICE)], stdin=subprocess.PIPE)
+
+
+def load(model: Path, port: int) -> Any:
+    """Load the model and return what answers on loopback as long as it is held.
 
     Args:
         model: A GGUF file.
@@ -74,13 +97,11 @@ def serve(model: Path, port: int) -> None:
     parameters.offline = True
     parameters.verbosity = _ERRORS_ONLY
     try:
-        server = xllamacpp.Server(parameters)
+        return xllamacpp.Server(parameters)
     except RuntimeError as error:
         raise click.ClickException(
             f"The local model cannot be served: {model} is no model in GGUF format, or port {port} is taken."
         ) from error
-    click.echo(f"{model.name} answers at {server.listening_address}/v1", err=True)
-    threading.Event().wait()  # the server has threads of its own, and lives as long as its object
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Child processes of `palimpsest dev`: waited for, ended in time, and never left behind. Real processes, no server."""
 
+import json
 import os
 import signal
 import sys
@@ -7,15 +8,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from graphs.cli.dev import supervise
-from graphs.cli.local import LocalModel, answers, free_port, start_local_model, wait_until_answering
+from graphs.cli.local import LocalModel, answers, free_ports, start_local_model, wait_until_answering
 from graphs.cli.main import main
 from graphs.cli.processes import Child, settle, start, stop
+from tests.e2e.waiting import eventually
 
 HOUSE = Path(__file__).parents[2]
 
@@ -53,7 +56,7 @@ class Children:
         return child
 
     def local_model(self, code: str) -> LocalModel:
-        return LocalModel("tiny", "http://127.0.0.1:9/v1", self.run(code))
+        return LocalModel("tiny", "http://127.0.0.1:9/v1", "http://127.0.0.1:8/v1", self.run(code))
 
     def sign(self, name: str, code: str) -> tuple[Path, str]:
         """Return a pipe and a snippet that opens it once it has come so far; it stays open while the snippet runs."""
@@ -130,7 +133,7 @@ def test_a_child_does_not_get_the_terminals_interrupt(children: Children) -> Non
 
 
 def test_a_starting_server_is_waited_for(children: Children) -> None:
-    port = free_port()
+    port = free_ports(1)[0]
     assert not answers("127.0.0.1", port, "/ok")
     wait_until_answering(children.run(WEB, str(port)), "127.0.0.1", port, "/ok", timeout=60.0)
     assert answers("127.0.0.1", port, "/ok")
@@ -138,7 +141,7 @@ def test_a_starting_server_is_waited_for(children: Children) -> None:
 
 
 def test_a_server_whose_app_does_not_load_ends_though_its_reloader_would_wait_for_an_edit(children: Children) -> None:
-    port = free_port()
+    port = free_ports(1)[0]
     reloader = f"uvicorn.run('nowhere:app', port={port}, reload=True, reload_dirs={[str(children.folder)]!r})"
     failed = children.run(WITH_WORKERS + reloader)
     with pytest.raises(click.ClickException, match=r"the server ended with exit code \d while starting"):
@@ -164,12 +167,12 @@ def test_once_it_has_started_a_server_outlives_its_worker(children: Children) ->
 def test_waiting_ends_when_the_server_has_ended(children: Children) -> None:
     failed = children.run("raise SystemExit(4)")
     with pytest.raises(click.ClickException, match="exit code 4"):
-        wait_until_answering(failed, "127.0.0.1", free_port(), "/ok", timeout=60.0)
+        wait_until_answering(failed, "127.0.0.1", free_ports(1)[0], "/ok", timeout=60.0)
 
 
 def test_waiting_ends_in_time(children: Children) -> None:
     with pytest.raises(click.ClickException, match="did not answer"):
-        wait_until_answering(children.run(PATIENT), "127.0.0.1", free_port(), "/ok", timeout=0.0)
+        wait_until_answering(children.run(PATIENT), "127.0.0.1", free_ports(1)[0], "/ok", timeout=0.0)
 
 
 def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -178,6 +181,47 @@ def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capf
     with pytest.raises(click.ClickException, match="exit code 1 while starting"):
         start_local_model(str(no_model), {"PYTHONPATH": str(HOUSE)})
     assert f"Error: The local model cannot be served: {no_model} is no model" in capfd.readouterr().err
+
+
+STAND_IN_FOR_LLAMA = """
+import json, os, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+class CommonParams(SimpleNamespace):
+    model = SimpleNamespace()
+
+class Server:
+    def __init__(self, parameters):
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(json.dumps([os.getpid(), os.getpriority(os.PRIO_PROCESS, 0), os.getsid(0)]).encode())
+            def log_message(self, *_): pass
+        self.listening_address = f"http://127.0.0.1:{parameters.port}"
+        threading.Thread(target=ThreadingHTTPServer(("127.0.0.1", parameters.port), Answer).serve_forever).start()
+"""
+
+
+def test_what_works_in_the_background_is_served_with_a_lower_priority_and_ends_with_its_parent(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "xllamacpp.py").write_text(STAND_IN_FOR_LLAMA)
+    (weights := tmp_path / "some.gguf").touch()
+    local = start_local_model(str(weights), {"PYTHONPATH": f"{tmp_path}:{HOUSE}"})
+    try:
+        chat, background = (
+            json.load(urlopen(url.removesuffix("/v1"), timeout=60)) for url in (local.base_url, local.background_url)
+        )
+    finally:
+        stop(local.process, grace_seconds=60.0)
+    assert chat[0] == local.process.pid != background[0]
+    assert chat[1] < background[1]
+    # Of two sessions, Linux gives each the same share, whatever their priorities.
+    assert chat[2] == background[2]
+    port = int(local.background_url.removesuffix("/v1").rpartition(":")[2])
+    eventually(lambda: not answers("127.0.0.1", port, "/health"))
 
 
 def test_the_command_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,10 +51,10 @@ def test_the_local_server_is_told_the_slot_and_the_length_of_the_reply() -> None
         assert chat["max_completion_tokens"] == 384
 
 
-def test_no_sampler_of_the_local_server_changes_what_is_copied() -> None:
+def test_no_sampler_of_the_local_server_changes_what_memory_and_summaries_copy() -> None:
     """DRY and repetition penalties take a fact that is written again for a loop: "2027" vanishes, names change."""
     with StubModel() as stub:
-        for purpose in ("chat", "summary", "memory"):
+        for purpose in ("summary", "memory"):
             load_chat_model("local", local(stub.url), purpose=purpose).invoke("hi")
         for request in stub.requests:
             assert not [name for name in request.body if "dry" in name or "penalty" in name]

@@ -30,7 +30,7 @@ PROJECT = Path(__file__).parents[2]
 def served() -> LocalModel:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    return LocalModel("tiny", "http://127.0.0.1:9/v1", ended)
+    return LocalModel("tiny", "http://127.0.0.1:9/v1", "http://127.0.0.1:8/v1", ended)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,8 @@ def test_variables_are_those_the_server_will_see(tmp_path: Path) -> None:
 
 def test_the_server_knows_where_the_local_model_is_and_asks_no_proxy_for_it(served: LocalModel) -> None:
     variables = server_environment({"NO_PROXY": "example.org"}, served)
-    assert Settings.from_environment(variables).local_base_url == served.base_url
+    settings = Settings.from_environment(variables)
+    assert (settings.local_base_url, settings.local_background_url) == (served.base_url, served.background_url)
     assert Settings.from_environment(variables).model == "local"
     assert variables["NO_PROXY"] == "example.org,127.0.0.1,localhost"
 
@@ -131,9 +132,10 @@ def test_a_server_with_a_login_does_not_start_without_its_key() -> None:
     assert server_settings({}, authenticates=False).single_user
 
 
-def test_a_line_in_env_that_would_hide_the_local_model_is_named() -> None:
-    with pytest.raises(click.ClickException, match="PALIMPSEST_LOCAL_BASE_URL"):
-        check_not_hidden({"PALIMPSEST_LOCAL_BASE_URL": ""})
+@pytest.mark.parametrize("name", ["PALIMPSEST_LOCAL_BASE_URL", "PALIMPSEST_LOCAL_BACKGROUND_URL"])
+def test_a_line_in_env_that_would_hide_the_local_model_is_named(name: str) -> None:
+    with pytest.raises(click.ClickException, match=name):
+        check_not_hidden({name: ""})
     check_not_hidden({"PALIMPSEST_MODEL": ""})
 
 

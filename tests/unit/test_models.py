@@ -1,6 +1,7 @@
 """Models by name: what each purpose asks of them, what each can bear, and what a missing one says."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,9 @@ from graphs.turn.context import Context
 from tests.fakes import RecordingModel
 
 SERVED = Settings(local_base_url="http://127.0.0.1:9/v1")
+TWICE = replace(SERVED, local_background_url="http://127.0.0.1:8/v1")
 NOTHING = Settings()
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 
 class Refused(Exception):
@@ -35,8 +38,8 @@ class Refused(Exception):
         self.status_code = status_code
 
 
-def local(purpose: Purpose) -> ChatOpenAI:
-    model = load_chat_model(LOCAL, SERVED, purpose=purpose)
+def local(purpose: Purpose, settings: Settings = SERVED) -> ChatOpenAI:
+    model = load_chat_model(LOCAL, settings, purpose=purpose)
     assert isinstance(model, ChatOpenAI)
     return model
 
@@ -54,6 +57,38 @@ def test_chat_and_background_never_share_a_slot_of_the_local_server_nor_does_a_t
     assert body(ahead) == {**body(local("summary")), "id_slot": body(local("memory"))["id_slot"]}
     remote = RecordingModel()
     assert in_background(remote) is remote
+
+
+def test_what_no_turn_waits_for_is_asked_of_the_server_with_a_low_priority() -> None:
+    for purpose in PURPOSES:
+        assert local(purpose).openai_api_base == SERVED.local_base_url
+        assert local(purpose, TWICE).openai_api_base == {"memory": "http://127.0.0.1:8/v1"}.get(
+            purpose, SERVED.local_base_url
+        )
+    ahead = in_background(local("summary", TWICE))
+    assert isinstance(ahead, ChatOpenAI)
+    assert ahead.openai_api_base == TWICE.local_background_url
+    assert body(ahead)["id_slot"] != body(local("memory", TWICE))["id_slot"]
+    assert (ahead.temperature, ahead.max_tokens) == (local("summary").temperature, local("summary").max_tokens)
+
+
+def test_a_call_in_the_background_may_take_longer_than_one_that_a_turn_waits_for() -> None:
+    ahead = in_background(local("summary", TWICE))
+    assert isinstance(ahead, ChatOpenAI)
+    for background in (ahead, local("memory", TWICE)):
+        assert background.request_timeout == 2 * (local("chat", TWICE).request_timeout or 0)
+
+
+def test_only_the_chat_avoids_to_repeat_itself() -> None:
+    """Where facts and summaries are written, what looks like a loop may be a name that is copied."""
+    assert {purpose: [name for name in body(local(purpose)) if "dry" in name] for purpose in PURPOSES} == {
+        "chat": ["dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"],
+        "summary": [],
+        "memory": [],
+    }
+    ahead = in_background(local("summary", TWICE))
+    assert isinstance(ahead, ChatOpenAI)
+    assert not [name for name in body(ahead) if "dry" in name]
 
 
 def test_a_local_reply_is_as_long_as_its_profile_reserves() -> None:
