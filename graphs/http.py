@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 async def lifespan(_: Starlette) -> AsyncIterator[None]:
     """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds."""
     service, stopping = service_of_process(), asyncio.Event()
+    if service.embedder:
+        service.embedder.start()  # so that the first turns need not go without it
     sweeper = asyncio.create_task(_sweep(service, _store(service), stopping))
     try:
         yield

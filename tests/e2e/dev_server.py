@@ -25,6 +25,7 @@ _QUIET = {
     "LANGSMITH_TRACING": "false",
     "NO_COLOR": "1",
     "PYTHONUNBUFFERED": "1",
+    "PALIMPSEST_EMBEDDER": "none",  # `palimpsest dev` would choose one where it is installed, and fetch its weights
 }
 
 

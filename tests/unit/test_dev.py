@@ -11,6 +11,7 @@ import pytest
 from graphs.cli.dev import (
     check_not_hidden,
     check_port,
+    chosen_embedder,
     describe,
     free_port,
     has_login,
@@ -166,3 +167,14 @@ def test_it_says_which_model_answers(settings: Settings, has_local: bool, says: 
 def test_it_says_who_may_ask(settings: Settings, host: str, options: tuple[str, ...], says: str) -> None:
     assert reach(settings, host, options).startswith(says)
     assert bool(reach(settings, host, options)) is bool(says)
+
+
+@pytest.mark.parametrize(
+    ("named", "installed", "chosen"),
+    [("", True, {"PALIMPSEST_EMBEDDER": "local"}), ("", False, {}), ("none", True, {}), ("openai:x", True, {})],
+)
+def test_the_embedded_embedder_is_on_where_it_is_installed_and_nothing_else_is_named(
+    named: str, installed: bool, chosen: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert chosen_embedder(Settings(embedder=named), tmp_path, is_installed=installed) == chosen
+    assert ("weights (72 MB) are fetched once" in capsys.readouterr().err) == bool(chosen)

@@ -16,7 +16,8 @@ SERVER = EXTRAS["server"] + EXTRAS["tokens"]
 SETS = {
     "server": SERVER,
     "local": SERVER + EXTRAS["local"],
-    "dev": SERVER + EXTRAS["local"] + PROJECT["dependency-groups"]["dev"],
+    "embedder": SERVER + EXTRAS["embedder"],
+    "dev": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + PROJECT["dependency-groups"]["dev"],
 }
 
 
@@ -43,8 +44,10 @@ def test_every_requirement_is_locked_in_an_allowed_version(lock: str) -> None:
 
 def test_a_package_is_locked_in_one_version() -> None:
     """Development, the local model and a server run the same versions."""
-    server, local, dev = (pins(lock) for lock in ("server", "local", "dev"))
+    server, local, embedder, dev = (pins(lock) for lock in ("server", "local", "embedder", "dev"))
     assert {name: version for name, version in server.items() if local.get(name) != version} == {}
+    assert {name: version for name, version in server.items() if embedder.get(name) != version} == {}
+    assert {name: version for name, version in embedder.items() if dev.get(name) != version} == {}
     assert {name: version for name, version in local.items() if dev.get(name) != version} == {}
 
 

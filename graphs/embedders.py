@@ -1,0 +1,207 @@
+"""Embedders by name, behind LangChain's `Embeddings`: loaded in the background, asked under a deadline, never needed.
+
+Whatever goes wrong with one, recall goes by words alone; the log says so, once.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, Final
+
+from langchain.embeddings import init_embeddings
+from langchain_core.embeddings import Embeddings
+from pydantic import SecretStr
+
+from graphs.local import embedder as local
+from graphs.local.weights import WeightsUnavailable, cache_folder
+from graphs.settings import Settings
+from memory.effects import in_daemon_thread
+from memory.recall.vectors import QueryVector, can_rank, packed
+
+logger = logging.getLogger(__name__)
+
+LOCAL: Final = "local"
+NONE: Final = "none"
+
+_BATCH = 64
+_DOCUMENT_CHARS = 8_000  # providers refuse texts of more than about 8,000 tokens
+_QUERY_CHARS = 2_000
+_KEPT_QUERIES = 256
+_LATE_CALLS = 4
+"""So many calls may run on past their deadline; while they do, no turn starts another."""
+_RETRY_SECONDS = 600.0
+_NO_KEY = SecretStr("not-needed")  # the client insists on one
+_EXTRA = "install the extra `embedder`: pip install 'palimpsest-memory[embedder]'"
+
+
+class EmbedderUnavailable(RuntimeError):
+    """There is no embedder; the message is one sentence that says why and what to do."""
+
+
+class Embedder:
+    """One process's embedder. Threads and event loops may share it.
+
+    Args:
+        name: What its vectors are known by; those of another name are made anew.
+        load: Returns the embedder; may block, and is called on a thread of its own when it is first needed.
+        query_seconds: How long a turn waits for the vector of its question.
+        clock: Returns seconds; only differences matter.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], Embeddings],
+        *,
+        query_seconds: float = 0.15,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self._load = load
+        self._query_seconds = query_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._loading: Future[Embeddings] | None = None
+        self._loaded_at = 0.0
+        self._recent: OrderedDict[str, QueryVector] = OrderedDict()
+        self._running = 0
+        self._said: set[str] = set()
+
+    def start(self) -> Future[Embeddings]:
+        """Begin to load it, unless that has been done; after a failure not again for ten minutes."""
+        with self._lock:
+            is_failed = self._loading is not None and self._loading.done() and self._loading.exception() is not None
+            if self._loading is None or (is_failed and self._clock() - self._loaded_at >= _RETRY_SECONDS):
+                self._loaded_at = self._clock()
+                self._loading = in_daemon_thread(self._load, "palimpsest-embedder")
+                self._loading.add_done_callback(self._say_failure)
+            return self._loading
+
+    async def aquery(self, text: str) -> QueryVector | None:
+        """Return the vector of a question, or `None` where there is none in time: then words alone must do.
+
+        A text that was asked a moment ago is not embedded again, and neither the first load nor a call is waited for
+        longer than the deadline.
+        """
+        asked = text.strip()[:_QUERY_CHARS]
+        if not asked:
+            return None
+        with self._lock:
+            known = self._recent.get(asked)
+        if known is not None:
+            return known
+        loading = self.start()
+        if not loading.done() or loading.exception() is not None or self._running >= _LATE_CALLS:
+            return None
+        embeddings = loading.result()
+
+        def ask() -> QueryVector:
+            try:
+                vector = QueryVector.of(self.name, embeddings.embed_query(asked))
+            finally:
+                with self._lock:
+                    self._running -= 1
+            with self._lock:
+                self._recent[asked] = vector
+                while len(self._recent) > _KEPT_QUERIES:
+                    self._recent.popitem(last=False)
+            return vector
+
+        with self._lock:
+            self._running += 1
+        # A thread of its own: a provider's call that hangs must hold up neither the loop nor the end of the process.
+        call = in_daemon_thread(ask, "palimpsest-query")
+        call.add_done_callback(self._say_failure)
+        try:
+            async with asyncio.timeout(self._query_seconds):
+                return await asyncio.shield(asyncio.wrap_future(call))
+        except TimeoutError:
+            self._say("late", f"gave no vector within {self._query_seconds:.2f} s (PALIMPSEST_EMBEDDER_SECONDS)")
+        except Exception:  # providers have exceptions of their own; `_say_failure` has named it
+            return None
+        return None
+
+    def documents(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the vector of each text as it is kept. Blocks, also until it is loaded: never for a turn.
+
+        Raises:
+            EmbedderUnavailable: If it cannot be loaded.
+            Exception: Whatever the embedder raises.
+        """
+        if not texts:
+            return []
+        loading = self.start()
+        try:
+            embeddings = loading.result()
+        except Exception as error:  # said already, with its reason
+            raise EmbedderUnavailable("there is no embedder") from error
+        vectors: list[bytes] = []
+        for start in range(0, len(texts), _BATCH):
+            batch = [text[:_DOCUMENT_CHARS] or " " for text in texts[start : start + _BATCH]]
+            vectors += [packed(values) for values in embeddings.embed_documents(batch)]
+        return vectors
+
+    def _say_failure(self, done: "Future[Any]") -> None:
+        error = done.exception()
+        if isinstance(error, EmbedderUnavailable | WeightsUnavailable):
+            self._say(str(error), str(error))
+        elif error is not None:
+            self._say(type(error).__name__, f"failed with {type(error).__name__}")  # its text may quote what was asked
+
+    def _say(self, what: str, consequence: str) -> None:
+        level = logging.INFO if what in self._said else logging.WARNING
+        self._said.add(what)
+        logger.log(level, "embedder %s: %s; recall goes by words alone", self.name, consequence)
+
+
+def embedder_of(settings: Settings, *, ranks: Callable[[], bool] = can_rank) -> Embedder | None:
+    """Return the embedder that the settings name, not yet loaded, or `None` if they name none.
+
+    Args:
+        settings: The deployment's.
+        ranks: Says whether vectors can be ranked here; without that, an embedder would be asked for nothing.
+    """
+    if settings.embedder in ("", NONE):
+        return None
+    if settings.embedder == LOCAL:
+        return Embedder(local.NAME, _load_local, query_seconds=settings.embedder_seconds)
+
+    def load() -> Embeddings:
+        if not ranks():
+            raise EmbedderUnavailable(f"ranking vectors needs numpy: {_EXTRA}")
+        return _load_remote(settings)
+
+    return Embedder(settings.embedder, load, query_seconds=settings.embedder_seconds)
+
+
+def _load_local() -> Embeddings:
+    if not local.is_installed():
+        raise EmbedderUnavailable(f"PALIMPSEST_EMBEDDER=local needs {', '.join(local.PACKAGES)}: {_EXTRA}")
+    folder = cache_folder()
+    if not local.is_fetched(folder):
+        logger.info("fetching the weights of the embedder, %d MB, once", local.MODEL.download_size // 1_000_000)
+    local.fetch_weights(folder)
+    return local.BgeSmall(folder)
+
+
+def _load_remote(settings: Settings) -> Embeddings:
+    options: dict[str, Any] = {}
+    if settings.embedder.startswith("openai:"):
+        options["max_retries"] = 1
+        if settings.openai_base_url:
+            # Other servers want texts, not OpenAI's token numbers, and many no key.
+            options |= {"base_url": settings.openai_base_url, "check_embedding_ctx_length": False}
+            options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
+    try:
+        return init_embeddings(settings.embedder, **options)
+    except ImportError as error:
+        raise EmbedderUnavailable(f"it needs a package that is not installed: {error}") from error
+    except Exception as error:  # unknown provider or missing key: each provider's package has its own exception
+        raise EmbedderUnavailable(
+            "PALIMPSEST_EMBEDDER must be local or provider:model with that provider's key set, for openai "
+            f"OPENAI_API_KEY ({type(error).__name__})"
+        ) from error

