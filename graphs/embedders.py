@@ -77,8 +77,7 @@ class Embedder:
             is_failed = self._loading is not None and self._loading.done() and self._loading.exception() is not None
             if self._loading is None or (is_failed and self._clock() - self._loaded_at >= _RETRY_SECONDS):
                 self._loaded_at = self._clock()
-                self._loading = in_daemon_thread(self._load, "palimpsest-embedder")
-                self._loading.add_done_callback(self._say_failure)
+                self._loading = in_daemon_thread(self._loaded, "palimpsest-embedder")
             return self._loading
 
     async def aquery(self, text: str) -> QueryVector | None:
@@ -102,6 +101,9 @@ class Embedder:
         def ask() -> QueryVector:
             try:
                 vector = QueryVector.of(self.name, embeddings.embed_query(asked))
+            except Exception as error:
+                self._say_failure(error)
+                raise
             finally:
                 with self._lock:
                     self._running -= 1
@@ -115,7 +117,6 @@ class Embedder:
             self._running += 1
         # A thread of its own: a provider's call that hangs must hold up neither the loop nor the end of the process.
         call = in_daemon_thread(ask, "palimpsest-query")
-        call.add_done_callback(self._say_failure)
         try:
             async with asyncio.timeout(self._query_seconds):
                 return await asyncio.shield(asyncio.wrap_future(call))
@@ -145,11 +146,17 @@ class Embedder:
             vectors += [packed(values) for values in embeddings.embed_documents(batch)]
         return vectors
 
-    def _say_failure(self, done: "Future[Any]") -> None:
-        error = done.exception()
+    def _loaded(self) -> Embeddings:
+        try:
+            return self._load()
+        except Exception as error:
+            self._say_failure(error)
+            raise
+
+    def _say_failure(self, error: Exception) -> None:
         if isinstance(error, EmbedderUnavailable | WeightsUnavailable):
             self._say(str(error), str(error))
-        elif error is not None:
+        else:
             self._say(type(error).__name__, f"failed with {type(error).__name__}")  # its text may quote what was asked
 
     def _say(self, what: str, consequence: str) -> None:
