@@ -7,10 +7,11 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import httpx
+import typer
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIError
@@ -89,18 +90,18 @@ _POLL_SECONDS = 1.0
 _NO_LOGIN = frozenset({401, 403})
 
 
-@click.command()
-@click.option("--url", default="http://127.0.0.1:2024", show_default=True, help="The running server.")
-@click.option("--conversation", "path", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True)
-@click.option("--turns", type=click.IntRange(min=1), default=8, show_default=True, help="The user's turns to replay.")
-@click.option(
-    "--patience",
-    type=click.FloatRange(min=0, min_open=True),
-    default=600.0,
-    show_default=True,
-    help="Seconds to wait for a sign of the server, and for memory, before giving up.",
-)
-def demo(url: str, path: Path, turns: int, patience: float) -> None:
+def demo(
+    path: Annotated[
+        Path,
+        typer.Option("--conversation", exists=True, dir_okay=False, help="What is said: a JSON file, see the README."),
+    ],
+    url: Annotated[str, typer.Option(help="The running server.")] = "http://127.0.0.1:2024",
+    turns: Annotated[int, typer.Option(min=1, help="The user's turns to replay.")] = 8,
+    patience: Annotated[
+        float,
+        typer.Option(min=0.001, help="Seconds to wait for a sign of the server, and for memory, before giving up."),
+    ] = 600.0,
+) -> None:
     """Replay a conversation, then ask about it in a new thread.
 
     It is learned as what you said yourself: `curl URL/memory/facts` shows the same facts.

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
+import typer
 
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import Child, settle, start, stop
@@ -35,21 +37,21 @@ _CLOSING_SECONDS = 10.0  # for connections, after pending updates were drained
 _STOPPED_AS_ASKED = frozenset({-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT})
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Where to listen; elsewhere needs PALIMPSEST_OPEN_TO_NETWORK too.",
-)
-@click.option("--port", type=click.IntRange(1, 65535), help="Default: 2024, or the next one that is free.")
-@click.option("--config", "-c", type=click.Path(path_type=Path), default="langgraph.json", show_default=True)
-@click.argument("langgraph_options", nargs=-1, type=click.UNPROCESSED)
-def dev(host: str, port: int | None, config: Path, langgraph_options: tuple[str, ...]) -> None:
+def dev(
+    host: Annotated[
+        str, typer.Option(help="Where to listen; elsewhere needs PALIMPSEST_OPEN_TO_NETWORK too.")
+    ] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: 2024, or the next free one.")] = None,
+    config: Annotated[Path, typer.Option("--config", "-c", help="What is served.")] = Path("langgraph.json"),
+    langgraph_options: Annotated[
+        list[str] | None, typer.Argument(metavar="LANGGRAPH_OPTIONS", help="Passed on to `langgraph dev`.")
+    ] = None,
+) -> None:
     """Run the graph under `langgraph dev`; options it does not know itself are passed on.
 
     Without a model provider in the environment or in .env, a local model is fetched once and served on loopback.
     """
+    given = tuple(langgraph_options or ())
     env_file = Path(".env")
     environ = environment(env_file)
     settings = server_settings(environ, authenticates=has_login(config))
@@ -62,12 +64,12 @@ def dev(host: str, port: int | None, config: Path, langgraph_options: tuple[str,
         if wants_local(settings):
             check_not_hidden(environment(env_file, {}))
             local = _local_model(settings.local_model, environ)
-        options = ("--config", str(config), *langgraph_options)
+        options = ("--config", str(config), *given)
         found = chosen_embedder(settings, cache_folder(), is_installed=embedder.is_installed())
         variables = {**server_environment(environ, local), **found}
         server = start(langgraph_command(host, port, options), variables)
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
-        welcome = _Welcome(host, port, describe(settings, local), reach(settings, host, langgraph_options))
+        welcome = _Welcome(host, port, describe(settings, local), reach(settings, host, given))
         code = supervise(server, local, welcome, grace_seconds)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT

@@ -1,21 +1,47 @@
 """The `palimpsest` command."""
 
-import click
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
 
 from graphs.cli.demo import demo
 from graphs.cli.dev import dev
+from graphs.cli.shell import Group
 from graphs.cli.token import token
 
+_MORE = """
+Exit codes: 0 done, 1 refused or failed, 2 the command line is wrong.
 
-@click.group()
-@click.version_option(package_name="palimpsest-memory")
-def main() -> None:
+The server is the one of --url or PALIMPSEST_URL (http://127.0.0.1:2024); `palimpsest COMMAND --help` has examples.
+"""
+
+main = typer.Typer(
+    cls=Group, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich", epilog=_MORE
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"palimpsest, version {version('palimpsest-memory')}")
+        raise typer.Exit
+
+
+@main.callback()
+def palimpsest(
+    ctx: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an unexpected error came from.")] = False,
+    _: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """A chat agent for LangGraph Platform that remembers."""
+    ctx.obj = {"debug": debug}
 
 
-main.add_command(dev)
-main.add_command(demo)
-main.add_command(token)
+main.command(context_settings={"ignore_unknown_options": True})(dev)
+main.command()(demo)
+main.command()(token)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-import click
 import jwt
+import typer
 from langgraph_sdk import Auth
 
+from graphs.cli.shell import Refused
 from graphs.server.authenticate import load_authenticator
 from graphs.server.permissions import OPERATOR
 from graphs.settings import AuthSettings, Settings, environment
@@ -15,12 +17,14 @@ from graphs.settings import AuthSettings, Settings, environment
 _DAY = 24 * 3600
 
 
-@click.command()
-@click.argument("user")
-@click.option("--days", default=30.0, show_default=True, type=click.FloatRange(min=0, min_open=True, max=3650))
-@click.option("--operator", is_flag=True, help="It may publish assistants for everyone.")
-@click.option("--permission", "permissions", multiple=True, help="A permission of your own; may be repeated.")
-def token(user: str, days: float, operator: bool, permissions: tuple[str, ...]) -> None:
+def token(
+    user: Annotated[str, typer.Argument(metavar="USER", help="Whose threads and memory it opens.")],
+    days: Annotated[float, typer.Option(min=0.0001, max=3650, help="How long it is valid.")] = 30.0,
+    operator: Annotated[bool, typer.Option("--operator", help="It may publish assistants for everyone.")] = False,
+    permissions: Annotated[
+        list[str] | None, typer.Option("--permission", help="A permission of your own; may be repeated.")
+    ] = None,
+) -> None:
     """Print a bearer token for USER, signed with PALIMPSEST_AUTH_SECRET of the environment or .env.
 
     USER is whose threads and memory the token opens: unique, and the same for ever. Whoever has the token is that user
@@ -28,10 +32,10 @@ def token(user: str, days: float, operator: bool, permissions: tuple[str, ...]) 
     """
     try:
         settings = Settings.from_environment(environment(Path(".env"))).auth
-        granted = [*permissions, *([OPERATOR] if operator else [])]
-        click.echo(make_token(settings, user, granted, now=int(time.time()), seconds=int(days * _DAY)))
+        granted = [*(permissions or ()), *([OPERATOR] if operator else [])]
+        typer.echo(make_token(settings, user, granted, now=int(time.time()), seconds=int(days * _DAY)))
     except ValueError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise Refused(f"{error}.") from error
 
 
 def make_token(settings: AuthSettings, user: str, permissions: Sequence[str], *, now: int, seconds: int) -> str:

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import click
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 from graphs.cli.dev import supervise
 from graphs.cli.local import LocalModel, answers, free_ports, start_local_model, wait_until_answering

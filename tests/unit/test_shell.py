@@ -1,0 +1,69 @@
+"""Whatever goes wrong below the command is one sentence on standard error, and an exit code that is written down."""
+
+import json
+
+import click
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from graphs.cli.main import main
+from graphs.cli.shell import Group, Refused
+
+PROBLEM = {"detail": "no fact has this id", "errors": []}
+
+
+def ended_with(error: Exception, *options: str) -> tuple[int, str, str]:
+    app = typer.Typer(cls=Group, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def root(ctx: typer.Context, debug: bool = False, as_json: bool = typer.Option(False, "--json")) -> None:
+        ctx.obj = {"json": as_json}
+
+    @app.command()
+    def fail() -> None:
+        raise error
+
+    done = CliRunner().invoke(app, [*options, "fail"])
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("error", [Refused("no such thing"), click.ClickException("no such thing")])
+def test_a_refusal_is_a_sentence(error: Exception) -> None:
+    assert ended_with(error) == (1, "", "Error: no such thing\n")
+
+
+def test_what_nobody_expected_is_a_sentence_too() -> None:
+    code, out, err = ended_with(KeyError("a\nb"))
+    assert (code, out) == (1, "")
+    assert err.startswith("Error: this should not have happened: KeyError: ")
+    assert "--debug" in err
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+
+
+def test_with_debug_the_error_is_itself() -> None:
+    code, _, err = ended_with(KeyError("a"), "--debug")
+    assert (code, err) == (1, "")
+
+
+def test_who_asked_for_json_is_refused_in_json() -> None:
+    code, out, err = ended_with(Refused("no fact has this id", PROBLEM), "--json")
+    assert (code, out, json.loads(err)) == (1, "", PROBLEM)
+
+
+@pytest.mark.parametrize("line", [["dev", "--port", "many"], ["token"], ["nothing"], []])
+def test_a_wrong_command_line_is_told_how_it_is_used(line: list[str]) -> None:
+    done = CliRunner().invoke(main, line)
+    assert done.exit_code == 2
+    assert "Usage" in done.output
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    done = CliRunner().invoke(main, ["--version"])
+    assert (done.exit_code, done.output.split()[0]) == (0, "palimpsest,")
+
+
+def test_the_commands_that_were_there_before_are_there() -> None:
+    for command in ("dev", "demo", "token"):
+        assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0
