@@ -2,6 +2,7 @@
 
 from graphs.deployment import Deployment, configured_service, service_of_process
 from graphs.events import aemit, emit, memory_event_schemas
+from graphs.memory_tools import memory_tools
 from graphs.models import load_chat_model
 from graphs.persistence import open_checkpointer, open_store
 from graphs.service import MemoryService
@@ -36,6 +37,7 @@ __all__ = [
     "emit",
     "load_chat_model",
     "memory_event_schemas",
+    "memory_tools",
     "open_checkpointer",
     "open_store",
     "pair_run_events",

@@ -97,9 +97,7 @@ async def _report(drained: list[Drained]) -> Done:
     """Tell whoever listens what was learned, and return the counts."""
     receipts = [receipt for one in drained for receipt in one.receipts]
     for receipt in receipts:
-        told = receipt.to_json()
-        event = {name: told[name] for name in ("created", "confirmed", "superseded", "refused", "messages")}
-        await aemit(MemoryUpdated.name, MemoryUpdated.model_validate(event))
+        await aemit(MemoryUpdated.name, MemoryUpdated.of(receipt))
     return Done(
         updates=len(receipts),
         cancelled=sum(one.cancelled for one in drained),

@@ -17,7 +17,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import StateUpdate
 
-from graphs.deployment import tools_of_process
+from graphs.deployment import service_of_process, tools_of_process
+from graphs.memory_tools import memory_tools
 from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
 from graphs.turn.context import Context
@@ -89,18 +90,22 @@ def build_graph(
             the HTTP app and the persistence of a server share. On a server, introduce an own one to all of them by
             `palimpsest.Deployment`.
         tools: What the model may call: LangChain's tools, or functions with a docstring; by default the tools of this
-            process's deployment.
+            process's deployment. The tools of memory, which an assistant's context names, come on top.
         counter: Counts tokens; by default that of this process.
     """
     wanted = tools_of_process() if tools is None else tools
     ready = [each if isinstance(each, BaseTool) else make_tool(each) for each in wanted]
-    nodes = ChatNodes(service, ready, counter=counter)
+    taken = {each.name for each in ready}
+    of_memory = [
+        each for each in memory_tools(service=lambda: service or service_of_process()) if each.name not in taken
+    ]
+    nodes = ChatNodes(service, ready, of_memory, counter=counter)
     return (
         ChatGraph(State, context_schema=Context, input_schema=InputState)
         .add_node("inject_memory", nodes.inject_memory)
         .add_node("summarize", nodes.summarize)
         .add_node("call_model", nodes.call_model)
-        .add_node("tools", ToolNode(ready))
+        .add_node("tools", ToolNode([*ready, *of_memory]))
         .add_node("flush_memory", nodes.flush_memory)
         .add_edge(START, "inject_memory")
         .add_edge(START, "summarize")

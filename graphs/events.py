@@ -8,13 +8,15 @@ custom channels. LangChain's dispatch feeds only the former and LangGraph's writ
 import logging
 from collections.abc import Mapping, Sequence
 from contextvars import Context, copy_context
-from typing import ClassVar, Literal, TypedDict, Union
+from typing import ClassVar, Literal, Self, TypedDict, Union
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import get_callback_manager_for_config, set_config_context
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
+
+from memory.outbox.receipts import UpdateReceipt
 
 logger = logging.getLogger(__name__)
 
@@ -163,6 +165,13 @@ class MemoryUpdated(MemoryEvent):
     superseded: tuple[str, ...] = Field(description="Ids of facts that no longer hold.")
     refused: tuple[RefusedFacts, ...]
     messages: tuple[str, ...] = Field(description="Ids of the messages that it came from.")
+
+    @classmethod
+    def of(cls, receipt: UpdateReceipt) -> Self:
+        """Return the event that tells a receipt."""
+        told = receipt.to_json()
+        names = ("created", "confirmed", "superseded", "refused", "messages")
+        return cls.model_validate({name: told[name] for name in names})
 
 
 MEMORY_EVENTS: tuple[type[MemoryEvent], ...] = (MemoryInjected, MemorySummarized, MemoryQueued, MemoryUpdated)

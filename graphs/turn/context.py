@@ -14,6 +14,9 @@ _MODEL = {"langgraph_nodes": ["call_model"], "langgraph_type": "llm"}
 _SUMMARY_PROMPT = {"langgraph_nodes": ["summarize"], "langgraph_type": "prompt"}
 
 
+MemoryToolName = Literal["search_memory", "read_conversation", "list_memories", "remember", "forget"]
+
+
 def _zone_or_none(name: str) -> str:
     return name and checked_time_zone(name)
 
@@ -82,6 +85,14 @@ class Context:
             "A thread's own mode and a run can only be stricter."
         ),
     ] = "normal"
+    memory_tools: Annotated[
+        tuple[MemoryToolName, ...],
+        Field(
+            max_length=5,
+            description="With which tools the model uses memory itself, beside what it is shown: search_memory, "
+            "read_conversation, list_memories, remember, forget. Empty: none.",
+        ),
+    ] = ()
     transcript: Annotated[
         Literal["keep", "compact"],
         Field(

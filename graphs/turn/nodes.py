@@ -44,6 +44,7 @@ class ChatNodes:
     Args:
         service: Settings, models, and what carries finished turns into memory; by default that of this process.
         tools: What the model may call.
+        of_memory: What it may call where the run's context names it.
         counter: Counts tokens, each message once.
     """
 
@@ -51,11 +52,13 @@ class ChatNodes:
         self,
         service: MemoryService | None = None,
         tools: Sequence[BaseTool] = (),
+        of_memory: Sequence[BaseTool] = (),
         *,
         counter: TokenCounter | None = None,
     ) -> None:
         self._given = service
         self._tools = tuple(tools)
+        self._of_memory = tuple(of_memory)
         self._counter = TokenCounter.of(counter)
         self._turns = OpenTurns[Prompt]()
         # Names of models that refused to be told of tools.
@@ -225,7 +228,8 @@ class ChatNodes:
         return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
 
     def _prompt(self, run: Run, thread: Thread, messages: Sequence[BaseMessage]) -> Prompt:
-        tools = self._tools if run.calls_tools and run.model not in self._toolless else ()
+        of_memory = tuple(tool for tool in self._of_memory if tool.name in run.context.memory_tools)
+        tools = (*self._tools, *of_memory) if run.calls_tools and run.model not in self._toolless else ()
         return prompt_of(run.context, thread, messages, tools, self._counter, model=run.model)
 
     def _conditions(self, run: Run, prompt: Prompt) -> TurnConditions:

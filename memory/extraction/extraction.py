@@ -1,7 +1,8 @@
 """From what was said to facts: one model call, read with tolerance, validated one by one."""
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final, Self
@@ -14,7 +15,7 @@ from memory.config import MemoryConfig
 from memory.extraction.answer import aask, answer_schema, ask, parse_answer
 from memory.extraction.dialogue import in_pieces, new_messages, render_dialogue
 from memory.extraction.validation import validated
-from memory.facts.changes import Extraction, reasons
+from memory.facts.changes import Extraction, Refusal, reasons
 from memory.facts.fact import Fact, strongest_first
 from memory.facts.profile import Profile
 from memory.facts.words import related
@@ -80,6 +81,34 @@ async def aextract_facts(
     if not task.is_due():
         return Extraction()
     return task.read(await aask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
+
+
+def judge_fact(
+    fact: Mapping[str, object],
+    messages: Sequence[StoredMessage],
+    *,
+    corrects: Fact | None = None,
+    existing: Sequence[Fact] = (),
+    config: MemoryConfig | None = None,
+    time_zone: tzinfo | None = None,
+) -> Extraction:
+    """Return what becomes of one fact that a model tells unasked, by the rules of `extract_facts`.
+
+    Args:
+        fact: Its `content`, `category` and `confidence`.
+        messages: What was said, oldest first; with no new message of the user, nothing was.
+        corrects: The fact that it takes the place of, if any.
+        existing: The active facts.
+        config: Threshold and longest fact.
+        time_zone: Where the user is.
+    """
+    task = _Task.of(messages, existing, None, config, time_zone)
+    if not task.is_due():
+        return Extraction(refused=(Refusal(reason="not_said"),))
+    if corrects is not None:
+        task = replace(task, shown=[corrects, *task.shown])
+        fact = {**fact, "action": "corrects", "known": 1}
+    return task.read(json.dumps({"facts": [fact]}))
 
 
 def _moved(time: str, zone: tzinfo) -> str:

@@ -17,7 +17,7 @@ import palimpsest
 from graphs.deployment import load_deployment
 from tests.e2e.scripted import Scripted
 from tests.fakes import RecordingModel
-from tests.stub_model import StubModel
+from tests.stub_model import ChatRequest, Reply, StubModel
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
 PROGRAM = re.compile(r"<!-- test: (\w+) -->\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -79,6 +79,16 @@ def test_a_deployment_brings_a_tool_beside_the_shipped_ones(
     asyncio.run(graph.ainvoke({"messages": [HumanMessage("What is the weather in Bergen?")]}))
     assert set(chat.bound) == {"current_time", "weather"}
     assert chat.prompts[-1][-1].text == "Rain in Bergen."
+
+
+def test_an_agent_of_any_making_has_the_tools_of_memory(model: StubModel, tmp_path: Path) -> None:
+    def search(request: ChatRequest) -> Reply | str:
+        if request.last == "What must I not eat?":
+            return Reply(tool_calls=(("search_memory", {"query": "allergic"}),))
+        return "Peanuts." if "Is allergic to peanuts" in request.last else request.last
+
+    model.respond = search
+    assert output("memory_tools", model, tmp_path) == "Peanuts.\n"
 
 
 def test_an_assistant_changes_the_prompts(model: StubModel, tmp_path: Path) -> None:

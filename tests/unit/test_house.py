@@ -25,6 +25,7 @@ MAY_KNOW = {
     "worker": {"worker", "queue", "outbox", "extraction", "facts", "injection", "screening", "journal", "erase"},
     "erase": {"erase", "facts", "journal", "outbox", "worker", "context"},
     "turn": {"turn", "facts", "outbox"},
+    "tool_calls": {"turn", "facts", "extraction", "outbox", "journal", "recall", "injection", "screening", "erase"},
     "archive": {"archive", "facts", "screening", "journal", "outbox"},
 }
 

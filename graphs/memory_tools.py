@@ -1,0 +1,187 @@
+"""Tools with which the chat model uses memory itself: each on or off per assistant, for the run's own user only.
+
+Whose memory it is, in which mode, and where it is kept says the run, never an argument. What a tool returns is quoted
+data, and is never learned from, as no tool's output is. What cannot be done is told in words that the model can act on.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Annotated, Any, get_args
+
+from langchain.tools import ToolRuntime
+from langchain_core.messages import BaseMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.store.base import BaseStore
+
+from graphs.deployment import service_of_process
+from graphs.events import MemoryUpdated, aemit
+from graphs.identity import owner_of_run
+from graphs.service import MemoryService
+from graphs.turn.context import Context, MemoryToolName
+from graphs.turn.memory import STATELESS, mode_of_run
+from memory.config import Category
+from memory.effects import StoreEffects, arun
+from memory.tool_calls import (
+    Told,
+    ToolCall,
+    find,
+    forget,
+    list_facts,
+    read_around,
+    receipt_key,
+    remember,
+    tell_found,
+)
+from memory.turn import MemoryMode, TurnEpochs, effective_mode, may_learn, may_read, mode_of_newest
+
+logger = logging.getLogger(__name__)
+
+NAMES: tuple[MemoryToolName, ...] = get_args(MemoryToolName)
+
+Runtime = ToolRuntime[Any, Any]
+Answer = Coroutine[Any, Any, str]
+
+
+class _Refused(Exception):
+    """The tool cannot be used in this run; the message tells the model why."""
+
+
+def memory_tools(
+    names: Sequence[MemoryToolName] = NAMES, *, service: Callable[[], MemoryService] = service_of_process
+) -> tuple[BaseTool, ...]:
+    """Return tools for a chat graph, or for any agent whose tools are given a `ToolRuntime`, such as `create_agent`.
+
+    Args:
+        names: Which ones. Where the run's context is a `Context`, that must name them too.
+        service: Returns the service whose settings and clock they use; called when a tool is.
+    """
+    tools = _MemoryTools(service)
+    wanted: dict[MemoryToolName, Callable[..., Answer]] = {
+        "search_memory": tools.search_memory,
+        "read_conversation": tools.read_conversation,
+        "list_memories": tools.list_memories,
+        "remember": tools.remember,
+        "forget": tools.forget,
+    }
+    return tuple(_tool(name, wanted[name]) for name in names)
+
+
+def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
+    @functools.wraps(answer)
+    async def told(runtime: Runtime, **arguments: Any) -> str:
+        try:
+            context = runtime.context
+            if isinstance(context, Context) and name not in context.memory_tools:
+                raise _Refused(f"{name} is switched off for this assistant.")
+            return await answer(runtime=runtime, **arguments)
+        except _Refused as refused:
+            return str(refused)
+        except Exception as error:  # a store's failure is no reason to fail the turn
+            logger.warning("the tool %s failed: %s", name, type(error).__name__)
+            return f"{name} does not work at the moment. Go on without it."
+
+    @functools.wraps(answer)
+    def told_in_thread(**arguments: Any) -> str:
+        # An agent that is invoked synchronously runs its tools on threads without an event loop.
+        return asyncio.run(told(**arguments))
+
+    return StructuredTool.from_function(func=told_in_thread, coroutine=told, name=name)
+
+
+class _MemoryTools:
+    """The tools' bodies; their docstrings are what the model reads of them."""
+
+    def __init__(self, service: Callable[[], MemoryService]) -> None:
+        self._service = service
+        # The loop itself holds tasks weakly.
+        self._working: set[asyncio.Task[Told]] = set()
+
+    async def search_memory(
+        self,
+        query: Annotated[str, "Words or a question."],
+        runtime: Runtime,
+        limit: Annotated[int, "How many facts and how many passages, at most 10."] = 5,
+    ) -> str:
+        """Search what is remembered of the user and of earlier conversations, with dates."""
+        call, store, _ = await self._open(runtime)
+        async with asyncio.timeout(call.config.read_timeout_seconds):
+            found = await arun(store, find(call, query, limit))
+            return await asyncio.to_thread(tell_found, found, query, limit)
+
+    async def read_conversation(self, source: Annotated[str, "As search_memory names it."], runtime: Runtime) -> str:
+        """Read what was said around a passage of an earlier conversation."""
+        return await self._tell(runtime, lambda call: read_around(call, source))
+
+    async def list_memories(
+        self,
+        runtime: Runtime,
+        category: Annotated[Category | None, "Only this one."] = None,
+        page: int = 1,
+    ) -> str:
+        """List the facts that are remembered about the user, with their ids."""
+        return await self._tell(runtime, lambda call: list_facts(call, page, category))
+
+    async def remember(
+        self,
+        content: Annotated[str, "One short sentence about the user, in their words."],
+        category: Annotated[
+            Category, "knowledge: who they are. preference: likes, how to answer. context: current work."
+        ],
+        runtime: Runtime,
+        corrects: Annotated[str | None, "Id of the fact that it takes the place of."] = None,
+    ) -> str:
+        """Remember one fact that the user just told, at once. What they say is learned later anyway."""
+        return await self._tell(runtime, lambda call: remember(call, content, category, corrects), needs=may_learn)
+
+    async def forget(
+        self, fact_id: Annotated[str, "As list_memories or search_memory name it."], runtime: Runtime
+    ) -> str:
+        """Forget a fact because the user asks for it; they can undo it."""
+        return await self._tell(runtime, lambda call: forget(call, fact_id))
+
+    async def _tell(
+        self,
+        runtime: Runtime,
+        effects: Callable[[ToolCall], StoreEffects[Told]],
+        needs: Callable[[MemoryMode], bool] = may_read,
+    ) -> str:
+        call, store, mode = await self._open(runtime)
+        if not needs(mode):
+            raise _Refused("Not remembered: nothing is learned in this conversation (read-only mode).")
+        # A user who stops the run, or the deadline, must not stop a change half way.
+        task = asyncio.create_task(arun(store, effects(call)))
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+        async with asyncio.timeout(call.config.write_timeout_seconds):
+            told = await asyncio.shield(task)
+        if told.receipt is not None:
+            await aemit(MemoryUpdated.name, MemoryUpdated.of(told.receipt), config=runtime.config)
+        return told.text
+
+    async def _open(self, runtime: Runtime) -> tuple[ToolCall, BaseStore, MemoryMode]:
+        """Return in which turn, on which store and in which mode a tool is called, as the run says it."""
+        service, configurable = self._service(), runtime.config.get("configurable", {})
+        context = runtime.context if isinstance(runtime.context, Context) else Context()
+        owner = owner_of_run(configurable, context.agent_name, single_user=service.settings.single_user)
+        if owner is None or runtime.store is None:
+            raise _Refused("There is no memory in this conversation: nobody is logged in, or nothing is stored.")
+        state = runtime.state if isinstance(runtime.state, Mapping) else {}
+        messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
+        on_server = runtime.server_info is not None
+        declared = await mode_of_run(runtime.config, context.memory_mode, on_server=on_server)
+        mode = effective_mode(declared, mode_of_newest(messages))
+        if not may_read(mode):
+            raise _Refused("This conversation is incognito: memory is neither used nor changed in it.")
+        thread_id, memory = str(configurable.get("thread_id") or STATELESS), state.get("memory")
+        call = ToolCall(
+            owner=owner,
+            thread_id=thread_id,
+            messages=messages,
+            epochs=TurnEpochs.from_state(memory if isinstance(memory, Mapping) else {}),
+            now=service.clock(),
+            key=receipt_key(thread_id, str(runtime.tool_call_id)),
+            config=service.settings.memory,
+        )
+        return call, runtime.store, mode
