@@ -1,6 +1,6 @@
 """What of a ranking is shown within a budget of tokens. Pure."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from memory.recall.index import Document, Hit
 
@@ -10,12 +10,13 @@ def choose(
     *,
     budget: int,
     cost: Callable[[Document], int],
-    always: Collection[Document] = (),
+    always: Iterable[Document] = (),
     turns_share: float = 0.5,
 ) -> list[Document]:
     """Return what fits, best first: a share of the budget for past turns, the rest for facts.
 
-    What one kind does not use, the other may. A document that is too long for what is left is passed over.
+    What one kind does not use, the other may. A turn that a chosen fact was taken from says the same again, so it
+    comes after all others. A document that is too long for what is left is passed over.
 
     Args:
         hits: Best first.
@@ -24,22 +25,24 @@ def choose(
         always: What comes first, whatever was asked.
         turns_share: From 0.0 to 1.0.
     """
-    left = budget
     chosen: dict[str, Document] = {}
-    for document in always:
-        price = cost(document)
-        if price <= left:
-            left -= price
-            chosen[document.id] = document
-    ranked = [hit.document for hit in hits]
-    for_turns = round(left * turns_share)
-    shares = {"turn": for_turns, "fact": left - for_turns}
-    for last in (False, True):
-        for document in ranked:
-            kind = "fact" if last else document.kind
-            price = cost(document)
-            if document.id not in chosen and price <= shares[kind]:
-                shares[kind] -= price
+
+    def fill(documents: Sequence[Document], left: int) -> int:
+        for document in documents:
+            if left <= 0:
+                break
+            if document.id not in chosen and (price := cost(document)) <= left:
+                left -= price
                 chosen[document.id] = document
-        shares = {"turn": 0, "fact": sum(shares.values())}
+        return left
+
+    left = fill(list(always), budget)
+    ranked = [hit.document for hit in hits]
+    facts = [document for document in ranked if document.kind == "fact"]
+    turns = [document for document in ranked if document.kind == "turn"]
+    for_turns = round(left * turns_share) if turns else 0
+    left = for_turns + fill(facts, left - for_turns)
+    told = {source for document in chosen.values() for source in document.sources}
+    left = fill([document for document in turns if document.id not in told], left)
+    fill([*facts, *turns], left)
     return list(chosen.values())

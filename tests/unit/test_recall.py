@@ -1,26 +1,149 @@
 """Recall: what matters now is found, and what is gone is not."""
 
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from memory.recall import Document, Hit, Index, choose
+from memory.recall.words import stem, terms
+
+WORDS = ("Oslo", "cello", "harbour", "painting", "paints", "seven", "figs", "Ada's", "camping", "May")
 
 
-def fact(name: str, text: str) -> Document:
-    return Document(id=name, text=text)
+def fact(name: str, text: str, **more: object) -> Document:
+    return Document(id=name, text=text, **more)  # type: ignore[arg-type]
+
+
+def turn(name: str, text: str, **more: object) -> Document:
+    return Document(id=name, text=text, kind="turn", **more)  # type: ignore[arg-type]
+
+
+def found(index: Index, query: str, **more: object) -> list[str]:
+    return [hit.document.id for hit in index.rank(query, **more)]  # type: ignore[arg-type]
 
 
 def test_what_shares_words_is_found_and_what_was_removed_is_not() -> None:
-    index = Index.of([fact("a", "Lives in Oslo"), fact("b", "Plays the cello"), fact("c", "Oslo is cold")])
-    assert [hit.document.id for hit in index.rank("cello")] == ["b"]
+    index = Index.of([fact("a", "Lives in Oslo"), fact("b", "Plays the cello"), fact("c", "Has a brown horse")])
+    assert found(index, "cello") == ["b"]
     index.remove(["b", "unknown"])
-    assert index.rank("cello") == []
+    assert found(index, "cello") == []
     index.put([fact("a", "Lives in Bergen")])
-    assert index.rank("Who is in Bergen?")[0].document.id == "a"
+    assert found(index, "Who is in Bergen?") == ["a"]
+    assert found(index, "Oslo") == []
     assert len(index) == 2
+    assert "a" in index
+    assert index["a"].text == "Lives in Bergen"
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Does she adopt?", "Is adopting a child"),
+        ("When did they go campping?", "Went camping"),
+        ("What happened in October?", "Moved house on 2023-10-29"),
+        ("What did I do on Sunday?", "Moved house on 2023-10-29"),
+        ("Où habite-t-elle, à Tromsø?", "Lives in Tromso"),
+        ("東京に住んでいますか", "東京で働いている"),
+        ("Caroline's dog", "Caroline has a dog"),
+    ],
+)
+def test_words_that_are_written_otherwise_are_found(query: str, text: str) -> None:
+    assert found(Index.of([fact("other", "Likes green tea"), fact("it", text)]), query)[0] == "it"
+
+
+def test_a_possessive_and_question_words_find_nothing_by_themselves() -> None:
+    index = Index.of([fact("a", "Ada's figs are what she likes")])
+    assert found(index, "What is Tom's?") == []
+    assert terms("What did Ada's aunt do there?") == ["ada", "aunt"]
+
+
+def test_the_day_of_a_fact_and_yesterday_are_words() -> None:
+    index = Index.of([fact("a", "Saw a whale", when="2023-05-07"), fact("b", "Saw a bear", when="2023-08-01")])
+    assert found(index, "What was seen in May?")[0] == "a"
+    assert found(index, "What was seen yesterday?", now="2023-08-02T10:00:00+02:00")[0] == "b"
+
+
+def test_an_answer_is_found_beside_its_question_and_a_fact_through_its_source() -> None:
+    session = [
+        turn("1", "Do you practise any martial arts?", session="s", place=1),
+        turn("2", "Taekwondo, twice a week", session="s", place=2),
+        turn("3", "Nice weather", session="s", place=3),
+    ]
+    index = Index.of([*session, fact("f", "Practises taekwondo", sources=("2",)), fact("g", "Owns a boat")])
+    assert set(found(index, "martial arts")[:3]) == {"1", "2", "f"}
+    assert "g" not in found(index, "martial arts")
+
+
+def test_the_turn_before_says_what_it_means() -> None:
+    index = Index.of([fact("a", "The cello is from Bergen"), fact("b", "The horse is from Iceland")])
+    assert found(index, "Where is it from?", before="I practise the cello")[0] == "a"
+
+
+def test_what_an_embedder_finds_alike_is_found_without_a_word_in_common() -> None:
+    index = Index.of([fact("a", "Practises taekwondo"), fact("b", "Owns a boat")])
+    assert found(index, "martial arts", similarity={"a": 0.8, "b": 0.2}) == ["a"]
+
+
+documents = st.lists(
+    st.builds(
+        Document,
+        id=st.sampled_from("abcdefgh"),
+        text=st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join),
+        when=st.sampled_from(["", "2023-05-07", "no day"]),
+        session=st.sampled_from(["", "s", "t"]),
+        place=st.integers(0, 2),
+        kind=st.sampled_from(["fact", "turn"]),
+        sources=st.sampled_from([(), ("a",), ("b", "z")]),
+    ),
+    max_size=12,
+)
+
+
+@given(documents, st.sets(st.sampled_from("abcdefgh")), st.lists(st.sampled_from(WORDS), min_size=1, max_size=3))
+def test_an_index_that_was_changed_ranks_as_a_new_one(docs: list[Document], gone: set[str], query: list[str]) -> None:
+    changed = Index.of(docs)
+    changed.rank("Oslo")
+    changed.remove(sorted(gone))
+    left = {each.id: each for each in docs if each.id not in gone}
+    mixed = sorted(left.values(), key=lambda each: random.Random(each.id).random())
+    ours, new = (index.rank(" ".join(query)) for index in (changed, Index.of(mixed)))
+    assert {hit.document.id for hit in ours} == {hit.document.id for hit in new}
+    assert dict(ours) == pytest.approx(dict(new))
+    assert len(changed) == len(left)
+
+
+def test_a_limit_keeps_what_is_as_good_as_the_last() -> None:
+    index = Index.of([fact(str(n), "figs") for n in range(5)] + [fact("x", "tea")])
+    assert found(index, "figs", limit=2) == ["0", "1", "2", "3", "4"]
+    assert found(Index(), "figs") == []
+    assert found(index, "?") == []
 
 
 def test_a_budget_is_shared_and_what_one_kind_leaves_the_other_may_use() -> None:
-    facts = [Document(id=f"f{n}", text="x") for n in range(4)]
-    turns = [Document(id=f"t{n}", text="x", kind="turn") for n in range(4)]
+    facts = [fact(f"f{n}", "x") for n in range(4)]
+    turns = [turn(f"t{n}", "x") for n in range(4)]
     hits = [Hit(each, 1.0) for each in (*facts, *turns)]
     assert [each.id for each in choose(hits, budget=4, cost=lambda _: 1)] == ["f0", "f1", "t0", "t1"]
     assert len(choose(hits[:4], budget=4, cost=lambda _: 1)) == 4
-    assert len(choose(hits, budget=3, cost=lambda _: 1, always=[facts[3]])) == 3
+    assert len(choose(hits[4:], budget=4, cost=lambda _: 1)) == 4
+    assert choose(hits, budget=3, cost=lambda _: 1, always=[facts[3]])[0].id == "f3"
+    assert choose(hits, budget=0, cost=lambda _: 1) == []
+
+
+def test_a_turn_gives_way_to_others_when_a_fact_already_tells_it() -> None:
+    hits = [Hit(each, 1.0) for each in (fact("f", "x", sources=("t0",)), turn("t0", "x"), turn("t1", "x"))]
+    assert [each.id for each in choose(hits, budget=2, cost=lambda _: 1)] == ["f", "t1"]
+    assert [each.id for each in choose(hits, budget=3, cost=lambda _: 1)] == ["f", "t1", "t0"]
+
+
+def test_what_is_too_long_is_passed_over() -> None:
+    hits = [Hit(fact("long", "x" * 9), 2.0), Hit(fact("short", "x"), 1.0)]
+    assert [each.id for each in choose(hits, budget=3, cost=lambda each: len(each.text))] == ["short"]
+
+
+def test_stems_are_the_same_for_forms_of_one_word() -> None:
+    assert len({stem(word) for word in ("camp", "camps", "camping", "camped")}) == 1
+    assert stem("glass") == "glass"
+    assert stem("bus") == "bus"

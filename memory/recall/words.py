@@ -1,0 +1,96 @@
+"""Text as the words by which it is found: folded, stemmed, dates as words, without those that say nothing. Pure."""
+
+import re
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Final
+
+from memory.text import fold, word_set
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
+# Scripts that write words without spaces between them: there, two characters say about as much as a word.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
+_DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_MONTHS: Final = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_FROM_TODAY: Final = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
+
+# Words of grammar and of questions: who asks "what did she do there" is not looking for "what", "did" and "there".
+_SILENT: Final = word_set(
+    """a an the and or but if of to in on at by for with from as is are was were be been being am do does did done doing
+    have has had having will would can could should shall might must i me my mine we us our ours you your yours he him
+    his she her hers it its they them their theirs this that these those there here what when where who whom whose which
+    why how not no so than then too very just about into over after before up down out off again please tell show ask
+    """
+)
+# Longest first: one ending goes, and what stays has three letters at least.
+_ENDINGS: Final = (("ness", ""), ("sses", "ss"), ("ings", ""), ("edly", ""), ("ies", "y"), ("ing", ""), ("ed", ""))
+_ENDINGS_LAST: Final = (("es", ""), ("s", ""), ("ly", ""))
+_GRAM: Final = 4
+
+
+def terms(text: str, *, today: str = "") -> list[str]:
+    """Return the stems of the words that a text can be found by, in order, also repeated ones.
+
+    A date in ISO 8601 gives its day, month, year and weekday as words.
+
+    Args:
+        text: Any text, in any language.
+        today: The day (ISO 8601) from which "yesterday" is a date; empty leaves it a word.
+    """
+    found = []
+    for word in _WORD.findall(fold(text)):
+        if parts := _UNSPACED.findall(word):
+            found += [part[at : at + 2] for part in parts for at in range(max(1, len(part) - 1))]
+            continue
+        word = _CLITIC.sub("", word)
+        if word not in _SILENT:
+            found.append(stem(word))
+        if today and word in _FROM_TODAY:
+            found += date_words(today, _FROM_TODAY[word])
+    for day in _DAY.finditer(text):
+        found += date_words(day[0])
+    return found
+
+
+def date_words(when: str, days: int = 0) -> list[str]:
+    """Return the words of a day (ISO 8601, a time may follow), or of one some days later; none if it is no day."""
+    try:
+        day = date.fromisoformat(when[:10]) + timedelta(days)
+    except (ValueError, OverflowError):
+        return []
+    return [stem(_MONTHS[day.month - 1]), str(day.day), str(day.year), stem(_WEEKDAYS[day.weekday()])]
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """Return a word without its English ending: "camping" and "camps" as "camp"; other languages lose little."""
+    if len(word) < 4 or not word.isascii():
+        return word
+    for ending, instead in _ENDINGS + _ENDINGS_LAST:
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us")):
+            word = word[: -len(ending)] + instead
+            break
+    if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz":
+        word = word[:-1]
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+def grams(word: str) -> list[str]:
+    """Return the sequences of four characters in a word with its borders: alike words share many of them."""
+    bordered = f"_{word}_"
+    return [bordered[at : at + _GRAM] for at in range(len(bordered) - _GRAM + 1)] or [bordered]
