@@ -41,6 +41,27 @@ class AuthSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """Which server the command line asks, and as whom, where it is not told.
+
+    Attributes:
+        url: Where the server listens.
+        token: The bearer token, where users log in.
+    """
+
+    url: str = "http://127.0.0.1:2024"
+    token: str = field(default="", repr=False)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> "ClientSettings":
+        """Read the variables; empty ones count as unset."""
+        reader = _Variables(environ)
+        return cls(
+            url=reader.text("PALIMPSEST_URL", "http://127.0.0.1:2024"), token=reader.text("PALIMPSEST_TOKEN", "")
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What one deployment decides. What one assistant or run may choose is in `graphs.turn.context.Context`.
 

@@ -5,9 +5,14 @@ from typing import Annotated
 
 import typer
 
+from graphs.cli import archive
 from graphs.cli.demo import demo
 from graphs.cli.dev import dev
-from graphs.cli.shell import Group
+from graphs.cli.erase import erase
+from graphs.cli.facts import facts
+from graphs.cli.output import examples
+from graphs.cli.pending import pending
+from graphs.cli.shell import Group, Shell
 from graphs.cli.token import token
 
 _MORE = """
@@ -36,9 +41,16 @@ def palimpsest(
     ] = False,
 ) -> None:
     """A chat agent for LangGraph Platform that remembers."""
-    ctx.obj = {"debug": debug}
+    ctx.ensure_object(Shell).debug = debug
 
 
+main.add_typer(facts, name="facts")
+main.add_typer(pending, name="pending")
+main.command(epilog=examples("palimpsest export backup.json", "palimpsest export - | jq .facts"))(archive.export)
+main.command("import", epilog=examples("palimpsest import backup.json", "palimpsest import backup.json --local"))(
+    archive.take_in
+)
+main.add_typer(erase, name="erase")
 main.command(context_settings={"ignore_unknown_options": True})(dev)
 main.command()(demo)
 main.command()(token)

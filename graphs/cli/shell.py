@@ -1,10 +1,13 @@
 """How every command ends: with its answer and 0, with one sentence and 1, or told how it is used and 2."""
 
 import json
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
+import httpx
 import typer
 from typer.core import TyperGroup
 
@@ -25,6 +28,42 @@ class Refused(Exception):
         self.problem = problem
 
 
+@dataclass(slots=True)
+class Shell:
+    """What the command line as a whole says, and what commands work with.
+
+    Attributes:
+        debug: Show where an unexpected error came from.
+        as_json: Whether the answer, or the refusal, is to be JSON.
+        environ: The variables, instead of the process's.
+        transport: What carries requests to the server, instead of the network.
+    """
+
+    debug: bool = False
+    as_json: bool = False
+    environ: Mapping[str, str] | None = None
+    transport: httpx.AsyncBaseTransport | None = None
+
+
+def confirm(what: str, yes: bool) -> None:
+    """Say what goes, and let a person say yes or no.
+
+    Args:
+        what: What happens, in whole sentences.
+        yes: It was said already.
+
+    Raises:
+        Refused: If nobody can be asked.
+        typer.Abort: If the answer is no.
+    """
+    if yes:
+        return
+    typer.echo(what, err=True)
+    if not sys.stdin.isatty():
+        raise Refused("nobody can be asked here: --yes says yes")
+    typer.confirm("Go on?", abort=True, err=True)
+
+
 class Group(TyperGroup):
     """The whole command: whatever goes wrong below it is a sentence on standard error, never a traceback."""
 
@@ -41,7 +80,8 @@ class Group(TyperGroup):
         except click.ClickException as error:
             raise _ended(ctx, error.format_message()) from None
         except Exception as error:
-            if ctx.params.get("debug"):
+            shell = ctx.find_object(Shell)
+            if shell and shell.debug:
                 raise
             said = " ".join(str(error).split())
             raise _ended(
@@ -53,7 +93,7 @@ class Group(TyperGroup):
 
 def _ended(ctx: Any, message: str, problem: Mapping[str, Json] | None = None) -> typer.Exit:
     """Say why a command ends, as JSON to who asked for JSON, and return what ends it."""
-    as_json = bool((ctx.obj or {}).get("json"))
+    shell = ctx.find_object(Shell)
     body = problem or {"detail": message, "errors": []}
-    typer.echo(json.dumps(body, ensure_ascii=False) if as_json else f"Error: {message}", err=True)
+    typer.echo(json.dumps(body, ensure_ascii=False) if shell and shell.as_json else f"Error: {message}", err=True)
     return typer.Exit(1)

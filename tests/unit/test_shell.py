@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from graphs.cli.main import main
-from graphs.cli.shell import Group, Refused
+from graphs.cli.shell import Group, Refused, Shell
 
 PROBLEM = {"detail": "no fact has this id", "errors": []}
 
@@ -18,7 +18,7 @@ def ended_with(error: Exception, *options: str) -> tuple[int, str, str]:
 
     @app.callback()
     def root(ctx: typer.Context, debug: bool = False, as_json: bool = typer.Option(False, "--json")) -> None:
-        ctx.obj = {"json": as_json}
+        ctx.obj = Shell(debug=debug, as_json=as_json)
 
     @app.command()
     def fail() -> None:

@@ -1,0 +1,129 @@
+"""`palimpsest export` and `palimpsest import`: the whole memory as one file, there and back."""
+
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from graphs.cli.asking import asks_memory
+from graphs.cli.client import MemoryClient
+from graphs.cli.output import Output, counted
+from graphs.cli.shell import Refused
+
+_PIECE = 256 * 1024
+_PATIENCE_SECONDS = 3600.0
+_REFUSED_SHOWN = 10
+
+Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - is standard output.")]
+Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `palimpsest export` wrote; - is standard input.")]
+
+
+@asks_memory()
+async def export(
+    memory: MemoryClient,
+    out: Output,
+    file: Target = "-",
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write everything that is remembered into one JSON document. It appears under its name only once it is whole."""
+    if file == "-":
+        async with memory.reading("/export") as pieces:
+            await _copy(pieces, sys.stdout.buffer, lambda _: None)
+        return
+    path = Path(file)
+    with _whole(path, force) as written, _progress() as shown:
+        task = shown.add_task("exporting", total=None)
+        async with memory.reading("/export") as pieces:
+            size = await _copy(pieces, written, lambda n: shown.advance(task, n))
+    out.answer({"file": str(path), "bytes": size}, lambda: out.say(f"{path}: {size} bytes"))
+
+
+@contextmanager
+def _whole(path: Path, force: bool) -> Iterator[BinaryIO]:
+    """Open a file that only its owner reads, and that gets its name when all is written."""
+    if path.exists() and not force:
+        raise Refused(f"{path} is there already: --force writes over it")
+    name = ""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "wb") as written:
+            yield written
+            written.flush()
+            os.fsync(written.fileno())
+        Path(name).replace(path)
+        name = ""
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        if name:
+            Path(name).unlink(missing_ok=True)
+
+
+async def _copy(pieces: AsyncIterator[bytes], target: BinaryIO, advance: Callable[[int], None]) -> int:
+    size = 0
+    async for piece in pieces:
+        target.write(piece)
+        size += len(piece)
+        advance(len(piece))
+    target.flush()
+    return size
+
+
+@asks_memory(files="made")
+async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
+    """Take such a document in. Twice is the same as once, and nothing that is there is overwritten."""
+    with _source(file) as (source, size), _progress() as shown:
+        task = shown.add_task("importing", total=size)
+        content = _read(source, lambda n: shown.advance(task, n))
+        done = await memory.ask("POST", "/import", content=content, patience=_PATIENCE_SECONDS)
+
+    def lines() -> None:
+        refused = len(done["refused"]) + done["refused_more"]
+        made = counted(len(done["created"]), "new fact")
+        if done["quarantined"]:
+            made += f" ({len(done['quarantined'])} wait for your yes)"
+        sections = counted(len(done["sections"]), "profile section")
+        days = counted(done["journal"], "journal entry", "journal entries")
+        waiting = counted(done["updates"], "update")
+        out.say(
+            f"{made}, {done['known']} known already, {sections}, {days}, {waiting} to be learned, {refused} refused"
+        )
+        for each in done["refused"][:_REFUSED_SHOWN]:
+            out.say(f"refused {each['part']}[{each['index']}]: {each['reason']}")
+
+    out.answer(done, lines)
+    if done["refused"]:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
+    """Open a document for reading, and say how long it is, where that is known."""
+    if file == "-":
+        yield sys.stdin.buffer, None
+        return
+    try:
+        with Path(file).open("rb") as source:
+            yield source, os.fstat(source.fileno()).st_size
+    except OSError as error:
+        raise Refused(f"{file} cannot be read: {error.strerror}") from error
+
+
+async def _read(source: BinaryIO, advance: Callable[[int], None]) -> AsyncIterator[bytes]:
+    while piece := source.read(_PIECE):
+        advance(len(piece))
+        yield piece
+
+
+def _progress() -> Progress:
+    """Return what shows how far it is, on standard error, while a person looks."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -1,0 +1,127 @@
+"""What every command about memory shares: where it is, whose it is, and how the answer is printed."""
+
+import asyncio
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+
+from graphs.cli.client import MemoryClient, connect
+from graphs.cli.local_files import Files, open_files
+from graphs.cli.output import Output
+from graphs.cli.shell import Refused, Shell
+from graphs.settings import ClientSettings, environment
+
+ENV_FILE = Path(".env")
+_PANEL = "Which memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The options that every command about memory has."""
+
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="The server. Default: PALIMPSEST_URL, or http://127.0.0.1:2024.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKEN", help="Your bearer token, where users log in. Default: PALIMPSEST_TOKEN.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None  # fmt: skip
+    agent: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Whose memory: an assistant's agent_name.", rich_help_panel=_PANEL),
+    ] = "default"
+    local: Annotated[
+        bool,
+        typer.Option(
+            "--local", help="Ask no server, but the files of this folder's `palimpsest dev`.", rich_help_panel=_PANEL
+        ),
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the API's own answer as JSON.")] = False
+
+
+def client_settings(shell: Shell) -> ClientSettings:
+    """Return which server is meant where the command line does not say."""
+    return ClientSettings.from_environment(environment(ENV_FILE, shell.environ))
+
+
+@asynccontextmanager
+async def open_memory(shell: Shell, where: Where, files: Files = "there") -> AsyncIterator[MemoryClient]:
+    """Open the memory that a command is about.
+
+    Args:
+        shell: What the command works with.
+        where: What the command line says.
+        files: What is needed of local files.
+
+    Raises:
+        Refused: If there is none.
+    """
+    if where.local:
+        if where.url or where.token:
+            raise typer.BadParameter("--local asks no server: leave out --url and --token")
+        async with (
+            open_files(environment(ENV_FILE, shell.environ), files) as (transport, place),
+            httpx.AsyncClient(transport=transport, base_url="http://localhost") as http,
+        ):
+            yield MemoryClient(http, where.agent, place, is_local=True)
+        return
+    given = client_settings(shell)
+    url = where.url or given.url
+    try:
+        http = connect(url, where.token or given.token, shell.transport)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    async with http:
+        yield MemoryClient(http, where.agent, url)
+
+
+Command = Callable[..., Coroutine[Any, Any, None]]
+"""A coroutine function of a `MemoryClient`, an `Output`, and options."""
+
+
+def asks_memory(files: Files = "there") -> Callable[[Command], Callable[..., None]]:
+    """Return what gives a command the options that say which memory it is about, opens that, and runs it.
+
+    The command's first two parameters are that memory, and where it prints; the others are options and arguments.
+
+    Args:
+        files: What the command needs of local files.
+    """
+
+    def decorate(command: Command) -> Callable[..., None]:
+        shared = inspect.signature(Where).parameters
+
+        @functools.wraps(command)
+        def run(ctx: typer.Context, **given: Any) -> None:
+            shell = ctx.find_object(Shell) or Shell()
+            where = Where(**{name: given.pop(name) for name in shared})
+            shell.as_json = where.as_json
+
+            async def ask() -> None:
+                async with open_memory(shell, where, files) as memory:
+                    await command(memory, Output(where.as_json), **given)
+
+            asyncio.run(ask())
+
+        own = list(inspect.signature(command).parameters.values())[2:]
+        of_typer = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (of_typer, *own, *shared.values())]
+        # These two are where typer looks for what a command takes.
+        run.__dict__["__signature__"] = inspect.Signature(taken)
+        run.__annotations__ = {each.name: each.annotation for each in taken}
+        return run
+
+    return decorate

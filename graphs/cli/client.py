@@ -1,0 +1,165 @@
+"""The memory API as a command asks it: on a server, or in this process on the local files."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+
+from graphs.cli.shell import Json, Refused
+
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 60.0
+_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
+
+NO_SERVER = "start one with `palimpsest dev`, or name another with --url or PALIMPSEST_URL"
+LOGIN = (
+    "give your token with --token or PALIMPSEST_TOKEN; where tokens are signed with a shared secret, "
+    "`palimpsest token USER` makes one on the server's machine"
+)
+
+
+def connect(url: str, token: str, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+    """Return a client of a server.
+
+    Args:
+        url: Where it is.
+        token: Who asks; empty where nobody logs in.
+        transport: What carries the requests; the network by default.
+
+    Raises:
+        ValueError: If the URL is none of a server.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"the server's URL must begin with http:// or https://, not {url!r}")
+    # A proxy that the user has for the world would be asked for loopback, too.
+    return httpx.AsyncClient(
+        base_url=url.rstrip("/"),
+        headers=bearer(token),
+        transport=transport,
+        trust_env=parts.hostname not in _THIS_MACHINE,
+    )
+
+
+def bearer(token: str) -> dict[str, str]:
+    """Return the header that says who asks; none without a token."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryClient:
+    """Asks the memory API, and turns each refusal into a sentence.
+
+    Attributes:
+        http: Knows where the API is, and who asks.
+        agent: Whose memory of the user.
+        place: Where it is, for people.
+        is_local: Whether it is in this process, on the local files.
+    """
+
+    http: httpx.AsyncClient
+    agent: str
+    place: str
+    is_local: bool = False
+
+    async def get(self, path: str, **query: object) -> Json:
+        """Read something; what is `None` in the query is left out."""
+        return await self.ask("GET", path, query=query)
+
+    async def post(self, path: str, **body: object) -> Json:
+        """Write something, or have something done; what is `None` in the body is left out."""
+        return await self.ask("POST", path, body=body)
+
+    async def patch(self, path: str, **body: object) -> Json:
+        """Change what is there; what is `None` stays as it is."""
+        return await self.ask("PATCH", path, body=body)
+
+    async def delete(self, path: str) -> Json:
+        """Delete something."""
+        return await self.ask("DELETE", path)
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | None = None,
+        content: AsyncIterator[bytes] | None = None,
+        patience: float = _ANSWER_SECONDS,
+    ) -> Json:
+        """Ask, and return the JSON that is answered; `{}` for none.
+
+        Args:
+            method: The HTTP method.
+            path: The path below `/memory`.
+            query: The query, beside the agent; what is `None` is left out.
+            body: The body as JSON; what is `None` is left out.
+            content: The body in pieces, instead.
+            patience: Seconds to wait for the answer.
+
+        Raises:
+            Refused: If the API refuses, or cannot be reached.
+        """
+        with self._told():
+            answer = await self.http.request(
+                method,
+                f"/memory{path}",
+                params=self._query(query or {}),
+                json=None if body is None else {name: value for name, value in body.items() if value is not None},
+                content=content,
+                headers={"Content-Type": "application/json"} if content is not None else {},
+                timeout=httpx.Timeout(patience, connect=_CONNECT_SECONDS),
+            )
+            self._check(answer)
+            return answer.json() if answer.content else {}
+
+    @contextlib.asynccontextmanager
+    async def reading(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open an answer that may be larger than memory, and hand on its bytes as they come."""
+        patience = httpx.Timeout(None, connect=_CONNECT_SECONDS)
+        with self._told():
+            async with self.http.stream("GET", f"/memory{path}", params=self._query({}), timeout=patience) as answer:
+                if answer.is_error:
+                    await answer.aread()
+                self._check(answer)
+                yield answer.aiter_bytes()
+
+    def _query(self, query: Mapping[str, object]) -> dict[str, str]:
+        return {"agent_name": self.agent} | {name: str(value) for name, value in query.items() if value is not None}
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in a sentence why a server cannot be asked, and what to do."""
+        try:
+            yield
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Refused(
+                f"no server answers at {self.place}: {NO_SERVER}, or read this folder with --local"
+            ) from error
+        except httpx.TimeoutException as error:
+            raise Refused(f"{self.place} did not answer in time; its log says more") from error
+        except httpx.HTTPError as error:
+            raise Refused(f"the connection to {self.place} was lost ({type(error).__name__}): does it run?") from error
+        except ValueError as error:  # no JSON
+            raise Refused(f"{self.place} answers something else than JSON: is it a Palimpsest server?") from error
+
+    def _check(self, answer: httpx.Response) -> None:
+        """Raise `Refused` unless the API has done what it was asked."""
+        if answer.is_success:
+            return
+        try:
+            problem = answer.json()
+        except ValueError:
+            problem = {}
+        said = problem.get("detail") if isinstance(problem, dict) else None
+        # Only our own refusals name fields: a 404 without is a server that does not know `/memory`.
+        is_ours = isinstance(problem, dict) and isinstance(problem.get("errors"), list)
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            raise Refused(f"{self.place} asks for a login: {LOGIN}", problem if is_ours else None)
+        if answer.status_code == httpx.codes.NOT_FOUND and not is_ours:
+            raise Refused(f"{self.place} is another server, without /memory: {NO_SERVER}")
+        told = str(said) if said else f"it answers with status {answer.status_code}; its log says more"
+        raise Refused(told if is_ours else f"{self.place}: {told}", problem if is_ours else None)

@@ -1,0 +1,229 @@
+"""`palimpsest facts`: what is remembered as facts; look, correct, take back."""
+
+from collections.abc import Sequence
+from typing import Annotated, get_args
+
+import typer
+
+from graphs.cli.asking import asks_memory
+from graphs.cli.client import MemoryClient
+from graphs.cli.output import Output, examples
+from graphs.cli.shell import Json
+from memory.config import Category
+from memory.facts.fact import Status
+
+facts = typer.Typer(
+    no_args_is_help=True,
+    help="Facts: list, search, add, edit, pin, delete; what one said before; undo.",
+    epilog=examples("palimpsest facts list", 'palimpsest facts search "allergies"', "palimpsest facts undo"),
+)
+
+FactId = Annotated[str, typer.Argument(metavar="FACT", help="The fact's id, as `facts list` shows it.")]
+_CATEGORIES = ", ".join(get_args(Category))
+OfCategory = Annotated[Category | None, typer.Option(show_choices=False, metavar="NAME", help=f"One of {_CATEGORIES}.")]
+OfStatus = Annotated[
+    Status,
+    typer.Option(
+        show_choices=False,
+        metavar="NAME",
+        help="active: used. quarantined, waiting: wait for your yes (`facts release`). Others are history.",
+    ),
+]
+OfThread = Annotated[str | None, typer.Option(metavar="THREAD", help="Only what was said in this thread.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="So many at most.")]
+Offset = Annotated[int, typer.Option(min=0, help="Leave out so many at the beginning.")]
+Confidence = Annotated[float | None, typer.Option(min=0, max=1, help="How sure it is, 0 to 1.")]
+
+
+@facts.command("list", epilog=examples("palimpsest facts list --category preference", "palimpsest facts list --json"))
+@asks_memory()
+async def list_facts(
+    memory: MemoryClient,
+    out: Output,
+    category: OfCategory = None,
+    status: OfStatus = "active",
+    thread: OfThread = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> None:
+    """List facts, strongest first."""
+    query = {"category": category, "status": status, "thread": thread, "limit": limit, "offset": offset}
+    _show_page(out, await memory.ask("GET", "/facts", query=query), offset)
+
+
+@facts.command(epilog=examples('palimpsest facts search "where I live"', "palimpsest facts search figs --json"))
+@asks_memory()
+async def search(
+    memory: MemoryClient,
+    out: Output,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What they hold, or share words with.")],
+    category: OfCategory = None,
+    status: OfStatus = "active",
+    thread: OfThread = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> None:
+    """Search facts for a text: those that hold it, then those that share words with it."""
+    body = {"category": category, "status": status, "thread": thread, "limit": limit, "offset": offset}
+    _show_page(out, await memory.post("/facts/search", text=text, **body), offset)
+
+
+@facts.command(epilog=examples("palimpsest facts show fact_1a2b3c4d"))
+@asks_memory()
+async def show(memory: MemoryClient, out: Output, fact: FactId) -> None:
+    """Show all that is known of one fact: where it comes from, how often it was said again."""
+    found = await memory.get(f"/facts/{fact}")
+
+    def lines() -> None:
+        out.table(["field", "value"], [(name, _cell(value)) for name, value in found.items()])
+
+    out.answer(found, lines)
+
+
+@facts.command(
+    epilog=examples(
+        'palimpsest facts add "Is allergic to peanuts" --pin',
+        'palimpsest facts add "Likes figs" --category preference --confidence 0.8',
+    )
+)
+@asks_memory()
+async def add(
+    memory: MemoryClient,
+    out: Output,
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember of you, as one short sentence.")],
+    category: Annotated[
+        Category, typer.Option(show_choices=False, metavar="NAME", help=f"One of {_CATEGORIES}.")
+    ] = "knowledge",
+    confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure it is, 0 to 1.")] = 1.0,
+    pin: Annotated[bool, typer.Option("--pin", help="Always show it to the model, and never let it be pushed out.")] = (
+        False
+    ),
+) -> None:
+    """Add a fact. One that is known already is shown as it is."""
+    made = await memory.post("/facts", content=content, category=category, confidence=confidence, pinned=pin)
+    out.answer(made, lambda: _show_one(out, made))
+
+
+@facts.command(
+    epilog=examples(
+        'palimpsest facts edit fact_1a2b3c4d --content "Lives in Bergen"',
+        "palimpsest facts edit fact_1a2b3c4d --category goal --confidence 0.9",
+    )
+)
+@asks_memory()
+async def edit(
+    memory: MemoryClient,
+    out: Output,
+    fact: FactId,
+    content: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is to say.")] = None,
+    category: OfCategory = None,
+    confidence: Confidence = None,
+) -> None:
+    """Change a fact; what is not named stays, and what it said before goes to its history."""
+    if content is None and category is None and confidence is None:
+        raise typer.BadParameter("name what to change: --content, --category or --confidence")
+    changed = await memory.patch(f"/facts/{fact}", content=content, category=category, confidence=confidence)
+    out.answer(changed, lambda: _show_one(out, changed))
+
+
+@facts.command(epilog=examples("palimpsest facts pin fact_1a2b3c4d"))
+@asks_memory()
+async def pin(memory: MemoryClient, out: Output, fact: FactId) -> None:
+    """Pin a fact: it is always shown to the model, and never pushed out by others."""
+    changed = await memory.patch(f"/facts/{fact}", pinned=True)
+    out.answer(changed, lambda: _show_one(out, changed))
+
+
+@facts.command(epilog=examples("palimpsest facts unpin fact_1a2b3c4d"))
+@asks_memory()
+async def unpin(memory: MemoryClient, out: Output, fact: FactId) -> None:
+    """Take the pin off a fact."""
+    changed = await memory.patch(f"/facts/{fact}", pinned=False)
+    out.answer(changed, lambda: _show_one(out, changed))
+
+
+@facts.command(epilog=examples("palimpsest facts list --status quarantined", "palimpsest facts release fact_1a2b3c4d"))
+@asks_memory()
+async def release(memory: MemoryClient, out: Output, fact: FactId) -> None:
+    """Say yes to a fact that waits for you: a quarantined one, or one that was proposed."""
+    changed = await memory.patch(f"/facts/{fact}", status="active")
+    out.answer(changed, lambda: _show_one(out, changed))
+
+
+@facts.command(epilog=examples("palimpsest facts delete fact_1a2b3c4d", "palimpsest facts undo"))
+@asks_memory()
+async def delete(memory: MemoryClient, out: Output, fact: FactId) -> None:
+    """Delete a fact: it is used no more, and not learned again. `facts undo` restores it; `erase fact` is for good."""
+    done = await memory.delete(f"/facts/{fact}")
+    out.answer(done, lambda: out.say(f"deleted {fact}; `palimpsest facts undo` restores it"))
+
+
+@facts.command(epilog=examples("palimpsest facts history fact_1a2b3c4d"))
+@asks_memory()
+async def history(memory: MemoryClient, out: Output, fact: FactId) -> None:
+    """Show what a fact said before, oldest first."""
+    found = await memory.get(f"/facts/{fact}/history")
+
+    def rows() -> None:
+        columns = ["until", "by", "category", "confidence", "content"]
+        out.table(
+            columns,
+            [
+                (
+                    each["updated_at"][:19],
+                    each["source"],
+                    each["category"],
+                    f"{each['confidence']:.2f}",
+                    each["content"],
+                )
+                for each in found["revisions"]
+            ],
+        )
+
+    out.answer(found, rows)
+
+
+@facts.command(epilog=examples("palimpsest facts undo", "palimpsest facts undo    # once more does it again"))
+@asks_memory()
+async def undo(memory: MemoryClient, out: Output) -> None:
+    """Take back the last change of facts, whoever made it: you, or an update that learned something."""
+    done = await memory.post("/undo")
+
+    def lines() -> None:
+        for fact in done["restored"]:
+            out.say(f"restored {fact['id']}  {fact['content']}")
+        for fact_id in done["removed"]:
+            out.say(f"removed  {fact_id}")
+
+    out.answer(done, lines)
+
+
+def _show_page(out: Output, page: Json, offset: int) -> None:
+    def rows() -> None:
+        show_facts(out, page["facts"])
+        shown = offset + len(page["facts"])
+        if not page["total"]:
+            out.note("no facts")
+        elif shown < page["total"]:
+            out.note(f"{shown} of {page['total']}; --limit and --offset show the others")
+
+    out.answer(page, rows)
+
+
+def show_facts(out: Output, found: Sequence[Json]) -> None:
+    """Print facts, a line each."""
+    rows = [
+        (each["id"], each["category"], f"{each['confidence']:.2f}", "pinned" if each["pinned"] else "", each["content"])
+        for each in found
+    ]
+    out.table(["id", "category", "confidence", "", "content"], rows)
+
+
+def _show_one(out: Output, fact: Json) -> None:
+    show_facts(out, [fact])
+    if fact["status"] != "active":
+        out.note(f"it is {fact['status']}: `palimpsest facts release {fact['id']}` says yes to it")
+
+
+def _cell(value: Json) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,180 @@
+"""The memory API in this process, on the files that `palimpsest dev` keeps in a folder: no rule is written twice."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+from langchain_core.runnables import RunnableConfig
+
+from graphs.chat import Compiled, build_graph
+from graphs.cli.shell import Refused
+from graphs.identity import LOCAL_USER
+from graphs.persistence import CHECKPOINTS, STORE, empty_logs, open_checkpointer, open_store
+from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.server.api import MemoryApi, Service
+from graphs.server.api.guard import RateLimit, RefusedRequest
+from graphs.settings import Settings, under_langgraph_dev
+from memory.context.running_summary import rehydrate, state_of
+from memory.turn import MemoryMode
+
+Json = Mapping[str, object]
+
+Files = Literal["there", "made", "alone"]
+"""What a command needs of the files: that they are there, are made if not, or are open in no other process."""
+
+_WITHOUT_LIMIT = 1_000_000_000
+
+
+@asynccontextmanager
+async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[tuple[httpx.AsyncBaseTransport, str]]:
+    """Open the API on the local files; yield what carries requests to it, and the folder's name.
+
+    Reading and writing is safe beside a running server: several processes may use the files. Erasing is not, as
+    another process may hold words in its own memory.
+
+    Args:
+        environ: The variables; `PALIMPSEST_DATA_DIR` names the folder.
+        files: What is needed of the files.
+
+    Raises:
+        Refused: If they cannot be used so.
+    """
+    settings = local_settings(environ)
+    path = settings.data_dir / STORE
+    if files != "made" and not path.exists():
+        raise Refused(
+            f"there is no memory in {path}: run this in the folder of your `palimpsest dev`, or set PALIMPSEST_DATA_DIR"
+        )
+    if files == "alone" and await asyncio.to_thread(is_open_elsewhere, path):
+        raise Refused(f"another process has {path} open, a server perhaps: stop it, or ask it (without --local)")
+    try:
+        async with open_store(path) as store, open_checkpointer(settings.data_dir / CHECKPOINTS) as saver:
+            checkpoints = CheckpointFile(settings.data_dir / CHECKPOINTS)
+            graph = build_graph(tools=()).compile(checkpointer=saver)
+            service = Service(
+                settings=settings,
+                store=store,
+                threads=FileThreads(graph, checkpoints),
+                crons=NoCrons(),
+                checkpoints=checkpoints,
+                empty_logs=partial(empty_logs, settings.data_dir),
+                limit=RateLimit(_WITHOUT_LIMIT),
+                forget=lambda _: None,
+                wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
+            )
+            yield httpx.ASGITransport(MemoryApi(service)), str(settings.data_dir)
+    except (sqlite3.Error, OSError) as error:
+        raise Refused(f"{settings.data_dir} cannot be used: {error}") from error
+
+
+def local_settings(environ: Mapping[str, str]) -> Settings:
+    """Return the settings of the one user of this folder; `Refused` where users log in, or a variable is wrong."""
+    try:
+        settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=False))
+    except ValueError as error:
+        raise Refused(f"{error}.") from error
+    if not settings.single_user:
+        raise Refused(
+            "--local is for the one user of a machine of one's own, and PALIMPSEST_SINGLE_USER=false says that users "
+            "log in here: ask the server, with --token"
+        )
+    return settings
+
+
+def is_open_elsewhere(path: Path) -> bool:
+    """Say whether another connection has a database file open."""
+    there = f"{path.absolute().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(there, uri=True, timeout=1.0, isolation_level=None)) as connection:
+        try:
+            # In WAL mode whoever has the file open shares a lock on it, beside which the exclusive one is refused.
+            connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class FileThreads:
+    """The threads as their checkpoints tell of them. What only a server knows of them, their rows, is not here.
+
+    Attributes:
+        graph: Reads a thread's state.
+        checkpoints: Knows which threads there are.
+    """
+
+    graph: Compiled
+    checkpoints: CheckpointFile
+
+    async def metadata(self, _user_id: str, thread_id: str) -> Json | None:
+        """Return the metadata of a thread: none is known, but of a thread with checkpoints that it is there."""
+        return {} if thread_id in await self._ids() else None
+
+    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
+        """Refuse: the mode stands in the thread's row."""
+        raise _rows_only(f"the mode {mode} of thread {thread_id}")
+
+    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
+        """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
+        memory = (await self._values(thread_id, checkpoint_id)).get("memory")
+        return memory if isinstance(memory, dict) else {}
+
+    async def delete(self, thread_id: str) -> None:
+        """Refuse: the row, which holds the newest state, would stay."""
+        raise _rows_only(f"thread {thread_id}")
+
+    async def revive(self, _user_id: str, thread_ids: Iterable[str]) -> list[str]:
+        """Refuse: rows are the server's."""
+        raise _rows_only(f"{len(list(thread_ids))} threads")
+
+    async def all_of(self, _user_id: str) -> AsyncIterator[str]:
+        """Yield the ids of the threads."""
+        for thread_id in await self._ids():
+            yield thread_id
+
+    async def summary(self, thread_id: str) -> str:
+        """Return the summary of a thread as it is now; empty if it has none."""
+        context = state_of((await self._values(thread_id, None)).get("context"))
+        running = rehydrate(context.get("running_summary"))
+        return running.summary if running else ""
+
+    async def states_of(self, _user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield id and newest messages of each thread."""
+        for thread_id in await self._ids():
+            messages = (await self._values(thread_id, None)).get("messages", ())
+            yield thread_id, {"values": {"messages": [each.model_dump(mode="json") for each in messages]}}
+
+    async def _ids(self) -> list[str]:
+        return await self.checkpoints.threads_of(["", LOCAL_USER])
+
+    async def _values(self, thread_id: str, checkpoint_id: str | None) -> dict[str, Any]:
+        named = {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
+        config: RunnableConfig = {"configurable": {"thread_id": thread_id, **named}}
+        values = (await self.graph.aget_state(config)).values
+        return values if isinstance(values, dict) else {}
+
+
+class NoCrons:
+    """The crons as the files tell of them: only a server knows of any."""
+
+    async def all_of(self, _user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield nothing."""
+        return
+        yield  # makes it a generator
+
+    async def delete(self, cron_id: str) -> None:
+        """Refuse: crons are the server's."""
+        raise _rows_only(f"cron {cron_id}")
+
+
+def _rows_only(what: str) -> RefusedRequest:
+    return RefusedRequest(409, f"{what}: only the server has it in its files; start it, and ask it")

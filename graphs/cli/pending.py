@@ -1,0 +1,105 @@
+"""`palimpsest pending`: what was said and is not learned yet, and what failed for good."""
+
+from typing import Annotated
+
+import typer
+
+from graphs.cli.asking import asks_memory
+from graphs.cli.client import MemoryClient
+from graphs.cli.output import Output, counted, examples
+from graphs.cli.shell import Json, Refused, confirm
+from memory.outbox.entry import EntryState
+
+pending = typer.Typer(
+    no_args_is_help=True,
+    help="Updates that wait or failed for good (dead): list, retry, discard.",
+    epilog=examples("palimpsest pending list", "palimpsest pending retry --all"),
+)
+
+Keys = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY", help="The update's key, or its first characters, as `pending list` shows it."),
+]
+All = Annotated[bool, typer.Option("--all", help="All dead ones.")]
+
+
+@pending.command("list", epilog=examples("palimpsest pending list --state dead", "palimpsest pending list --json"))
+@asks_memory()
+async def list_updates(
+    memory: MemoryClient,
+    out: Output,
+    state: Annotated[
+        EntryState | None, typer.Option(help="pending: waits. running: is being read. dead: failed for good.")
+    ] = None,
+    thread: Annotated[str | None, typer.Option(metavar="THREAD", help="Only those of this thread.")] = None,
+) -> None:
+    """List what waits to be learned, oldest first."""
+    found = await memory.get("/updates", state=state, thread=thread)
+
+    def rows() -> None:
+        columns = ["key", "state", "messages", "due", "tries", "thread", "last failure"]
+        out.table(
+            columns,
+            [
+                (
+                    *(each["key"][:12], each["state"], str(each["messages"]), each["due"][:19]),
+                    *(str(each["attempts"]), each["thread_id"], each["error"]),
+                )
+                for each in found["updates"]
+            ],
+        )
+        if not found["updates"]:
+            out.note("nothing waits")
+        if any(each["state"] == "dead" for each in found["updates"]):
+            out.note("dead ones wait for you: `palimpsest pending retry --all`, or `pending discard KEY`")
+
+    out.answer(found, rows)
+
+
+@pending.command(epilog=examples("palimpsest pending retry 3f2a", "palimpsest pending retry --all"))
+@asks_memory()
+async def retry(memory: MemoryClient, out: Output, keys: Keys = None, every: All = False) -> None:
+    """Give dead updates another chance, now."""
+    chosen = await _dead(memory, keys or [], every)
+    again = [await memory.post(f"/updates/{each['key']}/retry") for each in chosen]
+    later = "; a server that runs on these files takes them up within a minute" if memory.is_local else ""
+    out.answer({"updates": again}, lambda: out.say(f"{counted(len(again), 'update')} to be read again{later}"))
+
+
+@pending.command(epilog=examples("palimpsest pending discard 3f2a", "palimpsest pending discard --all --yes"))
+@asks_memory()
+async def discard(
+    memory: MemoryClient,
+    out: Output,
+    keys: Keys = None,
+    every: All = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Throw dead updates away: what they hold is not learned."""
+    chosen = await _dead(memory, keys or [], every)
+    messages = sum(each["messages"] for each in chosen)
+    if chosen:
+        dead = f"{counted(len(chosen), 'dead update')} with {counted(messages, 'message')}"
+        confirm(f"Discard {dead}: what was said in them is not learned.", yes)
+    for each in chosen:
+        await memory.delete(f"/updates/{each['key']}")
+    out.answer({"updates": chosen}, lambda: out.say(f"{counted(len(chosen), 'update')} discarded"))
+
+
+async def _dead(memory: MemoryClient, keys: list[str], every: bool) -> list[Json]:
+    """Return the updates that are meant: all dead ones, or those whose keys begin so."""
+    if bool(keys) == every:
+        raise typer.BadParameter("name the keys, or --all")
+    found: list[Json] = (await memory.get("/updates"))["updates"]
+    if every:
+        return [each for each in found if each["state"] == "dead"]
+    chosen = []
+    for key in keys:
+        named = [each for each in found if each["key"].startswith(key)]
+        if len(named) != 1:
+            why = "no update has this key; it may be done" if not named else "several updates have keys that begin so"
+            raise Refused(f"{key}: {why}")
+        if named[0]["state"] != "dead":
+            raise Refused(f"{key}: this update is {named[0]['state']}, not dead")
+        chosen.append(named[0])
+    return chosen
