@@ -135,6 +135,14 @@ class MemorySummarized(MemoryEvent):
     )
 
 
+class MemoryLeftOut(MemoryEvent):
+    """The model is about to answer without these messages: they do not fit, and no summary stands for them yet."""
+
+    name: ClassVar[str] = "memory.left_out"
+    messages: NonNegativeInt = Field(description="How many messages the model is not shown.")
+    ids: tuple[str, ...] = Field(description="Ids of the newest 32 of them, oldest first.")
+
+
 class MemoryQueued(MemoryEvent):
     """What was said is written down, and memory will be updated from it after the turn."""
 
@@ -174,7 +182,13 @@ class MemoryUpdated(MemoryEvent):
         return cls.model_validate({name: told[name] for name in names})
 
 
-MEMORY_EVENTS: tuple[type[MemoryEvent], ...] = (MemoryInjected, MemorySummarized, MemoryQueued, MemoryUpdated)
+MEMORY_EVENTS: tuple[type[MemoryEvent], ...] = (
+    MemoryInjected,
+    MemorySummarized,
+    MemoryLeftOut,
+    MemoryQueued,
+    MemoryUpdated,
+)
 
 
 def memory_event_schemas() -> dict[str, dict[str, JsonValue]]:

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from memory import prompts
+from memory.context.summarization import SummarizeWhen
 from memory.control import checked_time_zone
 from memory.turn import MemoryMode
 
@@ -99,6 +100,15 @@ class Context:
             description="keep: the whole transcript stays in `messages`. compact: summarized messages leave the state."
         ),
     ] = "keep"
+    summarize: Annotated[
+        SummarizeWhen,
+        Field(
+            description="before: a turn that is due for a summary waits for it, unless it is written already. "
+            "after: no turn waits. It goes on with the newest messages that fit, and the summary is written behind it. "
+            "The turn's receipt says what the model was not shown.",
+            json_schema_extra={"langgraph_nodes": ["summarize"]},
+        ),
+    ] = "before"
     cache_ttl_seconds: Annotated[
         float, Field(ge=0, description="How long the provider caches a prompt; older ones may be rearranged.")
     ] = 300.0

@@ -12,10 +12,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
-from graphs.events import MemoryInjected, MemoryQueued, MemorySummarized, aemit
+from graphs.events import MemoryInjected, MemoryLeftOut, MemoryQueued, MemorySummarized, aemit
 from graphs.models import ModelUnavailable, in_background, refuses_tools
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
@@ -23,11 +24,11 @@ from graphs.turn.context import Context
 from graphs.turn.memory import STATELESS, Run, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prompt import Prompt, ask, prompt_of
-from graphs.turn.state import Receipt, State, summary_lost, warn_summary_lost
+from graphs.turn.state import LeftOutMessages, Receipt, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
-from memory.context.summarization import SummarizationNode
+from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
 from memory.effects import tolerated
 from memory.injection.selection import TurnConditions, inject
@@ -120,12 +121,17 @@ class ChatNodes:
 
         async def prepared() -> WrittenSummary | None:
             mode = begun.opening.mode if begun else mode_of_newest(thread.messages)
-            return await self._service.summaries.get(run.thread, _made_for(run, epochs, mode))
+            made_for = _made_for(run, epochs, mode)
+            return await self._service.summaries.get(run.thread, made_for, waits=when == "before")
 
-        node = self._summarization(run, budget, memory_flush_hook=write_down, prepared_summary=prepared)
+        when = _when(run)
+        node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
         result = await node.aresult(now)
         if result.cut is not None:
             await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
+        if result.left_out.messages:
+            left_out = MemoryLeftOut(messages=result.left_out.messages, ids=result.left_out.ids)
+            await aemit(MemoryLeftOut.name, left_out)
         await self._turns.after(superstep_of(runtime))
         update = changes(state, node.update(now, result))
         # Messages that are written whole carry their mode already.
@@ -169,12 +175,14 @@ class ChatNodes:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
         self._prepare_summary(run, thread)
         receipt = Receipt(**{**thread.receipt, "queued": queued.entry if queued else None})
+        if thread.left_out.messages:
+            receipt["left_out"] = LeftOutMessages(messages=thread.left_out.messages, ids=[*thread.left_out.ids])
         return {"memory": {**thread.memory, "receipt": receipt}}
 
     def _prepare_summary(self, run: Run, thread: Thread) -> None:
         """Begin to write the summary that the thread will need soon, so that no turn has to wait for it."""
         share = self._service.settings.memory.prepare_summary_share
-        if run.thread_id == STATELESS or share >= 1:
+        if run.thread_id == STATELESS or (share >= 1 and _when(run) == "before"):
             return
         with tolerated(logger, "no summary is written ahead of time"):
             state = thread.state
@@ -268,6 +276,13 @@ class ChatNodes:
                 return (await model.ainvoke(prompt, config)).text
 
         return RunnableLambda(ask, aask)
+
+
+def _when(run: Run) -> SummarizeWhen:
+    """Return when a run's summaries are made: a state that nobody keeps has no later turn to have them in."""
+    config = get_config()
+    is_kept = config.get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER) and not summary_lost(config)
+    return run.context.summarize if is_kept else "before"
 
 
 def _made_for(run: Run, epochs: TurnEpochs, mode: MemoryMode | None) -> Hashable:

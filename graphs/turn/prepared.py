@@ -71,20 +71,27 @@ class PreparedSummaries:
         kept = self._kept.get(thread)
         if kept is not None and kept.made_for == made_for and _is_good(kept.writing, still_stands):
             return
-        self._kept[thread] = _Prepared(made_for, of, self._begin(partial(self._write, write)))
+        # A model that keeps failing is asked once a turn, and the log says so once.
+        level = logging.DEBUG if kept is not None and _has_failed(kept.writing) else logging.WARNING
+        self._kept[thread] = _Prepared(made_for, of, self._begin(partial(self._write, write, level)))
         self._kept.move_to_end(thread)
         while len(self._kept) > self._limit:
             self._kept.popitem(last=False)
 
-    def _write(self, write: Write) -> WrittenSummary | None:
+    def _write(self, write: Write, level: int) -> WrittenSummary | None:
         try:
             return self._calls.run(write, self._timeout)
-        except Exception as error:  # the turn that needs the summary asks for it itself
-            logger.info("a summary could not be written ahead of time: %s", type(error).__name__)
+        except Exception as error:  # the turn that needs it asks for it itself, or goes on without
+            logger.log(level, "a summary could not be written ahead of time: %s", type(error).__name__)
             raise
 
-    async def get(self, thread: Hashable, made_for: Hashable) -> WrittenSummary | None:
+    async def get(self, thread: Hashable, made_for: Hashable, *, waits: bool = True) -> WrittenSummary | None:
         """Return a thread's summary, once it is there; `None` if there is none for this, or its writing has failed.
+
+        Args:
+            thread: Whose summary it is.
+            made_for: As in `start`.
+            waits: Whether one that is still written is waited for.
 
         Raises:
             Exception: If its writing fails while it is waited for: a turn waits for one summary only.
@@ -97,6 +104,8 @@ class PreparedSummaries:
             return None
         if kept.writing.done():
             return _written(kept.writing)
+        if not waits:
+            return None
         # It was begun before the turn, so it is there sooner than one that is asked for now. A turn that is cancelled
         # must not cancel it.
         async with asyncio.timeout(self._timeout):
@@ -112,9 +121,13 @@ class PreparedSummaries:
         return len(self._kept)
 
 
+def _has_failed(writing: "Future[WrittenSummary | None]") -> bool:
+    return writing.done() and (writing.cancelled() or writing.exception() is not None)
+
+
 def _written(writing: "Future[WrittenSummary | None]") -> WrittenSummary | None:
     """Return what came of it; `None` where nothing did."""
-    return None if writing.cancelled() or writing.exception() is not None else writing.result()
+    return None if _has_failed(writing) else writing.result()
 
 
 def _is_good(writing: "Future[WrittenSummary | None]", still_stands: Callable[[WrittenSummary], bool]) -> bool:

@@ -103,6 +103,15 @@ class RecalledFacts(TypedDict):
     """`[fact id, revision]` each."""
 
 
+class LeftOutMessages(TypedDict):
+    """Messages that were not shown to a model."""
+
+    messages: int
+    """How many."""
+    ids: list[str]
+    """Ids of the newest 32 of them, oldest first."""
+
+
 class Receipt(TypedDict, total=False):
     """What memory did in a turn."""
 
@@ -120,6 +129,8 @@ class Receipt(TypedDict, total=False):
     """Why memory was not used or learned nothing for good; absent where it works as it was chosen to."""
     summary_lost: SummaryLost
     """Why the next turn will not have this turn's summary; absent where it will."""
+    left_out: LeftOutMessages
+    """What the turn's last model call was not shown for want of room, though no summary stands for it yet."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
 

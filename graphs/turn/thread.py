@@ -11,6 +11,7 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from graphs.turn.context import Context
 from graphs.turn.state import MemoryState, Receipt, State
 from memory.context.budget import SHORTENED_NOTE
+from memory.context.left_out import LEFT_OUT, LeftOut
 from memory.context.running_summary import DividedMessages, RunningSummary, divide, rehydrate, state_of
 from memory.injection.selection import Injected
 from memory.outbox.transcript import ThreadView
@@ -72,9 +73,16 @@ class Thread:
         """Whether a turn begins; after its tools it goes on, with the choices that the state has of it."""
         return not (isinstance(self.messages[-1], ToolMessage) and self.receipt.get("asked") == self.asked)
 
+    @cached_property
+    def left_out(self) -> LeftOut:
+        """The messages that the model is not shown though no summary stands for them, as `summarize` left it."""
+        return LeftOut.from_state(state_of(self.state.get("context")).get(LEFT_OUT))
+
     def visible(self, context: Context) -> tuple[BaseMessage, ...]:
         """Return what the model sees of the conversation, without the summary itself: as `summarize` left it."""
-        live = self.divided.live
+        # Never without the question, whatever a client removed behind it.
+        left_out = self.left_out.among(self.divided.live) - {self.asked}
+        live = tuple(message for message in self.divided.live if message.id not in left_out)
         if context.transcript == "compact":
             return live
         # Somebody may have edited the thread since, where the run was interrupted: then the thread counts.

@@ -73,7 +73,7 @@ class Budget:
         that leave now are among those that leave then.
 
         Args:
-            share: Of `max_tokens`; while less than this is there, it is too early.
+            share: Of `max_tokens`; while less than this is there, it is too early, unless it is time to cut.
             system: Tokens of the leading system message.
             messages: Tokens of the messages.
             beside: Tokens of system message and summary.
@@ -82,6 +82,8 @@ class Budget:
             `None` if it is too early: too little is there, or all of it could stay.
         """
         room, keep = self.room(beside), self.keep(system)
+        if self.is_exceeded(messages=messages, beside=beside):
+            return keep
         to_come = max(0, min(room, self.max_tokens_before_summary or room) - messages)
         if messages + beside < share * self.max_tokens or to_come > keep.tokens:
             return None

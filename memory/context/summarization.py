@@ -1,25 +1,27 @@
 """The public face of the context tier: as functions, and as a node of a graph."""
 
-import asyncio
-import contextvars
 import inspect
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Required, TypeVar, Unpack, get_type_hints
+from typing import Any, Literal, Required, TypeVar, Unpack, get_args, get_type_hints
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import merge_configs
-from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from memory.context.budget import Budget
+from memory.context.effects import (
+    FlushHook,
+    PreparedSummary,
+    SummaryEffects,
+    async_summary_handlers,
+    summary_handlers,
+)
+from memory.context.left_out import HANDED_OVER, LEFT_OUT
 from memory.context.running_summary import (
     SUMMARY_ID,
     UNFLUSHED,
@@ -30,80 +32,10 @@ from memory.context.running_summary import (
     state_of,
     still_leaving,
 )
-from memory.context.summarizer import (
-    Cut,
-    Fetch,
-    Flush,
-    FlushHook,
-    PreparedSummary,
-    SummarizationResult,
-    Summarizer,
-    SummaryEffects,
-)
+from memory.context.summarizer import Cut, SummarizationResult, Summarizer
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import Ask, AsyncHandlers, Handlers, aperform, perform
-from memory.provider_reason import reason_logged
-
-logger = logging.getLogger(__name__)
-
-_SUMMARY = "a summary call"
-# A summary's tokens are no part of the answer that a user watches.
-_CALL: RunnableConfig = {"tags": [TAG_NOSTREAM], "run_name": "summarize"}
-
-
-def summary_handlers(config: RunnableConfig | None = None) -> Handlers:
-    """Return what asks the model and calls the hook in this thread; a coroutine hook gets an event loop of its own."""
-
-    def ask(effect: Ask) -> str:
-        with reason_logged(logger, _SUMMARY, effect.prompt):
-            return _text(effect.model.invoke(effect.prompt, merge_configs(config, _CALL)))
-
-    return {
-        Ask: ask,
-        Flush: lambda effect: _finished(effect.hook(effect.messages)),
-        Fetch: lambda effect: _finished(effect.source()),
-    }
-
-
-def async_summary_handlers(config: RunnableConfig | None = None) -> AsyncHandlers:
-    """Return what asks the model and calls the hook on the event loop; a synchronous hook runs in a thread."""
-
-    async def ask(effect: Ask) -> str:
-        with reason_logged(logger, _SUMMARY, effect.prompt):
-            return _text(await effect.model.ainvoke(effect.prompt, merge_configs(config, _CALL)))
-
-    async def flush(effect: Flush) -> None:
-        hook = effect.hook
-        # An object with an `async def __call__` is no coroutine function itself.
-        is_coroutine = inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
-        called = hook(effect.messages) if is_coroutine else await asyncio.to_thread(hook, effect.messages)
-        if inspect.isawaitable(called):
-            await called
-
-    async def fetch(effect: Fetch) -> Any:
-        found = effect.source()
-        return await found if inspect.isawaitable(found) else found
-
-    return {Ask: ask, Flush: flush, Fetch: fetch}
-
-
-def _finished(called: Any) -> Any:
-    """Return a call's value; a coroutine's, once it is done."""
-    if not inspect.isawaitable(called):
-        return called
-
-    async def wait() -> Any:
-        return await called
-
-    # On another thread: this one may have an event loop that is running, which must not be entered again.
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
-
-
-def _text(reply: Any) -> str:
-    return reply.text if isinstance(reply, BaseMessage) else str(reply)
-
+from memory.effects import aperform, perform
 
 __all__ = [
     "SUMMARY_ID",
@@ -119,6 +51,9 @@ __all__ = [
 
 NOT_SUMMARIZED = "not_summarized"
 """Where a state's `context` names the turn in which model or hook failed."""
+
+SummarizeWhen = Literal["before", "after"]
+"""Whether a turn that is due for a summary waits for it, or goes on with what fits and has it written afterwards."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -228,17 +163,23 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     `RunningSummary` under `context["running_summary"]`; what else a state holds under `context` stays. When model or
     hook fail, `context["not_summarized"]` names the user message of the turn, and they are not asked again before the
     next one: a turn of many tool calls must not wait for the same failure at each. A summary that exists then waits
-    under `context["unflushed_summary"]` for the hook. With both keys equal the summarized messages leave the state: it
-    writes `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new list, in which no message is shortened.
+    under `context["unflushed_summary"]` for the hook. Messages that the view leaves out though no summary stands for
+    them are named under `context["left_out"]`; those that the hook was given, under `context["handed_over"]`. With both
+    keys equal the summarized messages leave the state: it writes `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new
+    list, in which no message is shortened.
 
     Args:
         input_messages_key: Where the conversation is.
         output_messages_key: Where the messages to send go.
         name: The node's name in traces.
+        summarize: `before` asks the model as soon as a summary is due, and the turn waits. `after` asks nobody: the
+            view leaves out what does not fit, once the hook has it, until `prepared_summary` returns the summary that
+            you wrote after a turn, with `leaves_soon` and `prepare`. It needs a checkpointer.
         options: As in `summarize_messages`. The model's tokens are kept out of the stream mode `messages`.
 
     Raises:
-        ValueError: If a number or a prompt cannot be meant; when it runs, if the messages are missing or have no ids.
+        ValueError: If a number or a prompt cannot be meant, or with `after` there is no `prepared_summary`; when it
+            runs, if the messages are missing or have no ids.
     """
 
     @_with_options
@@ -248,12 +189,18 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         input_messages_key: str = "messages",
         output_messages_key: str = "summarized_messages",
         name: str = "summarization",
+        summarize: SummarizeWhen = "before",
         **options: Unpack[SummaryOptions],
     ) -> None:
         self.name = name
         self.input_messages_key = input_messages_key
         self.output_messages_key = output_messages_key
+        self.summarize = summarize
         self.summarizer = _summarizer(options)
+        if summarize not in get_args(SummarizeWhen):
+            raise ValueError(f"summarize must be 'before' or 'after', not {summarize!r}")
+        if summarize == "after" and self.summarizer.prepared_summary is None:
+            raise ValueError("summarize='after' needs prepared_summary: nothing else would ever be a summary")
         self.model = self.summarizer.model
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - inherited
@@ -310,13 +257,17 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         """Return the update that writes a result into the state it came from."""
         running, messages = result.running_summary, self._messages(state)
         before = state_of(_read(state, "context"))
-        after = {key: value for key, value in before.items() if result.failed or key not in (NOT_SUMMARIZED, UNFLUSHED)}
+        of_this_turn = {LEFT_OUT, HANDED_OVER} if result.failed else {LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED, UNFLUSHED}
+        after = {key: value for key, value in before.items() if key not in of_this_turn}
         if running is not None:
             after["running_summary"] = running
         if result.failed:
             after[NOT_SUMMARIZED] = _turn_of(messages)
         if result.unflushed is not None:
             after[UNFLUSHED] = result.unflushed
+        for key, gone in ((LEFT_OUT, result.left_out), (HANDED_OVER, result.handed_over)):
+            if gone.messages:
+                after[key] = gone.to_state()
         # A thread that never had a `context` is not given an empty one.
         context = {"context": after} if after or before else {}
         if self.input_messages_key != self.output_messages_key:
@@ -330,8 +281,14 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         context, messages = state_of(_read(state, "context")), self._messages(state)
         failed_in = context.get(NOT_SUMMARIZED)
         has_failed = bool(failed_in) and failed_in == _turn_of(messages)
-        kept = context.get(UNFLUSHED)
-        return self.summarizer.summarize(messages, context.get("running_summary"), has_failed=has_failed, kept=kept)
+        return self.summarizer.summarize(
+            messages,
+            context.get("running_summary"),
+            waits=self.summarize == "before",
+            has_failed=has_failed,
+            kept=context.get(UNFLUSHED),
+            handed_over=context.get(HANDED_OVER),
+        )
 
     def _running(self, state: object) -> object:
         return state_of(_read(state, "context")).get("running_summary")

@@ -1,58 +1,31 @@
 """Summarizing what no longer fits: one conversation in, what the model is to see of it out."""
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
 
 from langchain_core.language_models import LanguageModelLike
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.prompts import ChatPromptTemplate
 
-from memory.context.budget import Budget, choose_cut, fit, shorten, shorten_text
+from memory.context.budget import Budget, choose_cut
+from memory.context.effects import Fetch, Flush, FlushHook, PreparedSummary, SummaryEffects
+from memory.context.left_out import LeftOut
 from memory.context.running_summary import (
-    SUMMARY_ID,
     DividedMessages,
     RunningSummary,
     WrittenSummary,
     divide,
     rehydrate,
     still_leaving,
-    summary_text,
     written_summary,
 )
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, summary_in, words_for
 from memory.context.tokens import TokenCounter, shared_counter
+from memory.context.view import Views
 from memory.effects import Ask, tolerated
 
 logger = logging.getLogger(__name__)
-
-FlushHook = Callable[[list[BaseMessage]], Awaitable[None] | None]
-"""Takes exactly the messages that are about to leave; returns at once. It may be a coroutine function."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flush:
-    """The effect of calling the hook with the messages that are about to leave; nothing is sent back."""
-
-    hook: FlushHook
-    messages: list[BaseMessage]
-
-
-PreparedSummary = Callable[[], Awaitable[WrittenSummary | None] | WrittenSummary | None]
-"""Returns the summary that was written ahead of time, if there is one; it may be a coroutine function."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """The effect of looking for a summary that was written ahead of time; it is sent back, or `None`."""
-
-    source: PreparedSummary
-
-
-T = TypeVar("T")
-SummaryEffects = Generator[Ask | Flush | Fetch, Any, T]
-"""Asks a model, is sent its reply's text, calls the flush hook, and looks for a summary written ahead of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +53,8 @@ class SummarizationResult:
         cut: What was summarized just now; `None` if nothing was.
         failed: Whether a summary was due and there is none, because the model or the hook failed.
         unflushed: The summary that exists though the hook failed.
+        left_out: The messages that `messages` leaves out though no summary stands for them.
+        handed_over: The messages that the hook was given though no summary stands for them yet.
     """
 
     messages: list[BaseMessage]
@@ -87,6 +62,8 @@ class SummarizationResult:
     cut: Cut | None = None
     failed: bool = False
     unflushed: WrittenSummary | None = None
+    left_out: LeftOut = field(default_factory=LeftOut)
+    handed_over: LeftOut = field(default_factory=LeftOut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +75,10 @@ class _Measured:
     counts: list[int]
     system: int
     beside: int
+
+    @property
+    def live(self) -> tuple[BaseMessage, ...]:
+        return self.conversation.live
 
     @property
     def tokens(self) -> int:
@@ -141,47 +122,72 @@ class Summarizer:
         if self.portion_tokens is not None and self.portion_tokens < 1:
             raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
 
+    @property
+    def views(self) -> Views:
+        """What makes the views of a conversation."""
+        return Views(self.budget, self.counter, self.final_prompt)
+
     def summarize(
         self,
         messages: Sequence[BaseMessage],
         running_summary: object,
         *,
+        waits: bool = True,
         has_failed: bool = False,
         kept: object = None,
+        handed_over: object = None,
     ) -> SummaryEffects[SummarizationResult]:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
+
+        The hook is given each message once, before it leaves: with its summary, or, where nobody waits for that, when
+        the view first leaves it out. Then the summary that takes it in later does not give it to the hook again. What
+        a failing hook was given counts as not given.
 
         Args:
             messages: The conversation, oldest first.
             running_summary: The running summary, in whatever form a state holds it.
+            waits: Whether a model may be asked. If not, the view leaves the oldest out, with whole exchanges, until a
+                prepared summary stands for them.
             has_failed: Whether the turn's summary failed already: then nobody is asked again, and the oldest are
                 left out of the view.
             kept: The result's `unflushed` of an earlier turn: the hook is asked before a model is.
+            handed_over: The last result's `handed_over`, as a state holds it.
 
         Raises:
             ValueError: If a message that no summary stands for has no id.
         """
         measured = self._measured(messages, running_summary)
-        conversation, running = measured.conversation, measured.running
+        conversation, running, live = measured.conversation, measured.running, measured.live
+        handed = LeftOut.from_state(handed_over).among(live)
         if not self.budget.is_exceeded(messages=measured.tokens, beside=measured.beside):
-            return SummarizationResult(self._composed(conversation, running, conversation.live), running)
-        leaving = choose_cut(conversation.live, measured.counts, self.budget.keep(measured.system))
+            view = self.views.composed(conversation, running, live)
+            return SummarizationResult(view, running, handed_over=LeftOut.of(live, handed))
+        leaving = choose_cut(live, measured.counts, self.budget.keep(measured.system))
         written: WrittenSummary | None = None
-        if leaving and not has_failed:
-            again = still_leaving(kept, measured.existing, conversation.live)
+        if (leaving or not waits) and not has_failed:
+            again = still_leaving(kept, measured.existing, live) if leaving else None
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
-                ahead = None if again else (yield from self._ahead(measured, leaving))
+                ahead = (yield from self._ahead(measured, leaving, waits)) if leaving and not again else None
+                if not (again or ahead or waits):
+                    return (yield from self._without_summary(measured, handed, drop=bool(leaving)))
                 cut, summary = again or ahead or (leaving, "")
-                gone = [conversation.live[index] for index in cut]
+                gone = [live[index] for index in cut]
                 summary = summary or (yield from self._written(_fresh(gone, running), measured.existing))
                 written = written_summary(summary, measured.existing, gone)
-                drop = again is not None  # what was said since may not fit beside it
-                result = yield from self._summarized(measured, cut, summary, drop=drop)
+                drop = again is not None or not waits  # what was said since may not fit beside it
+                result = yield from self._summarized(measured, cut, summary, handed, drop=drop, waits=waits)
                 if ahead and result.cut:
                     result.cut = replace(result.cut, ready=True)
                 return result
-        view = self._fitting(conversation, running, drop=bool(leaving))
-        return SummarizationResult(view, running, failed=bool(leaving), unflushed=written)
+        view, left_out = self.views.fitting(conversation, running, drop=bool(leaving), exchanges=not waits)
+        return SummarizationResult(
+            view,
+            running,
+            failed=bool(leaving) or not waits,
+            unflushed=written,
+            left_out=LeftOut.of(live, left_out),
+            handed_over=LeftOut.of(live, handed),
+        )
 
     def leaves_soon(self, messages: Sequence[BaseMessage], running_summary: object, share: float) -> list[BaseMessage]:
         """Return the messages that the next cut will take, as far as they are known; empty if it is too early to say.
@@ -195,8 +201,7 @@ class Summarizer:
         keep = self.budget.keep_ahead(share, system=measured.system, messages=measured.tokens, beside=measured.beside)
         if keep is None:
             return []
-        live = measured.conversation.live
-        return [live[index] for index in choose_cut(live, measured.counts, keep)]
+        return [measured.live[index] for index in choose_cut(measured.live, measured.counts, keep)]
 
     def prepare(self, leaving: Sequence[BaseMessage], running_summary: object) -> SummaryEffects[WrittenSummary]:
         """Write the summary that the next cut will need, before it is due.
@@ -221,43 +226,79 @@ class Summarizer:
         conversation = divide(messages, running)
         counts = self.counter.each(conversation.live, identified=True)
         system = self.counter(conversation.system)
-        return _Measured(conversation, running, counts, system, system + self._summary_tokens(running))
+        return _Measured(conversation, running, counts, system, system + self.views.summary_tokens(running))
 
-    def _ahead(self, measured: _Measured, leaving: Sequence[int]) -> SummaryEffects[tuple[list[int], str] | None]:
+    def _ahead(
+        self, measured: _Measured, leaving: Sequence[int], waits: bool
+    ) -> SummaryEffects[tuple[list[int], str] | None]:
         """Return where the messages of a prepared summary stand, and the summary; `None` unless it can be used.
 
-        It stands for the first of the messages that leave, and the rest fits beside it.
+        It stands for the first of the messages that leave, and the rest fits beside it; or nobody waits for a better.
         """
         record = (yield Fetch(self.prepared_summary)) if self.prepared_summary else None
-        found = still_leaving(record, measured.existing, measured.conversation.live)
+        found = still_leaving(record, measured.existing, measured.live)
         if found is None:
             return None
         places, summary = found
         rest = measured.tokens - sum(measured.counts[at] for at in places)
-        fits = rest + measured.system + self._text_tokens(summary) <= self.budget.max_tokens
-        is_usable = fits and places == [*leaving[: len(places)]] and not self._is_too_long(summary)
+        fits = rest + measured.system + self.views.text_tokens(summary) <= self.budget.max_tokens
+        is_usable = (fits or not waits) and places == [*leaving[: len(places)]] and not self.views.is_too_long(summary)
         return found if is_usable else None
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
         """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""
         conversation = divide(messages, running)
-        return self._composed(conversation, running, conversation.live)
+        return self.views.composed(conversation, running, conversation.live)
 
     def _summarized(
-        self, measured: _Measured, leaving: Sequence[int], summary: str, *, drop: bool
+        self,
+        measured: _Measured,
+        leaving: Sequence[int],
+        summary: str,
+        handed: Collection[str | None],
+        *,
+        drop: bool,
+        waits: bool,
     ) -> SummaryEffects[SummarizationResult]:
-        conversation, running = measured.conversation, measured.running
-        fresh = _fresh([conversation.live[index] for index in leaving], running)
-        if fresh and self.memory_flush_hook:
-            yield Flush(self.memory_flush_hook, fresh)
+        conversation, running, live = measured.conversation, measured.running, measured.live
         extended = conversation.summarized(running, summary, leaving)
         absent = set(leaving)
-        stay = tuple(message for index, message in enumerate(conversation.live) if index not in absent)
-        view = self._fitting(DividedMessages(conversation.system, stay), extended, drop=drop)
-        before = measured.tokens + measured.beside
-        cut = Cut(len(fresh), before, self.counter(view), self._summary_tokens(extended))
-        logger.info("summarized %d messages: %d tokens before, %d after", cut.messages, before, cut.tokens_after)
-        return SummarizationResult(view, extended, cut)
+        stay = DividedMessages(conversation.system, tuple(one for at, one in enumerate(live) if at not in absent))
+        view, left_out = self.views.fitting(stay, extended, drop=drop, exchanges=not waits)
+        gone = {live[at].id for at in leaving}
+        handed = yield from self._handed(measured, gone if waits else gone | left_out, handed)
+        before, cut = measured.tokens + measured.beside, len(_fresh([live[at] for at in leaving], running))
+        done = Cut(cut, before, self.counter(view), self.views.summary_tokens(extended))
+        logger.info("summarized %d messages: %d tokens before, %d after", cut, before, done.tokens_after)
+        return SummarizationResult(
+            view,
+            extended,
+            done,
+            left_out=LeftOut.of(stay.live, left_out),
+            handed_over=LeftOut.of(stay.live, handed),
+        )
+
+    def _without_summary(
+        self, measured: _Measured, handed: Collection[str | None], *, drop: bool
+    ) -> SummaryEffects[SummarizationResult]:
+        """Leave out what does not fit, once the hook has it."""
+        view, left_out = self.views.fitting(measured.conversation, measured.running, drop=drop, exchanges=True)
+        handed = yield from self._handed(measured, left_out, handed)
+        return SummarizationResult(
+            view,
+            measured.running,
+            left_out=LeftOut.of(measured.live, left_out),
+            handed_over=LeftOut.of(measured.live, handed),
+        )
+
+    def _handed(
+        self, measured: _Measured, leaving: Collection[str | None], handed: Collection[str | None]
+    ) -> SummaryEffects[set[str | None]]:
+        """Give the hook the messages with these ids that it was not given before, and return all that it was given."""
+        fresh = [one for one in _fresh(measured.live, measured.running) if one.id in leaving and one.id not in handed]
+        if fresh and self.memory_flush_hook:
+            yield Flush(self.memory_flush_hook, fresh)
+        return {*handed, *leaving}
 
     def _written(self, messages: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
         """Return the summary that the model writes, portion by portion, within its share of the budget."""
@@ -265,13 +306,13 @@ class Summarizer:
         if self.portion_tokens is None:
             for portion in portions(messages, room, self.counter):
                 existing = yield from self._asked(portion, existing)
-                if self._is_too_long(existing):
+                if self.views.is_too_long(existing):
                     existing = yield from self._shorter(existing, self._max_words)
         else:
             for portion in portions(messages, min(room, self.portion_tokens), self.counter):
                 part = yield from self._asked(portion, "")
                 existing = f"{existing}\n{part}" if existing else part
-                if self._is_too_long(existing):  # down to half, so that not every portion asks for it
+                if self.views.is_too_long(existing):  # down to half, so that not every portion asks for it
                     existing = yield from self._shorter(existing, self._max_words // 2)
         return existing
 
@@ -287,61 +328,14 @@ class Summarizer:
     def _max_words(self) -> int:
         return max(1, int(self.budget.max_summary_tokens * WORDS_PER_TOKEN))
 
-    def _is_too_long(self, summary: str) -> bool:
-        return self._text_tokens(summary) > self.budget.max_summary_tokens
-
     def _shorter(self, summary: str, max_words: int) -> SummaryEffects[str]:
         reply = yield Ask(self.model, shorter(summary, max_words))
         again = summary_in(reply) or summary
-        if not self._is_too_long(again):
+        if not self.views.is_too_long(again):
             return again
         share = self.budget.max_summary_tokens
         logger.info("a summary was longer than its %d tokens even when asked again: it is cut", share)
-        return self._cut(min(again, summary, key=len))
-
-    def _cut(self, summary: str) -> str:
-        room = self.budget.max_summary_tokens - self._text_tokens("")
-        return shorten_text(summary, max(1, room), self.counter)
-
-    def _fitting(
-        self, conversation: DividedMessages, running: RunningSummary | None, *, drop: bool
-    ) -> list[BaseMessage]:
-        if running and self._is_too_long(running.summary):  # it was made when its share was larger
-            running = replace(running, summary=self._cut(running.summary))
-        summary = self._summary_tokens(running)
-        system = [*conversation.system]
-        half = (self.budget.max_tokens - summary) // 2
-        if self.counter(system) > half:
-            logger.warning("a system message takes more than half of %d tokens", self.budget.max_tokens)
-            system = [shorten(message, half // len(system), self.counter) for message in system]
-            counts = self.counter.each(system)
-            while len(system) > 1 and sum(counts) > half:  # the oldest go, but not the last one
-                system, counts = system[1:], counts[1:]
-        room = self.budget.room(self.counter(system) + summary)
-        live = fit(conversation.live, room, self.counter, drop=drop)
-        return self._composed(DividedMessages(tuple(system), ()), running, live)
-
-    def _composed(
-        self, conversation: DividedMessages, running: RunningSummary | None, live: Sequence[BaseMessage]
-    ) -> list[BaseMessage]:
-        if running is None:
-            return [*conversation.system, *live]
-        if self.final_prompt is None:
-            summary = SystemMessage(summary_text(running.summary), id=SUMMARY_ID)
-            return [*conversation.system, summary, *live]
-        values = {"system_message": [*conversation.system], "summary": running.summary, "messages": [*live]}
-        given = {id(message) for message in (*conversation.system, *live)}
-        # What the template adds gets the id by which the next summary takes its place.
-        return [
-            message if id(message) in given or message.id else message.model_copy(update={"id": SUMMARY_ID})
-            for message in self.final_prompt.invoke(values).to_messages()
-        ]
-
-    def _summary_tokens(self, running: RunningSummary | None) -> int:
-        return self._text_tokens(running.summary) if running else 0
-
-    def _text_tokens(self, summary: str) -> int:
-        return self.counter(self._composed(DividedMessages((), ()), RunningSummary(summary, set(), None), ()))
+        return self.views.cut(min(again, summary, key=len))
 
 
 def _fresh(leaving: Sequence[BaseMessage], running: RunningSummary | None) -> list[BaseMessage]:

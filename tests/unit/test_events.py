@@ -10,7 +10,13 @@ from graphs.events import MEMORY_EVENTS, MemoryQueued, MemoryUpdated, RefusedFac
 
 def test_S5_every_memory_event_has_a_name_a_version_and_a_schema() -> None:
     schemas = memory_event_schemas()
-    assert list(schemas) == ["memory.injected", "memory.summarized", "memory.queued", "memory.updated"]
+    assert list(schemas) == [
+        "memory.injected",
+        "memory.summarized",
+        "memory.left_out",
+        "memory.queued",
+        "memory.updated",
+    ]
     for event in MEMORY_EVENTS:
         schema = json.loads(json.dumps(schemas[event.name]))
         assert schema["properties"]["v"]["const"] == 1

@@ -295,7 +295,7 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     [
         (summarize_messages, {"messages", "running_summary"}),
         (asummarize_messages, {"messages", "running_summary"}),
-        (SummarizationNode, {"input_messages_key", "output_messages_key", "name"}),
+        (SummarizationNode, {"input_messages_key", "output_messages_key", "name", "summarize"}),
     ],
 )
 def test_the_options_stand_in_each_signature_with_their_defaults(entrance: Callable[..., Any], own: set[str]) -> None:

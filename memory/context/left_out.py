@@ -1,0 +1,65 @@
+"""Messages that left the view of a conversation before a summary stands for them: which, as a state remembers it.
+
+The oldest leave first, so the newest of them tells which: all before it too, but for those that were kept, such as the
+question of the turn in progress. What a state remembers of them does not grow with their number.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from memory.context.running_summary import REMEMBERED_IDS
+
+LEFT_OUT = "left_out"
+"""Where a state's `context` says which messages the view leaves out though no summary stands for them."""
+
+HANDED_OVER = "handed_over"
+"""Where a state's `context` says which messages the hook was given before a summary stands for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The oldest messages of a conversation, without some that were kept.
+
+    Attributes:
+        messages: How many they are.
+        ids: Ids of the newest 32 of them, oldest first. One is enough to find their place, should others be removed.
+        kept: Ids of messages before the newest of them that are none of them.
+    """
+
+    messages: int = 0
+    ids: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, live: Sequence[BaseMessage], left_out: Collection[str | None]) -> "LeftOut":
+        """Return the value for those of a conversation's messages that have these ids."""
+        places = [at for at, message in enumerate(live) if message.id in left_out]
+        before = live[: places[-1]] if places else ()
+        return cls(
+            messages=len(places),
+            ids=tuple(str(live[at].id) for at in places[-REMEMBERED_IDS:]),
+            kept=tuple(str(message.id) for message in before if message.id not in left_out),
+        )
+
+    @classmethod
+    def from_state(cls, value: object) -> "LeftOut":
+        """Return what `to_state` gave; nothing where a client put something else there."""
+        said = value if isinstance(value, Mapping) else {}
+        number, ids, kept = said.get("messages"), said.get("ids"), said.get("kept")
+        return cls(
+            messages=number if isinstance(number, int) else 0,
+            ids=tuple(map(str, ids)) if isinstance(ids, (list, tuple)) else (),
+            kept=tuple(map(str, kept)) if isinstance(kept, (list, tuple)) else (),
+        )
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the JSON form that a state keeps."""
+        return {"messages": self.messages, "ids": [*self.ids], "kept": [*self.kept]}
+
+    def among(self, live: Sequence[BaseMessage]) -> set[str | None]:
+        """Return the ids of those of a conversation's messages that this stands for."""
+        newest = max((at for at, message in enumerate(live) if message.id in self.ids), default=-1)
+        return {message.id for message in live[: newest + 1]}.difference(self.kept)

@@ -1,0 +1,98 @@
+"""What the model is to see of a conversation: system messages, the summary's message, the messages, in the budget."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.prompts import ChatPromptTemplate
+
+from memory.context.budget import Budget, fit, shorten, shorten_text, units
+from memory.context.running_summary import SUMMARY_ID, DividedMessages, RunningSummary, summary_text
+from memory.context.tokens import TokenCounter
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Makes views of a conversation.
+
+    Attributes:
+        budget: What fits.
+        counter: Counts messages.
+        final_prompt: As in `Summarizer`.
+    """
+
+    budget: Budget
+    counter: TokenCounter
+    final_prompt: ChatPromptTemplate | None
+
+    def fitting(
+        self, conversation: DividedMessages, running: RunningSummary | None, *, drop: bool, exchanges: bool = False
+    ) -> tuple[list[BaseMessage], set[str | None]]:
+        """Return a view within the budget, and the ids of the live messages that it leaves out.
+
+        Args:
+            conversation: What it is made of.
+            running: What stands for the rest.
+            drop: Whether the oldest are left out before anything is shortened.
+            exchanges: Whether an answer is left out together with its question.
+        """
+        if running and self.is_too_long(running.summary):  # it was made when its share was larger
+            running = replace(running, summary=self.cut(running.summary))
+        summary = self.summary_tokens(running)
+        system = [*conversation.system]
+        half = (self.budget.max_tokens - summary) // 2
+        if self.counter(system) > half:
+            logger.warning("a system message takes more than half of %d tokens", self.budget.max_tokens)
+            system = [shorten(message, half // len(system), self.counter) for message in system]
+            counts = self.counter.each(system)
+            while len(system) > 1 and sum(counts) > half:  # the oldest go, but not the last one
+                system, counts = system[1:], counts[1:]
+        room = self.budget.room(self.counter(system) + summary)
+        live = fit(conversation.live, room, self.counter, drop=drop)
+        if exchanges and len(live) < len(conversation.live):
+            live = _from_a_question(live)
+        left_out = {message.id for message in conversation.live} - {message.id for message in live}
+        return self.composed(DividedMessages(tuple(system), ()), running, live), left_out
+
+    def composed(
+        self, conversation: DividedMessages, running: RunningSummary | None, live: Sequence[BaseMessage]
+    ) -> list[BaseMessage]:
+        """Return the view of these live messages, whatever fits."""
+        if running is None:
+            return [*conversation.system, *live]
+        if self.final_prompt is None:
+            summary = SystemMessage(summary_text(running.summary), id=SUMMARY_ID)
+            return [*conversation.system, summary, *live]
+        values = {"system_message": [*conversation.system], "summary": running.summary, "messages": [*live]}
+        given = {id(message) for message in (*conversation.system, *live)}
+        # What the template adds gets the id by which the next summary takes its place.
+        return [
+            message if id(message) in given or message.id else message.model_copy(update={"id": SUMMARY_ID})
+            for message in self.final_prompt.invoke(values).to_messages()
+        ]
+
+    def summary_tokens(self, running: RunningSummary | None) -> int:
+        """Return the tokens that a running summary takes in a view."""
+        return self.text_tokens(running.summary) if running else 0
+
+    def text_tokens(self, summary: str) -> int:
+        """Return the tokens that a summary takes in a view."""
+        return self.counter(self.composed(DividedMessages((), ()), RunningSummary(summary, set(), None), ()))
+
+    def is_too_long(self, summary: str) -> bool:
+        """Say whether a summary takes more than its share."""
+        return self.text_tokens(summary) > self.budget.max_summary_tokens
+
+    def cut(self, summary: str) -> str:
+        """Return the summary within its share, its middle left out."""
+        room = self.budget.max_summary_tokens - self.text_tokens("")
+        return shorten_text(summary, max(1, room), self.counter)
+
+
+def _from_a_question(live: list[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages without the replies at their beginning: what they reply to is left out."""
+    asked = (group.start for group in units(live) if any(isinstance(live[at], HumanMessage) for at in group))
+    return live[next(asked, 0) :]
