@@ -3,9 +3,10 @@
     python -m benchmarks.waiting [--turns 200] [--scale 1.0]
 
 A long conversation with a fake chat model (0.3 s), a fake summary model (3 s) and 2 s of thinking between turns, at
-1,600 tokens, so that a summary is due again and again. `--scale 0.1` makes all these times a tenth. Beside it the same
-conversation with langmem's `SummarizationNode` and with langchain's `SummarizationMiddleware`. Then the time of a turn
-over the bare graph, the same model without memory, for four conditions of the store.
+1,600 tokens, so that a summary is due again and again. `--scale 0.1` makes all these times a tenth. First with
+summaries written ahead of time, in both modes of `Context.summarize`; then without, against whose summary tokens the
+others' are set; then with langmem's `SummarizationNode` and with langchain's `SummarizationMiddleware`. Then the time
+of a turn over the bare graph, the same model without memory, for four conditions of the store.
 """
 
 import argparse
@@ -15,8 +16,7 @@ import statistics
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -112,18 +112,21 @@ class Waited:
     turns: list[float]
     summary: TimedModel
 
-    def line(self, scale: float) -> str:
+    def line(self, scale: float, without: "Waited") -> str:
         held_up = sum(seconds > (CHAT_SECONDS + SUMMARY_SECONDS / 2) * scale for seconds in self.turns)
         share = 100 * held_up / len(self.turns)
         return (
             f"{self.name:34} {held_up:4} of {len(self.turns)} turns waited ({share:4.1f} %), "
-            f"{self.summary.calls:4} summary calls, {self.summary.tokens:8,} tokens in them"
+            f"{self.summary.calls:4} summary calls, {self.summary.tokens:8,} tokens in them "
+            f"({self.summary.tokens / without.summary.tokens:.2f}x)"
         )
 
 
-def ours(chat: TimedModel, summary: TimedModel, store: BaseStore) -> tuple[Turn, MemoryService]:
+def ours(
+    chat: TimedModel, summary: TimedModel, store: BaseStore, *, summarize: str = "before", share: float = 0.7
+) -> tuple[Turn, MemoryService]:
     """Return one turn of the chat graph, in one thread."""
-    quiet = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR)
+    quiet = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR, prepare_summary_share=share)
     service = MemoryService(
         Settings(model="fake:model", memory=quiet), lambda _, purpose: summary if purpose == "summary" else chat
     )
@@ -134,6 +137,7 @@ def ours(chat: TimedModel, summary: TimedModel, store: BaseStore) -> tuple[Turn,
         "max_summary_tokens": SUMMARY_TOKENS,
         "reply_tokens": REPLY_TOKENS,
         "memory_tokens": 200,
+        "summarize": summarize,
     }
 
     async def turn(text: str) -> None:
@@ -214,28 +218,33 @@ async def conversation(name: str, turn: Turn, turns: int, thinking: float, summa
     return Waited(name, taken, summary)
 
 
+WITHOUT = "Palimpsest, none ahead of time"
+
+
 async def summaries(turns: int, scale: float) -> None:
     """Print how many turns wait for a summary: ours and the peers' side by side, as they mostly sleep."""
-    progress(f"{turns} turns of three conversations, at {scale:g} of their time")
-
-    def models() -> tuple[TimedModel, TimedModel]:
-        return TimedModel(seconds=CHAT_SECONDS * scale), TimedModel(seconds=SUMMARY_SECONDS * scale, size=110)
-
-    async with _served(*models()) as (turn, summary):
-        peers = [("langmem's SummarizationNode", langmem), ("langchain's SummarizationMiddleware", middleware)]
-        work = [conversation("Palimpsest", turn, turns, THINKING_SECONDS * scale, summary)]
-        for name, make in peers:
-            chat, own = models()
-            work.append(conversation(name, make(chat, own), turns, THINKING_SECONDS * scale, own))
-        for waited in await asyncio.gather(*work):
-            print(waited.line(scale))
-
-
-@asynccontextmanager
-async def _served(chat: TimedModel, summary: TimedModel) -> AsyncIterator[tuple[Turn, TimedModel]]:
-    turn, service = ours(chat, summary, InMemoryStore())
-    yield turn, summary
-    await asyncio.to_thread(service.close, 0.0)
+    progress(f"{turns} turns of five conversations, at {scale:g} of their time")
+    own = {
+        "Palimpsest, summarize: before": {"share": 0.7, "summarize": "before"},
+        "Palimpsest, summarize: after": {"share": 0.7, "summarize": "after"},
+        WITHOUT: {"share": 1.0, "summarize": "before"},
+    }
+    peers = {"langmem's SummarizationNode": langmem, "langchain's SummarizationMiddleware": middleware}
+    work, services = [], []
+    for name in (*own, *peers):
+        chat, summary = TimedModel(seconds=CHAT_SECONDS * scale), TimedModel(seconds=SUMMARY_SECONDS * scale, size=110)
+        if name in own:
+            turn, service = ours(chat, summary, InMemoryStore(), **own[name])  # type: ignore[arg-type]
+            services.append(service)
+        else:
+            turn = peers[name](chat, summary)
+        work.append(conversation(name, turn, turns, THINKING_SECONDS * scale, summary))
+    done = await asyncio.gather(*work)
+    (without,) = (waited for waited in done if waited.name == WITHOUT)
+    for waited in done:
+        print(waited.line(scale, without))
+    for service in services:
+        await asyncio.to_thread(service.close, 0.0)
 
 
 async def overheads(turns: int, hanging: int) -> None:

@@ -45,7 +45,7 @@ class MemoryConfig:
         seen_limit: How many message hashes are remembered for one user and thread.
         journal_days: Days of the daily journal that are kept.
         prepare_summary_share: After a turn that fills so large a share of a thread's budget, the summary that the next
-            cut will need is written in the background; 1 switches that off.
+            cut will need is written in the background; 1 switches that off, where turns wait for summaries.
     """
 
     enabled: bool = True

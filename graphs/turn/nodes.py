@@ -194,7 +194,7 @@ class ChatNodes:
                 run.thread,
                 _made_for(run, thread.epochs, mode_of_newest(thread.messages)),
                 lambda: node.prepare(state, leaving),
-                still_stands=lambda written: node.still_stands(state, written),
+                still_stands=lambda written: node.still_stands(state, written, leaving),
                 of=(run.thread_id, run.owner.segment) if run.owner else (run.thread_id,),
             )
 

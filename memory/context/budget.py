@@ -137,15 +137,21 @@ def pinned(messages: Sequence[BaseMessage], groups: Sequence[range]) -> set[int]
     return newest
 
 
-def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep) -> list[int]:
+def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep, *, ahead: bool = False) -> list[int]:
     """Return the indices of the messages to summarize, oldest first; empty if no summary is worth its call.
 
     What stays is a run of the newest units within `keep`, and the pinned ones. When the pinned ones alone are so
     large that little is left to summarize, nothing is: those are shortened in the view, or a long tool loop under
     a huge question would ask for a summary at each of its steps.
+
+    Args:
+        messages: The conversation, oldest first.
+        counts: Tokens of each message.
+        keep: What may stay.
+        ahead: Whether the cut is made after a further question, so that none of these is pinned any longer.
     """
     groups = units(messages)
-    stays = pinned(messages, groups)
+    stays = set() if ahead else pinned(messages, groups)
     pinned_counts = [counts[index] for position in stays for index in groups[position]]
     tokens, number = sum(pinned_counts), len(pinned_counts)
     kept_all = tokens <= keep.tokens

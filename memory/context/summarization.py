@@ -247,11 +247,19 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         """
         return perform(self.summarizer.prepare(leaving, self._running(state)), summary_handlers(config))
 
-    def still_stands(self, state: object, written: WrittenSummary) -> bool:
-        """Say whether the messages and the summary that went into a prepared summary are in a state as they were."""
+    def still_stands(self, state: object, written: WrittenSummary, leaving: Sequence[BaseMessage]) -> bool:
+        """Say whether a prepared summary will do: what went into it is as it was, and the next cut begins with it.
+
+        Args:
+            state: The state as a turn leaves it.
+            written: What `prepare` returned, after this turn or an earlier one.
+            leaving: What `leaves_soon` returned for this state.
+        """
         running = rehydrate(self._running(state))
         live = divide(self._messages(state), running).live
-        return still_leaving(written, running.summary if running else "", live) is not None
+        if still_leaving(written, running.summary if running else "", live) is None:
+            return False
+        return all(message.id == identity for message, identity in zip(leaving, written["ids"], strict=False))
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""

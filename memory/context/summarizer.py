@@ -140,8 +140,8 @@ class Summarizer:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
 
         The hook is given each message once, before it leaves: with its summary, or, where nobody waits for that, when
-        the view first leaves it out. Then the summary that takes it in later does not give it to the hook again. What
-        a failing hook was given counts as not given.
+        the view first leaves it out. Then the summary that takes it in later does not give it to the hook again, and no
+        view shows it again unless all messages fit. What a failing hook was given counts as not given.
 
         Args:
             messages: The conversation, oldest first.
@@ -179,7 +179,8 @@ class Summarizer:
                 if ahead and result.cut:
                     result.cut = replace(result.cut, ready=True)
                 return result
-        view, left_out = self.views.fitting(conversation, running, drop=bool(leaving), exchanges=not waits)
+        without = None if waits else handed
+        view, left_out = self.views.fitting(conversation, running, drop=bool(leaving), without=without)
         return SummarizationResult(
             view,
             running,
@@ -201,7 +202,7 @@ class Summarizer:
         keep = self.budget.keep_ahead(share, system=measured.system, messages=measured.tokens, beside=measured.beside)
         if keep is None:
             return []
-        return [measured.live[index] for index in choose_cut(measured.live, measured.counts, keep)]
+        return [measured.live[index] for index in choose_cut(measured.live, measured.counts, keep, ahead=True)]
 
     def prepare(self, leaving: Sequence[BaseMessage], running_summary: object) -> SummaryEffects[WrittenSummary]:
         """Write the summary that the next cut will need, before it is due.
@@ -264,7 +265,7 @@ class Summarizer:
         extended = conversation.summarized(running, summary, leaving)
         absent = set(leaving)
         stay = DividedMessages(conversation.system, tuple(one for at, one in enumerate(live) if at not in absent))
-        view, left_out = self.views.fitting(stay, extended, drop=drop, exchanges=not waits)
+        view, left_out = self.views.fitting(stay, extended, drop=drop, without=None if waits else handed)
         gone = {live[at].id for at in leaving}
         handed = yield from self._handed(measured, gone if waits else gone | left_out, handed)
         before, cut = measured.tokens + measured.beside, len(_fresh([live[at] for at in leaving], running))
@@ -282,7 +283,7 @@ class Summarizer:
         self, measured: _Measured, handed: Collection[str | None], *, drop: bool
     ) -> SummaryEffects[SummarizationResult]:
         """Leave out what does not fit, once the hook has it."""
-        view, left_out = self.views.fitting(measured.conversation, measured.running, drop=drop, exchanges=True)
+        view, left_out = self.views.fitting(measured.conversation, measured.running, drop=drop, without=handed)
         handed = yield from self._handed(measured, left_out, handed)
         return SummarizationResult(
             view,

@@ -1,7 +1,7 @@
 """What the model is to see of a conversation: system messages, the summary's message, the messages, in the budget."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -29,7 +29,12 @@ class Views:
     final_prompt: ChatPromptTemplate | None
 
     def fitting(
-        self, conversation: DividedMessages, running: RunningSummary | None, *, drop: bool, exchanges: bool = False
+        self,
+        conversation: DividedMessages,
+        running: RunningSummary | None,
+        *,
+        drop: bool,
+        without: Collection[str | None] | None = None,
     ) -> tuple[list[BaseMessage], set[str | None]]:
         """Return a view within the budget, and the ids of the live messages that it leaves out.
 
@@ -37,7 +42,8 @@ class Views:
             conversation: What it is made of.
             running: What stands for the rest.
             drop: Whether the oldest are left out before anything is shortened.
-            exchanges: Whether an answer is left out together with its question.
+            without: Ids of messages that are left out unless all fit; an answer then goes with its question. `None`
+                where a message is as good as another.
         """
         if running and self.is_too_long(running.summary):  # it was made when its share was larger
             running = replace(running, summary=self.cut(running.summary))
@@ -51,8 +57,12 @@ class Views:
             while len(system) > 1 and sum(counts) > half:  # the oldest go, but not the last one
                 system, counts = system[1:], counts[1:]
         room = self.budget.room(self.counter(system) + summary)
-        live = fit(conversation.live, room, self.counter, drop=drop)
-        if exchanges and len(live) < len(conversation.live):
+        live = [*conversation.live]
+        if without is not None and self.counter(live) > room:
+            asked = {live[at].id for at in _newest_question(live)}
+            live = [message for message in live if message.id not in without or message.id in asked]
+        live = fit(live, room, self.counter, drop=drop)
+        if without is not None and len(live) < len(conversation.live):
             live = _from_a_question(live)
         left_out = {message.id for message in conversation.live} - {message.id for message in live}
         return self.composed(DividedMessages(tuple(system), ()), running, live), left_out
@@ -90,6 +100,12 @@ class Views:
         """Return the summary within its share, its middle left out."""
         room = self.budget.max_summary_tokens - self.text_tokens("")
         return shorten_text(summary, max(1, room), self.counter)
+
+
+def _newest_question(live: Sequence[BaseMessage]) -> range:
+    """Return the places of the newest user message and of what must stay with it."""
+    asked = (group for group in reversed(units(live)) if any(isinstance(live[at], HumanMessage) for at in group))
+    return next(asked, range(0))
 
 
 def _from_a_question(live: list[BaseMessage]) -> list[BaseMessage]:

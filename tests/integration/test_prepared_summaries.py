@@ -1,93 +1,16 @@
 """Turns that need a summary find it written: in the chat graph, turn for turn."""
 
 import asyncio
-import threading
-from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import replace
 from statistics import mean
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
 
-from graphs.chat import build_graph
-from graphs.service import MemoryService
-from graphs.settings import Settings
-from graphs.turn.context import Context
 from graphs.turn.nodes import ChatNodes
-from graphs.turn.prepared import PreparedSummaries
-from graphs.turn.state import InputState
-from memory.config import MemoryConfig
 from memory.context.running_summary import summarized_ids
-from memory.effects import in_daemon_thread
 from memory.erase import aerase_user
-from tests.fakes import RecordingModel, learns
-from tests.threads import varied
-
-HOUR = 3600.0
-CONTEXT = Context(max_tokens=600, max_summary_tokens=60, reply_tokens=0, memory_tokens=0)
-
-
-def in_background() -> bool:
-    """Say whether this is no thread that a turn waits for: those are of the event loop's pool."""
-    return threading.current_thread().daemon
-
-
-class Chat:
-    """A chat graph whose summary model knows whether a turn waits for it."""
-
-    def __init__(self, **memory: Any) -> None:
-        self.in_turn = 0
-        self.asked_in: list[str] = []
-        quiet = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR, **memory)
-        self.summaries = RecordingModel(respond=self._summary)
-        self.service = MemoryService(Settings(model="fake:model", memory=quiet), self._model)
-        self.writing: list[Future[Any]] = []
-        self.service.summaries = PreparedSummaries(HOUR, begin=self._begin)
-        self.store = InMemoryStore()
-        self.graph = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
-        self.events: list[dict[str, Any]] = []
-
-    def _model(self, _: str, purpose: str) -> RecordingModel:
-        if purpose == "memory":
-            return RecordingModel(respond=learns)
-        return self.summaries if purpose == "summary" else RecordingModel(respond=lambda _: varied(25, "answer"))
-
-    def _begin(self, write: Any) -> "Future[Any]":
-        self.writing.append(in_daemon_thread(write))
-        return self.writing[-1]
-
-    def _summary(self, messages: list[BaseMessage]) -> str:
-        self.asked_in.append("background" if in_background() else "turn")
-        return f"They talked {len(self.asked_in)} times."
-
-    def config(self) -> RunnableConfig:
-        return {"configurable": {"thread_id": "t", "langgraph_auth_user_id": "ada"}}
-
-    async def turn(self, number: int, context: Context = CONTEXT) -> None:
-        question = InputState(messages=[HumanMessage(f"question {number} {varied(25)}", id=f"h{number}")])
-        async for mode, part in self.graph.astream(
-            question, self.config(), context=context, stream_mode=["custom", "values"]
-        ):
-            event: Any = part
-            if mode == "custom" and event["name"] == "memory.summarized":
-                self.events.append(event["payload"])
-
-    async def turns(self, first: int, stop: int, context: Context = CONTEXT) -> None:
-        for number in range(first, stop):
-            await self.turn(number, context)
-
-
-@contextmanager
-def chatting(**memory: Any) -> Iterator[Chat]:
-    chat = Chat(**memory)
-    yield chat
-    chat.service.close(0.0)
+from tests.summary_chat import CONTEXT, Chat, chatting, in_background
 
 
 @pytest.mark.parametrize("transcript", ["keep", "compact"])
