@@ -86,6 +86,7 @@ def test_only_the_chat_avoids_to_repeat_itself() -> None:
         "summary": [],
         "memory": [],
     }
+    assert body(local("chat"))["dry_penalty_last_n"] >= 0  # its server refuses -1, llama.cpp's own word for "all"
     ahead = in_background(local("summary", TWICE))
     assert isinstance(ahead, ChatOpenAI)
     assert not [name for name in body(ahead) if "dry" in name]
