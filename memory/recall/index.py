@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Self
 
 from memory.recall.postings import Postings
+from memory.recall.relations import Relations
+from memory.recall.standing import is_standing
 from memory.recall.words import date_words, terms
 
 Kind = Literal["fact", "turn"]
@@ -17,11 +19,6 @@ _BEFORE: Final = 0.3
 _FEEDBACK_FROM: Final = 5
 _FEEDBACK_WORDS: Final = 10
 _FEEDBACK: Final = 0.3
-# A question and its answer are found together, a fact through what it was taken from, and the other way round.
-_NEXT_TO: Final = 0.4
-_FROM_TURN: Final = 0.5
-_FROM_FACT: Final = 0.3
-_SAME_SESSION: Final = 0.1
 _SIMILARITY: Final = 1.5
 
 
@@ -38,6 +35,7 @@ class Document:
         place: Where it stands in its session: turns with neighbouring places, sorted, are next to each other.
         kind: A fact, or one message of a past turn.
         sources: Of a fact, the ids of the turns that it was taken from.
+        is_reply: Of a turn, whether the assistant said it.
     """
 
     id: str
@@ -48,6 +46,7 @@ class Document:
     place: int = 0
     kind: Kind = "fact"
     sources: tuple[str, ...] = ()
+    is_reply: bool = False
 
 
 class Hit(NamedTuple):
@@ -66,7 +65,8 @@ class Index:
         self._free: list[int] = []
         self._postings = Postings()
         self._sessions: dict[tuple[str, Kind], list[tuple[int, str, str]]] = {}
-        self._layout: _Layout | None = None
+        self._standing: set[str] = set()
+        self._relations: Relations | None = None
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> Self:
@@ -90,12 +90,14 @@ class Index:
         """Add documents; one whose id is there takes the other's place."""
         for document in documents:
             self.remove([document.id])
-            self._layout = None
+            self._relations = None
             number = self._free.pop() if self._free else len(self._documents)
             self._documents[number:number] = [None] * (number == len(self._documents))
             self._documents[number] = document
             self._numbers[document.id] = number
             self._postings.add(number, _words(document))
+            if document.kind == "turn" and not document.is_reply and is_standing(document.text):
+                self._standing.add(document.id)
             if document.session:
                 insort(self._sessions.setdefault((document.session, document.kind), []), _order(document))
 
@@ -107,7 +109,8 @@ class Index:
             if number is None or document is None:
                 continue
             self._documents[number] = None
-            self._layout = None
+            self._relations = None
+            self._standing.discard(document_id)
             self._free.append(number)
             self._postings.remove(number, _words(document))
             if document.session:
@@ -141,8 +144,18 @@ class Index:
         more = self._feedback(_fused(own, alike), asked)
         if more:
             own = [a + b for a, b in zip(own, self._postings.scores(more), strict=True)]
-        scores = self._related(_fused(own, alike))
+        scores = self._relations_now().shared(_fused(own, alike))
         return [Hit(document, score) for score, document in self._best(scores, limit)]
+
+    def standing(self, hits: Iterable[Hit] = ()) -> list[Document]:
+        """Return the turns in which the user asked for something once and for all: those found first, then the newest.
+
+        Args:
+            hits: What a question found, best first.
+        """
+        fitting = {hit.document.id: at for at, hit in enumerate(hits)}
+        newest = sorted(map(self.__getitem__, self._standing), key=lambda each: (each.when, each.place), reverse=True)
+        return sorted(newest, key=lambda each: fitting.get(each.id, len(fitting)))
 
     def size(self) -> int:
         """Return about how many bytes the index takes, without the texts of its documents."""
@@ -173,62 +186,21 @@ class Index:
         best = sorted(weights, key=lambda word: (-weights[word], word))[:_FEEDBACK_WORDS]
         return {word: _FEEDBACK * weights[word] / weights[best[0]] for word in best}
 
-    def _related(self, own: Sequence[float]) -> list[float]:
-        """Return scores with a share of what belongs to each document: turns beside it, its sources, its session."""
-        if self._layout is None:
-            self._layout = _Layout.of(self._sessions, self._numbers, self._documents)
-        turns, links, sessions = self._layout
-        scores = [*own, 0.0]  # the last one stands for the gap between two sessions, whose number is -1
-        row = [scores[number] for number in turns]
-        for number, before, after in zip(turns[1:-1], row[:-2], row[2:], strict=True):
-            if before or after:
-                scores[number] += _NEXT_TO * (before if before > after else after)
-        near = list(scores)
-        lent: dict[int, float] = {}
-        for number, sources in links:
-            scores[number] += _FROM_TURN * max(near[each] for each in sources)
-            for each in sources:
-                lent[each] = max(lent.get(each, 0.0), own[number])
-        for number, score in lent.items():
-            scores[number] += _FROM_FACT * score
-        for numbers in sessions:
-            share = _SAME_SESSION * max([scores[number] for number in numbers])
-            if share:
-                for number in numbers:
-                    scores[number] += share
-        return scores[:-1]
-
-
-class _Layout(NamedTuple):
-    """How documents stand to each other, by their numbers: derived once after a change.
-
-    `turns` are all turns, session by session in their order, with -1 before, between and behind the sessions; `links`
-    are the facts with the turns that they were taken from; `sessions` the facts and the turns of each.
-    """
-
-    turns: list[int]
-    links: list[tuple[int, list[int]]]
-    sessions: list[list[int]]
-
-    @classmethod
-    def of(
-        cls,
-        sessions: Mapping[tuple[str, Kind], Sequence[tuple[int, str, str]]],
-        numbers: Mapping[str, int],
-        documents: Sequence[Document | None],
-    ) -> Self:
-        turns, found = [-1], []
-        for (_, kind), order in sessions.items():
-            session = [numbers[document_id] for _, _, document_id in order]
-            found.append(session)
-            if kind == "turn":
-                turns += [*session, -1]
-        links = [
-            (number, sources)
-            for number, document in enumerate(documents)
-            if document and (sources := [numbers[each] for each in document.sources if each in numbers])
-        ]
-        return cls(turns, links, found)
+    def _relations_now(self) -> Relations:
+        """Return how the documents stand to each other: derived once after a change."""
+        if self._relations is None:
+            numbers = self._numbers
+            rows = [(kind, [numbers[name] for _, _, name in order]) for (_, kind), order in self._sessions.items()]
+            links = []
+            replies = []
+            for number, document in enumerate(self._documents):
+                sources = [numbers[each] for each in document.sources if each in numbers] if document else []
+                if sources:
+                    links.append((number, sources))
+                if document and document.is_reply:
+                    replies.append(number)
+            self._relations = Relations.of(rows, links, replies)
+        return self._relations
 
 
 def _order(document: Document) -> tuple[int, str, str]:

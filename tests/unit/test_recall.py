@@ -114,6 +114,26 @@ def test_an_index_that_was_changed_ranks_as_a_new_one(docs: list[Document], gone
     assert len(changed) == len(left)
 
 
+def test_what_the_user_asked_for_once_and_for_all_is_known_and_what_fits_comes_first() -> None:
+    index = Index.of(
+        [
+            turn("a", "Always name the version when I ask about libraries.", when="2023-01-01"),
+            turn("b", "From now on, answer in French.", when="2023-01-02"),
+            turn("c", "Noted: always in French.", when="2023-01-02", is_reply=True),
+            turn("d", "I always liked Oslo."),
+        ]
+    )
+    assert [each.id for each in index.standing()] == ["b", "a"]
+    assert [each.id for each in index.standing(index.rank("Which libraries are there?"))] == ["a", "b"]
+    index.remove(["b"])
+    assert [each.id for each in index.standing()] == ["a"]
+
+
+def test_what_the_user_said_comes_before_a_reply_of_the_same_words() -> None:
+    index = Index.of([turn("a", "figs", is_reply=True), turn("b", "figs")])
+    assert found(index, "figs") == ["b", "a"]
+
+
 def test_a_limit_keeps_what_is_as_good_as_the_last() -> None:
     index = Index.of([fact(str(n), "figs") for n in range(5)] + [fact("x", "tea")])
     assert found(index, "figs", limit=2) == ["0", "1", "2", "3", "4"]
