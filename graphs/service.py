@@ -22,13 +22,14 @@ from graphs.identity import as_server
 from graphs.models import Purpose
 from graphs.settings import Settings
 from graphs.turn.prepared import PreparedSummaries
-from memory.effects import StoreEffects, arun, arun_patiently, run, tolerated
+from memory.effects import Handlers, StoreEffects, arun, arun_patiently, in_daemon_thread, perform, run, tolerated
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Worker
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
+from memory.recall.kept_vectors import Embed, make_vectors
 from memory.turn import Closing, close_turn
 from memory.worker.effects import ModelCalls, UpdateGate
 from memory.worker.update import Drained
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_REMEMBERED_OWNERS = 10_000
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
 
@@ -92,6 +94,10 @@ class MemoryService:
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+        # Of whom vectors are being made, and whether somebody asked for them since that began.
+        self._making: dict[tuple[BaseStore, Owner], bool] = {}
+        self._looked: WeakKeyDictionary[BaseStore, set[Owner]] = WeakKeyDictionary()
         self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
@@ -137,6 +143,7 @@ class MemoryService:
         recorded = await arun_patiently(store, writing)
         if recorded is None:
             return None
+        self._look_for_vectors(store, closing.owner)
         # See to it that an update runs after the quiet time. Losing this trigger loses nothing but time.
         due = iso_time(recorded.due)
         if self.settings.trigger == "thread":
@@ -151,7 +158,13 @@ class MemoryService:
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
-        return await self._updater(store).adrain(owner)
+        drained = await self._updater(store).adrain(owner)
+        self._vectors_after(store, owner, drained)
+        return drained
+
+    def _vectors_after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
+        if drained.receipts:
+            self.make_vectors(store, owner)
 
     async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
         """Fold days of the journal that are over into the history of one owner, or of all, and return of how many."""
@@ -174,7 +187,10 @@ class MemoryService:
         """
         self.bind(store)
         owners = await arun(store, self._owners(store))
-        return await self._updater(store).asweep(owners)
+        swept = await self._updater(store).asweep(owners)
+        for owner, drained in zip(owners, swept, strict=True):
+            self._vectors_after(store, owner, drained)
+        return swept
 
     def _owners(self, store: BaseStore) -> StoreEffects[list[Owner]]:
         now = self.clock()
@@ -220,12 +236,55 @@ class MemoryService:
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
 
+    def make_vectors(self, store: BaseStore, owner: Owner) -> None:
+        """Make, on a thread of its own, the vectors that an owner's facts and journal lack, if there is an embedder.
+
+        It is for after an update, and for where recall finds a text without one: of a fact that was written by hand,
+        or of another embedder. While it works for an owner, it is not begun again, but goes on with what came.
+        """
+        if self.embedder is None:
+            return
+        place = (store, owner)
+        with self._lock:
+            is_begun = place in self._making
+            self._making[place] = True
+        if not is_begun:
+            in_daemon_thread(functools.partial(self._make_vectors, self.embedder, store, owner), "palimpsest-vectors")
+
+    def _make_vectors(self, embedder: Embedder, store: BaseStore, owner: Owner) -> None:
+        def is_wanted() -> bool:
+            with self._lock:
+                if wanted := self._making.get((store, owner), False):
+                    self._making[store, owner] = False
+                else:
+                    self._making.pop((store, owner), None)
+                return wanted
+
+        while is_wanted():
+            with tolerated(logger, "no vectors are made for %s", owner.due_key):  # the next update tries again
+                handlers: Handlers = {list: store.batch, Embed: lambda effect: embedder.documents(effect.texts)}
+                if made := perform(make_vectors(owner, embedder.name), handlers):
+                    logger.info("made %d vectors for %s", made, owner.due_key)
+
+    def _look_for_vectors(self, store: BaseStore, owner: Owner) -> None:
+        """Make what vectors are lacking with an owner's first turn in this process: the embedder may be another one."""
+        with self._lock:
+            looked = self._looked.setdefault(store, set())
+            is_new = owner not in looked
+            if len(looked) >= _REMEMBERED_OWNERS:
+                looked.clear()
+            looked.add(owner)
+        if is_new:
+            self.make_vectors(store, owner)
+
     def _process(self, context: ConversationContext) -> float | None:
         """Drain the owner of a context, and say when what is left of it is due."""
         if context.store is None:
             raise ValueError("store must be set in the context")
         updater = self._updater(context.store)
-        return updater.wait_after(updater.drain(context.owner, context.thread_id))
+        drained = updater.drain(context.owner, context.thread_id)
+        self._vectors_after(context.store, context.owner, drained)
+        return updater.wait_after(drained)
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
         return MemoryUpdater(

@@ -18,6 +18,8 @@ from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
+from memory.namespaces import vectors_of
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -120,7 +122,7 @@ def retrying_batches(effects: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
         effect, tries = next(effects), _TRIES
         while True:
             try:
-                done = yield effect
+                done = (yield with_vectors(effect))[: len(effect)] if isinstance(effect, list) else (yield effect)
             except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
                 # Two writers of the same rows in another order deadlock, and Postgres ends one of them. LangGraph's
                 # InMemoryStore fails a search while another thread writes: a dict changes "during iteration". Neither
@@ -136,6 +138,21 @@ def retrying_batches(effects: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
                 effect, tries = effects.send(done), _TRIES
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+
+
+def with_vectors(batch: list[Op]) -> list[Op]:
+    """Return a batch in which the vectors of a text go with it, whoever deletes it: they tell of what it said.
+
+    A journal entry that is written again has lost or gained messages, and its vectors are made anew. A fact that was
+    edited keeps those of its old text, which is in its history, until they are made anew.
+    """
+    gone = [
+        PutOp(*place, None)
+        for op in batch
+        if isinstance(op, PutOp) and (op.value is None or op.namespace[-1:] == ("journal",))
+        if (place := vectors_of(op.namespace, op.key)) is not None
+    ]
+    return [*batch, *gone]
 
 
 def in_daemon_thread(call: Callable[[], T], name: str = "palimpsest-model") -> Future[T]:

@@ -15,7 +15,7 @@ ERASED_ROOT = "palimpsest-erased"
 ERASED_SHARD_DIGITS = 2
 """So many hex digits of a thread's digest name its shard: erasing reads one shard whole, to drop what is old."""
 
-Kind = Literal["facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts"]
+Kind = Literal["facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts", "vectors"]
 
 _AGENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SEGMENT = re.compile(r"u_[0-9a-f]{32}")
@@ -92,6 +92,18 @@ def owner_of(namespace: tuple[str, ...] | list[str]) -> Owner | None:
         return Owner(parts[1], parts[2])
     except ValueError:
         return None
+
+
+def vectors_of(namespace: tuple[str, ...], key: str) -> tuple[tuple[str, ...], str] | None:
+    """Return where the vectors of an item stand: of a fact or a journal entry; of other items there are none."""
+    if namespace[-1:] not in (("facts",), ("journal",)) or (owner := owner_of(namespace)) is None:
+        return None
+    return owner.namespace("vectors"), vectors_key(namespace[-1], key)
+
+
+def vectors_key(kind: str, key: str) -> str:
+    """Return the key of the vectors of a fact (`facts`) or a journal entry (`journal`)."""
+    return f"{kind}.{key}"
 
 
 def due_namespaces() -> tuple[tuple[str, ...], ...]:

@@ -35,6 +35,20 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
+        "keep the vectors of what is deleted",
+        "memory/effects.py",
+        "    return [*batch, *gone]",
+        "    return [*batch]",
+        ("tests/unit/test_kept_vectors.py",),
+    ),
+    Mutant(
+        "keep the vectors of what is erased while they are made",
+        "memory/recall/kept_vectors.py",
+        "current != epoch or texts.get(name) != said",
+        "False",
+        ("tests/unit/test_kept_vectors.py",),
+    ),
+    Mutant(
         "acknowledge before apply",
         "memory/worker/update.py",
         "    outcome, note = yield from change_facts(",

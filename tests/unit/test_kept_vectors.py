@@ -1,0 +1,172 @@
+"""Vectors in the store: beside their texts, made where they lack, and gone with their texts whoever deletes those."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from memory.control import read_epoch
+from memory.effects import delete, perform, run, scan
+from memory.erase import erase_fact, erase_thread, erase_user
+from memory.facts.changes import Change, Extraction
+from memory.facts.store import FactStore
+from memory.journal import JournalEntry, append, prune, redact
+from memory.message import StoredMessage
+from memory.namespaces import Owner, thread_namespace
+from memory.recall.kept_vectors import Embed, make_vectors, read_vectors, text_key
+from memory.recall.vectors import packed
+from tests.fakes import WordEmbeddings
+
+ADA = Owner.of("ada")
+SAID, ASKED = "I keep an axolotl called Wombert.", "How old is it?"
+
+
+class Home:
+    """Ada's memory with a fact and a journal entry of one thread, and their vectors."""
+
+    def __init__(self) -> None:
+        self.store: BaseStore = InMemoryStore()
+        self.embeddings = WordEmbeddings()
+        self.facts = FactStore(self.store, "ada")
+        change = Change(action="new", content="Keeps an axolotl called Wombert", category="knowledge", sources=("1",))
+        epoch = run(self.store, read_epoch(ADA))
+        self.facts.apply(Extraction(changes=(change,)), thread_id="T", epoch=epoch, now="2026-03-01T10:00:00+00:00")
+        self.store.put(thread_namespace("T"), ADA.due_key, {})
+        at = "2026-03-01T10:00:00+00:00"
+        messages = (StoredMessage("1", "user", SAID, at), StoredMessage("2", "user", ASKED, at))
+        run(self.store, append(ADA, [JournalEntry("2026-03-01", "T", messages, epoch)]))
+        self.make()
+
+    @property
+    def fact_id(self) -> str:
+        return self.facts.list()[0].id
+
+    def make(self, name: str = "words", meanwhile: Callable[[], object] = lambda: None) -> int:
+        def embed(effect: Embed) -> list[bytes]:
+            vectors = [packed(values) for values in self.embeddings.embed_documents(list(effect.texts))]
+            meanwhile()
+            return vectors
+
+        return perform(make_vectors(ADA, name), {list: self.store.batch, Embed: embed})
+
+    def kept(self) -> dict[str, dict[str, Any]]:
+        return {item.key: item.value for item in self.store.search(ADA.namespace("vectors"), limit=100)}
+
+    def read(self, name: str = "words") -> set[str]:
+        return set(run(self.store, read_vectors(ADA, run(self.store, read_epoch(ADA)), name)))
+
+
+def test_every_active_fact_and_past_message_has_a_vector_and_no_text_is_embedded_twice() -> None:
+    home = Home()
+    texts = ["Keeps an axolotl called Wombert", SAID, ASKED]
+    assert home.read() == set(map(text_key, texts))
+    assert sorted(home.embeddings.asked) == sorted(texts)
+    assert home.make() == 0
+    home.facts.create("Likes figs", "preference", 0.9)
+    assert home.make() == 1
+    assert home.embeddings.asked[-1] == "Likes figs"
+
+
+def test_a_vector_takes_two_bytes_a_number_and_holds_no_word_of_its_text() -> None:
+    home = Home()
+    (value,) = (value for key, value in home.kept().items() if key.startswith("facts."))
+    assert (value["embedder"], value["dimension"]) == ("words", 32)
+    assert len(str(value)) < 300
+    assert "ombert" not in str(home.kept())
+
+
+def test_another_embedder_has_them_made_anew_and_reads_none_of_the_old_ones() -> None:
+    home = Home()
+    assert home.read("other") == set()
+    assert home.make("other") == 3
+    assert len(home.read("other")) == 3
+    assert home.read("words") == set()
+
+
+def test_an_edited_fact_is_never_found_by_the_vector_of_what_it_said() -> None:
+    home = Home()
+    home.facts.update(home.fact_id, content="Keeps a newt", source="api")
+    assert text_key("Keeps a newt") not in home.read()
+    assert home.make() == 1
+    assert text_key("Keeps a newt") in home.read()
+    assert text_key("Keeps an axolotl called Wombert") not in home.read()
+
+
+def test_a_quarantined_fact_is_not_embedded() -> None:
+    home = Home()
+    home.facts.quarantine(home.fact_id)
+    home.make()
+    assert text_key("Keeps an axolotl called Wombert") not in home.read()
+
+
+FORGETS: dict[str, Callable[[Home], object]] = {
+    "erase the fact": lambda home: erase_fact(home.store, ADA, home.fact_id),
+    "erase the thread": lambda home: erase_thread(home.store, "T"),
+    "erase everything": lambda home: erase_user(home.store, "ada"),
+    "take its message out of the journal": lambda home: run(home.store, redact(ADA, {"T": {"1"}})),
+    "let the journal's days pass": lambda home: run(home.store, prune(ADA, "2027-01-01", 90)),
+}
+
+
+@pytest.mark.parametrize("forget", FORGETS.values(), ids=FORGETS)
+def test_the_vector_of_a_text_goes_with_it_at_once(forget: Callable[[Home], object]) -> None:
+    home = Home()
+    forget(home)
+    assert text_key(SAID) not in home.read()
+    assert not [key for key in home.kept() if key.startswith("journal.")]
+
+
+@pytest.mark.parametrize("forget", ["erase the fact", "erase everything", "erase the thread"])
+def test_of_an_erased_fact_no_vector_stays_also_if_it_was_being_made(forget: str) -> None:
+    home = Home()
+    run(home.store, drop_vectors())
+    home.make(meanwhile=lambda: FORGETS[forget](home) if home.facts.list() else None)
+    texts = ["Keeps an axolotl called Wombert", SAID]
+    assert not {text_key(text) for text in texts} & set(str(home.kept()).replace("'", " ").split())
+
+
+def test_a_retired_fact_has_no_vector_and_gets_one_again_when_it_is_undone() -> None:
+    home = Home()
+    home.facts.retire(home.fact_id)
+    assert not [key for key in home.kept() if key.startswith("facts.")]
+    home.facts.undo()
+    assert home.make() == 1
+
+
+def test_vectors_without_an_item_go_with_the_next_pass() -> None:
+    home = Home()
+    (value, *_) = home.kept().values()
+    home.store.put(ADA.namespace("vectors"), "facts.gone", value)
+    home.make()
+    assert "facts.gone" not in home.kept()
+
+
+@pytest.mark.parametrize("garbled", [{}, {"vectors": 3}, {"vectors": {"a": "!"}, "dimension": 1}, {"dimension": None}])
+def test_what_a_hand_garbled_is_made_anew(garbled: dict[str, Any]) -> None:
+    home = Home()
+    (key,) = (key for key in home.kept() if key.startswith("facts."))
+    home.store.put(ADA.namespace("vectors"), key, garbled)
+    assert len(home.read()) == 2
+    assert home.make() == 1
+    assert len(home.read()) == 3
+
+
+def test_an_embedder_that_fails_leaves_what_is_there_and_the_next_pass_goes_on() -> None:
+    home = Home()
+    home.facts.create("Likes figs", "preference", 0.9)
+
+    def fail() -> None:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        home.make(meanwhile=fail)
+    assert len(home.read()) == 3
+    assert home.make() == 1
+
+
+def drop_vectors() -> Generator[Any, Any, None]:
+    """Let there be no vectors, as before an embedder was named."""
+    items = yield from scan(ADA.namespace("vectors"))
+    yield [delete(item.namespace, item.key) for item in items]
