@@ -22,34 +22,40 @@ ENV_FILE = Path(".env")
 _PANEL = "Which memory"
 
 
+Url = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="The server. Default: PALIMPSEST_URL, or http://127.0.0.1:2024.", rich_help_panel=_PANEL
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TOKEN",
+        help="Your token, where users log in. Default: PALIMPSEST_TOKEN.",
+        rich_help_panel=_PANEL,
+    ),
+]
+AsAgent = Annotated[
+    str,
+    typer.Option("--agent", metavar="NAME", help="Whose memory: an agent_name.", rich_help_panel=_PANEL),
+]
+Local = Annotated[
+    bool,
+    typer.Option("--local", help="Ask no server, but this folder's files.", rich_help_panel=_PANEL),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the API's own answer as JSON.")]
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """The options that every command about memory has."""
 
-    url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="The server. Default: PALIMPSEST_URL, or http://127.0.0.1:2024.", rich_help_panel=_PANEL
-        ),
-    ] = None
-    token: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TOKEN", help="Your bearer token, where users log in. Default: PALIMPSEST_TOKEN.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None  # fmt: skip
-    agent: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Whose memory: an assistant's agent_name.", rich_help_panel=_PANEL),
-    ] = "default"
-    local: Annotated[
-        bool,
-        typer.Option(
-            "--local", help="Ask no server, but the files of this folder's `palimpsest dev`.", rich_help_panel=_PANEL
-        ),
-    ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the API's own answer as JSON.")] = False
+    url: Url = None
+    token: Token = None
+    agent: AsAgent = "default"
+    local: Local = False
+    as_json: AsJson = False
 
 
 def client_settings(shell: Shell) -> ClientSettings:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphs.cli import archive
+from graphs.cli.chat import chat
 from graphs.cli.demo import demo
 from graphs.cli.dev import dev
 from graphs.cli.erase import erase
@@ -44,6 +45,14 @@ def palimpsest(
     ctx.ensure_object(Shell).debug = debug
 
 
+main.command(
+    epilog=examples(
+        "palimpsest chat",
+        'palimpsest chat "My name is Ada." --wait 300',
+        "palimpsest chat --mode incognito",
+        "echo 'What must I not eat?' | palimpsest chat",
+    )
+)(chat)
 main.add_typer(facts, name="facts")
 main.add_typer(pending, name="pending")
 main.command(epilog=examples("palimpsest export backup.json", "palimpsest export - | jq .facts"))(archive.export)

@@ -1,9 +1,7 @@
 """The command line against the real memory API in process: what a person types, sees, and gets as exit code."""
 
-import asyncio
 import json
 import sqlite3
-from collections.abc import Coroutine
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,55 +10,15 @@ import httpx
 import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from graphs.chat import build_graph
 from graphs.cli.main import main
-from graphs.cli.shell import Shell
 from graphs.persistence import open_checkpointer
 from memory.context.running_summary import RunningSummary
 from memory.facts.changes import Change
+from tests.command_line import AsAda, Failing, Typed, now
 from tests.memory_app import ADA, MemoryApp, journal, learn, pending, said
-
-
-class AsAda(httpx.AsyncBaseTransport):
-    """Carries requests to the app, as the user whose token it is."""
-
-    def __init__(self, app: MemoryApp) -> None:
-        self.app = httpx.ASGITransport(app.app)
-        self.seen: list[httpx.Request] = []
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        self.seen.append(request)
-        if request.headers.get("authorization") == "Bearer ada":
-            request.headers["x-test-user"] = "ada"
-        return await self.app.handle_async_request(request)
-
-
-class Typed:
-    """A person who types commands, in a folder of their own."""
-
-    def __init__(self, transport: httpx.AsyncBaseTransport, environ: dict[str, str]) -> None:
-        self.transport, self.environ = transport, environ
-
-    def run(self, *words: str, typed: str | None = None) -> Result:
-        shell = Shell(environ=self.environ, transport=self.transport)
-        return CliRunner().invoke(main, list(words), obj=shell, input=typed)
-
-    def __call__(self, *words: str) -> str:
-        done = self.run(*words)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    def json(self, *words: str) -> Any:
-        return json.loads(self(*words, "--json"))
-
-    def refused(self, *words: str) -> str:
-        done = self.run(*words)
-        assert (done.exit_code, done.stdout) == (1, ""), done.output
-        assert done.stderr.startswith("Error: ")
-        assert "Traceback" not in done.output
-        return done.stderr
 
 
 @pytest.fixture(autouse=True)
@@ -76,11 +34,7 @@ def app() -> MemoryApp:
 
 @pytest.fixture
 def ada(app: MemoryApp) -> Typed:
-    return Typed(AsAda(app), {"PALIMPSEST_TOKEN": "ada"})
-
-
-def now(work: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(work)
+    return Typed(AsAda(app.app), {"PALIMPSEST_TOKEN": "ada"})
 
 
 def test_facts_are_added_found_changed_and_taken_back(ada: Typed) -> None:
@@ -161,13 +115,13 @@ def test_a_wrong_command_line_asks_nobody(ada: Typed, line: list[str]) -> None:
 
 
 def test_who_has_no_token_is_told_where_to_get_one(app: MemoryApp) -> None:
-    nobody = Typed(AsAda(app), {})
+    nobody = Typed(AsAda(app.app), {})
     assert "PALIMPSEST_TOKEN" in nobody.refused("facts", "list")
     assert nobody("facts", "list", "--token", "ada") == ""
 
 
 def test_url_token_and_agent_come_from_the_line_or_the_environment(app: MemoryApp) -> None:
-    carried = AsAda(app)
+    carried = AsAda(app.app)
     typed = Typed(carried, {"PALIMPSEST_TOKEN": "ada", "PALIMPSEST_URL": "https://memory.example"})
     typed("facts", "list")
     typed("facts", "list", "--url", "http://other.example/", "--agent", "coach")
@@ -180,17 +134,7 @@ def test_url_token_and_agent_come_from_the_line_or_the_environment(app: MemoryAp
 
 def test_env_files_count(app: MemoryApp, folder: Path) -> None:
     (folder / ".env").write_text("PALIMPSEST_TOKEN=ada\n")
-    assert Typed(AsAda(app), {})("facts", "list") == ""
-
-
-class Failing(httpx.AsyncBaseTransport):
-    def __init__(self, answer: Exception | httpx.Response) -> None:
-        self.answer = answer
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
+    assert Typed(AsAda(app.app), {})("facts", "list") == ""
 
 
 @pytest.mark.parametrize(
@@ -240,7 +184,7 @@ def test_what_was_exported_is_taken_in_again(ada: Typed, folder: Path) -> None:
     assert "--force" in ada.refused("export", "backup.json")
     ada("export", "backup.json", "--force")
 
-    other = Typed(AsAda(MemoryApp()), ada.environ)
+    other = Typed(AsAda(MemoryApp().app), ada.environ)
     assert len(other.json("import", "backup.json")["created"]) == 1
     assert other.json("import", "backup.json")["known"] == 1
     piped = other.run("import", "-", "--json", typed=file.read_text())

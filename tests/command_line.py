@@ -1,0 +1,67 @@
+"""A person who types commands, against an app in process or one that fails."""
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import Any
+
+import httpx
+from starlette.types import ASGIApp
+from typer.testing import CliRunner, Result
+
+from graphs.cli.main import main
+from graphs.cli.shell import Shell
+
+
+class AsAda(httpx.AsyncBaseTransport):
+    """Carries requests to the app, as the user whose token it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = httpx.ASGITransport(app)
+        self.seen: list[httpx.Request] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.seen.append(request)
+        if request.headers.get("authorization") == "Bearer ada":
+            request.headers["x-test-user"] = "ada"
+        return await self.app.handle_async_request(request)
+
+
+class Typed:
+    """A person who types commands, in a folder of their own."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, environ: dict[str, str]) -> None:
+        self.transport, self.environ = transport, environ
+
+    def run(self, *words: str, typed: str | None = None) -> Result:
+        shell = Shell(environ=self.environ, transport=self.transport)
+        return CliRunner().invoke(main, list(words), obj=shell, input=typed)
+
+    def __call__(self, *words: str) -> str:
+        done = self.run(*words)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json"))
+
+    def refused(self, *words: str) -> str:
+        done = self.run(*words)
+        assert (done.exit_code, done.stdout) == (1, ""), done.output
+        assert done.stderr.startswith("Error: ")
+        assert "Traceback" not in done.output
+        return done.stderr
+
+
+class Failing(httpx.AsyncBaseTransport):
+    def __init__(self, answer: Exception | httpx.Response) -> None:
+        self.answer = answer
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def now(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(work)
