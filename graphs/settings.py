@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from dotenv import dotenv_values
 
@@ -169,6 +170,26 @@ def under_langgraph_dev(environ: Mapping[str, str], *, authenticates: bool) -> d
         authenticates: Whether its configuration has `auth`.
     """
     return {**environ, _SERVER_VARIANT: "local_dev", **({_SERVER_AUTH: "{}"} if authenticates else {})}
+
+
+def known_variables() -> frozenset[str]:
+    """Return the names of all variables that are read here."""
+    read = _Asked()
+    Settings.from_environment(read)
+    ClientSettings.from_environment(read)
+    return frozenset(read.names)
+
+
+class _Asked(dict[str, str]):
+    """No variables at all; notes which are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.add(name)
+        return default
 
 
 @dataclass(frozen=True, slots=True)

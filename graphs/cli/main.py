@@ -9,6 +9,7 @@ from graphs.cli import archive
 from graphs.cli.chat import chat
 from graphs.cli.demo import demo
 from graphs.cli.dev import dev
+from graphs.cli.doctor import doctor
 from graphs.cli.erase import erase
 from graphs.cli.facts import facts
 from graphs.cli.output import examples
@@ -60,6 +61,7 @@ main.command("import", epilog=examples("palimpsest import backup.json", "palimps
     archive.take_in
 )
 main.add_typer(erase, name="erase")
+main.command(epilog=examples("palimpsest doctor", "palimpsest doctor --no-ask --json"))(doctor)
 main.command(context_settings={"ignore_unknown_options": True})(dev)
 main.command()(demo)
 main.command()(token)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from graphs.settings import Settings
+from graphs.settings import ClientSettings, Settings
 
 EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
 DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+)=(.*)$", EXAMPLE, re.M))
@@ -34,6 +34,7 @@ class Recording(Mapping[str, str]):
 def test_the_example_lists_what_is_read_in_the_order_of_settings() -> None:
     environ = Recording()
     Settings.from_environment(environ)
+    ClientSettings.from_environment(environ)
     assert [name for name in environ.asked if name in DOCUMENTED] == list(DOCUMENTED)
     assert set(environ.asked) - set(DOCUMENTED) == SERVERS_OWN
 

@@ -1,0 +1,26 @@
+"""Asks the configured model for a word, as a child of `palimpsest doctor`; prints why it cannot answer, as JSON."""
+
+import json
+import logging
+import sys
+
+from graphs.deployment import service_of_process
+from graphs.models import explain
+
+
+def main() -> None:
+    """Print an empty text if the model answers, else one sentence."""
+    logging.disable()
+    why = ""
+    name = ""
+    try:
+        service = service_of_process()
+        name = service.settings.model
+        service.load_model("", "chat").invoke("Answer with one word: ok")
+    except Exception as error:  # of any provider's package, or of the deployment's module
+        why = str(error) if isinstance(error, ValueError) else str(explain(error, name))
+    sys.stdout.write(json.dumps(why))
+
+
+if __name__ == "__main__":
+    main()

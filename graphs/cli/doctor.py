@@ -1,0 +1,99 @@
+"""`palimpsest doctor`: what is wrong with a set-up, and what to do about it."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+import typer
+
+from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
+from graphs.cli.checks import Finding, Machine, examine
+from graphs.cli.output import Output, counted
+from graphs.cli.shell import Refused, Shell
+from graphs.settings import environment
+
+_MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("FAILED", "bold red")}
+
+
+def doctor(
+    ctx: typer.Context,
+    config: Annotated[Path, typer.Option("--config", "-c", help="What the server serves.")] = Path("langgraph.json"),
+    no_ask: Annotated[bool, typer.Option("--no-ask", help="Do not ask the model for a word.")] = False,
+    url: Url = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for what is wrong here: versions, configuration, model, tokenizer, embedder, files, disk, server.
+
+    It changes nothing. The model is asked for one word. Exit code 1 if something does not work.
+    """
+    shell = ctx.find_object(Shell) or Shell()
+    shell.as_json = as_json
+    out = Output(as_json)
+    environ = environment(ENV_FILE, shell.environ)
+    found: list[Finding] = []
+
+    def told(findings: Iterator[Finding]) -> None:
+        for finding in findings:
+            found.append(finding)
+            if not as_json:
+                _show(out, finding)
+
+    told(examine(environ, config, Machine(), asks=not no_ask))
+    told(iter(asyncio.run(_running(shell, Where(url=url, token=token)))))
+    failed = sum(1 for each in found if each.state == "failed")
+    out.answer({"ok": not failed, "findings": [asdict(each) for each in found]}, lambda: None)
+    if failed:
+        if not as_json:
+            out.say(f"\n{counted(failed, 'thing')} to mend.")
+        raise typer.Exit(1)
+
+
+async def _running(shell: Shell, where: Where) -> list[Finding]:
+    """Look at the server that would be asked, and at what waits in the memory that can be reached."""
+    url = where.url or client_settings(shell).url
+    try:
+        async with httpx.AsyncClient(transport=shell.transport, timeout=5.0, trust_env=False) as http:
+            (await http.get(f"{url.rstrip('/')}/ok")).raise_for_status()
+    except (httpx.ConnectError, httpx.ConnectTimeout):
+        is_here = httpx.URL(url).host in ("127.0.0.1", "localhost", "::1")
+        free = Finding("server", "ok", f"none runs at {url}: `palimpsest dev` may start there")
+        away = Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
+        return [free if is_here else away, *await _waiting(shell, Where(local=True))]
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        fix = "stop it, or start with `palimpsest dev --port 2025` and ask with --url http://127.0.0.1:2025"
+        return [Finding("server", "warning", f"another program answers at {url} ({type(error).__name__})", fix)]
+    return await _waiting(shell, where)
+
+
+async def _waiting(shell: Shell, where: Where) -> list[Finding]:
+    """Look at what memory itself reports: what failed for good, and why it may be off."""
+    try:
+        async with open_memory(shell, where) as memory:
+            there = await memory.get("/overview")
+    except Refused as refused:
+        # Without files there is nothing to look at; `check_files` has said so.
+        return [] if where.local else [Finding("server", "failed", str(refused), "see above")]
+    place = " --local" if where.local else ""
+    findings = [] if where.local else [Finding("server", "ok", f"{memory.place} answers")]
+    if there["without_memory"]:
+        said = f"turns go on without memory: {there['without_memory']}"
+        findings.append(Finding("memory", "warning", said, "PALIMPSEST_MEMORY=true in .env switches it on"))
+    if there["dead"]:
+        said = f"{counted(there['dead'], 'update')} failed for good"
+        findings.append(Finding("memory", "warning", said, f"`palimpsest pending list{place}`, then retry or discard"))
+    if there["quarantined"]:
+        said = f"{counted(there['quarantined'], 'fact')} in quarantine"
+        fix = f"`palimpsest facts list --status quarantined{place}`, then release or delete"
+        findings.append(Finding("memory", "warning", said, fix))
+    return findings or [Finding("memory", "ok", f"{counted(there['facts'], 'fact')}, {there['pending']} updates wait")]
+
+
+def _show(out: Output, finding: Finding) -> None:
+    mark, style = _MARKS[finding.state]
+    out.say(f"{mark:<8} {finding.check:<14} {finding.said}", style=style if finding.state != "ok" else "")
+    if finding.fix:
+        out.say(f"{'':<8} {'':<14} → {finding.fix}")
