@@ -43,7 +43,7 @@ def example(request: pytest.FixtureRequest, tmp_path: Path, model: StubModel) ->
 def run(command: list[str], server: DevServer, *options: str, typed: str = "") -> str:
     done = subprocess.run(
         [*command, "--url", server.url, *options],
-        cwd=PROJECT, input=typed, capture_output=True, encoding="utf-8", timeout=120, check=False,
+        cwd=PROJECT, input=typed, capture_output=True, encoding="utf-8", timeout=240, check=False,
         env={"PYTHONPATH": str(PROJECT), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

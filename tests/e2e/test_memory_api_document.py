@@ -23,6 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterato
         yield server
 
 
+@pytest.mark.timeout(900)
 def test_made_up_requests_are_answered_as_documented(server: DevServer, tmp_path: Path) -> None:
     done = subprocess.run(
         [
@@ -36,7 +37,7 @@ def test_made_up_requests_are_answered_as_documented(server: DevServer, tmp_path
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",
-        timeout=280,
+        timeout=840,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-6000:]

@@ -42,7 +42,7 @@ def snippets(language: str, server: DevServer) -> list[str]:
 def run(folder: Path, *command: str, **environment: str) -> str:
     variables = {"PATH": os.defpath, "PYTHONPATH": str(PROJECT), **environment}
     done = subprocess.run(
-        command, cwd=folder, env=variables, capture_output=True, encoding="utf-8", timeout=120, check=False
+        command, cwd=folder, env=variables, capture_output=True, encoding="utf-8", timeout=240, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -54,7 +54,7 @@ def output(name: str, model: StubModel, folder: Path) -> str:
     provider = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PYTHONPATH": str(PACKAGES)}
     done = subprocess.run(
         [sys.executable, "-c", RECIPES[name]],
-        cwd=folder, env=provider, capture_output=True, text=True, timeout=120, check=False,
+        cwd=folder, env=provider, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -127,7 +127,7 @@ assert '"health" (allergies, medicines, illnesses)' in prompts.EXTRACTION
 assert "health" in str(answer.answer_schema([], MemoryConfig()))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env={}, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program], cwd=tmp_path, env={}, capture_output=True, text=True, timeout=240, check=False
     )
     assert (done.stdout, done.stderr) == ("['health']\n", "")
 

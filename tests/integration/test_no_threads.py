@@ -38,5 +38,5 @@ print(sorted(fact.content for fact in FactStore.of_owner(store, ADA).list()))
 
 def test_a_turn_for_whose_update_there_is_no_thread_is_written_down_and_learned_later() -> None:
     command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=240, check=False)
     assert (done.stdout, done.returncode) == ("['Likes figs', 'Likes plums']\n", 0), done.stderr

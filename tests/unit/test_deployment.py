@@ -24,7 +24,7 @@ print(service_of_process().settings.single_user)
 
 def test_what_a_server_says_after_the_graphs_were_imported_counts() -> None:
     command = [sys.executable, "-c", SAID_LATE]
-    done = subprocess.run(command, cwd=PROJECT, env={}, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=PROJECT, env={}, capture_output=True, text=True, timeout=240, check=False)
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
@@ -47,7 +47,7 @@ def test_its_module_may_import_from_the_public_door_whoever_is_imported_first(fi
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=PROJECT, env={"PALIMPSEST_DEPLOYMENT": "examples.own_model:deployment"},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert "'tools'" in done.stdout, done.stderr
 

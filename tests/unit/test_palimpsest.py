@@ -24,7 +24,7 @@ def python(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(program)
     return subprocess.run(
         [sys.executable, "program.py"],
-        cwd=folder, env={"PYTHONPATH": str(INSTALLED)}, capture_output=True, text=True, timeout=120, check=False,
+        cwd=folder, env={"PYTHONPATH": str(INSTALLED)}, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
 
 
