@@ -275,6 +275,7 @@ class _Variables:
                 sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
                 drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
                 journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
+                journal_bytes=self.count("PALIMPSEST_JOURNAL_BYTES", default.journal_bytes),
                 prepare_summary_share=self.number("PALIMPSEST_PREPARE_SUMMARY_SHARE", default.prepare_summary_share),
             )
         except ValueError as error:

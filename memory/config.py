@@ -44,6 +44,7 @@ class MemoryConfig:
         write_timeout_seconds: A turn waits this long for a write; more than SQLite's own 30 s for a lock.
         seen_limit: How many message hashes are remembered for one user and thread.
         journal_days: Days of the daily journal that are kept.
+        journal_bytes: So many bytes of text the journal of one user and agent keeps; then the oldest go, once a day.
         prepare_summary_share: After a turn that fills so large a share of a thread's budget, the summary that the next
             cut will need is written in the background; 1 switches that off, where turns wait for summaries.
     """
@@ -69,6 +70,7 @@ class MemoryConfig:
     write_timeout_seconds: float = 35.0
     seen_limit: int = 2000
     journal_days: int = 90
+    journal_bytes: int = 8_000_000
     prepare_summary_share: float = 0.7
 
     def __post_init__(self) -> None:
@@ -77,7 +79,7 @@ class MemoryConfig:
 
 
 _POSITIVE_INTEGERS = frozenset(
-    {"max_facts", "max_fact_chars", "max_attempts", "portion_messages", "seen_limit", "journal_days"}
+    {"max_facts", "max_fact_chars", "max_attempts", "portion_messages", "seen_limit", "journal_days", "journal_bytes"}
 )
 _OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text")}
 

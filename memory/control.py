@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
-from langgraph.store.base import Item
+from langgraph.store.base import GetOp, Item
 
 from memory.effects import StoreEffects, delete, put, read, read_many, scan
 from memory.namespaces import Owner
@@ -61,6 +61,11 @@ def read_epochs(owner: Owner) -> StoreEffects[Epochs]:
 def read_epoch(owner: Owner) -> StoreEffects[str]:
     """Read the user's current epoch; a user who never erased anything has the initial one."""
     return epoch_in((yield from read(owner.control, CONTROL_KEY)))
+
+
+def control_get(owner: Owner) -> GetOp:
+    """Return the read of the item that holds the user's epoch (`epoch_in`)."""
+    return GetOp(owner.control, CONTROL_KEY, refresh_ttl=False)
 
 
 def epoch_in(control: Item | None) -> str:

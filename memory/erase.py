@@ -19,7 +19,8 @@ from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_e
 from memory.facts.effects import FactEffects
 from memory.facts.fact import timestamp
 from memory.facts.profile import drop_sections
-from memory.journal import read_journal, redact
+from memory.journal.journal import read_journal, redact
+from memory.journal.revision import revision_drop, revision_put
 from memory.message import find_gone
 from memory.namespaces import Kind, Owner, owner_of, thread_namespace
 from memory.outbox import outbox
@@ -48,6 +49,7 @@ def forget_rows(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[int]:
     yield [
         *(delete(item.namespace, item.key) for item in profile),
         delete(owner.namespace("journal"), PROGRESS_KEY),
+        revision_put(owner),
         *(delete(item.namespace, item.key) for item in rows),
         *(delete(owner.namespace("confirmations"), str(fact.value.get("id"))) for fact in facts),
     ]
@@ -193,7 +195,7 @@ def _erase_user(user: Owner, epoch: str) -> StoreEffects[int]:
             if owner := owner_of(namespace):
                 threads = sorted({_thread_of(item) for item in items} - {""})
                 notes = [delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads]
-                yield [delete(owner.due_namespace, owner.due_key), *notes]
+                yield [delete(owner.due_namespace, owner.due_key), *notes, revision_drop(owner)]
             yield [delete(namespace, item.key) for item in items]
             deleted += len(items)
     return deleted

@@ -20,7 +20,8 @@ from graphs.settings import Settings
 from memory.effects import arun
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
-from memory.journal import JournalEntry, append
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox import outbox

@@ -8,6 +8,8 @@ from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.effects import StoreEffects, run
 from memory.facts.store import FactStore
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -133,6 +135,13 @@ class MemoryBench:
 
     def facts(self, owner: Owner = ADA) -> list[str]:
         return sorted(fact.content for fact in FactStore.of_owner(self.store, owner).list())
+
+    def journal(self, owner: Owner = ADA) -> list[JournalEntry]:
+        return run(self.store, read_journal(owner, self.epoch(owner)))
+
+    def journaled(self, owner: Owner = ADA) -> list[str]:
+        """Every line of the journal, with its thread."""
+        return sorted(f"{entry.thread_id}: {one.text}" for entry in self.journal(owner) for one in entry.messages)
 
     def entries(self, owner: Owner = ADA) -> list[Entry]:
         return run(self.store, outbox.read_entries(owner))

@@ -15,6 +15,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 ROOMS = ("graphs", "memory", "palimpsest", "tests", "pyproject.toml")
 UPDATER = tuple(f"tests/unit/test_updater{part}.py" for part in ("", "_crashes", "_failures"))
 QUEUE = "tests/unit/test_update_queue.py"
+JOURNALING = ("tests/unit/test_journaling.py",)
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 EDITS = "tests/unit/test_edited_messages.py"
@@ -84,6 +85,41 @@ MUTANTS = (
         UPDATER,
     ),
     Mutant("one-page drain", "memory/effects.py", "        limit *= 4\n", "        break\n", UPDATER),
+    Mutant(
+        "a line for each time that a message is written down",
+        "memory/journal/entry.py",
+        'return digest("journal", thread_id, message_id)[:32]',
+        "return __import__('uuid').uuid4().hex",
+        JOURNALING,
+    ),
+    Mutant(
+        "a line of its own for what a summary cut in two",
+        "memory/journal/entry.py",
+        "key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)",
+        "key = entry.key",
+        JOURNALING,
+    ),
+    Mutant(
+        "lines of messages that deleted facts came from",
+        "memory/worker/journaling.py",
+        "        if forgotten:\n",
+        "        if not forgotten and forgotten:\n",
+        JOURNALING,
+    ),
+    Mutant(
+        "two writers of one revision that nobody notices",
+        "memory/worker/journaling.py",
+        "!= self.known.token:",
+        "== object():",
+        JOURNALING,
+    ),
+    Mutant(
+        "no line of what failed for good",
+        "memory/worker/update.py",
+        "yield from _journal_dead(dead, terms)",
+        "pass",
+        JOURNALING,
+    ),
     Mutant(
         "no journal of the extraction",
         "memory/worker/update.py",

@@ -14,7 +14,7 @@ from memory.effects import Pages, arun
 from memory.facts.fact import timestamp, to_item
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
-from memory.journal import JournalEntry
+from memory.journal.entry import JournalEntry
 from memory.message import StoredMessage
 from memory.namespaces import Kind, Owner
 from memory.outbox.entry import Entry

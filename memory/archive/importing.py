@@ -23,7 +23,9 @@ from memory.facts.fact import (
 )
 from memory.facts.profile import SECTIONS, read_profile, write_profile
 from memory.facts.rows import stands
-from memory.journal import JournalEntry, append
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import append
+from memory.journal.revision import revision_put
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.entry import Entry
@@ -247,7 +249,10 @@ class Importer:
         self._done = replace(done, journal=done.journal + len(entries), updates=done.updates + len(drafts))
         if not (yield from stands(self._owner, epoch)):
             # That took facts and profile back; it does not look through the journal.
-            yield [delete(self._owner.namespace("journal"), entry.key) for entry in entries]
+            yield [
+                *(delete(self._owner.namespace("journal"), entry.key) for entry in entries),
+                revision_put(self._owner),
+            ]
             self._is_erased = True
 
     def _write_facts(self, parts: Sequence[JsonPart]) -> StoreEffects[None]:

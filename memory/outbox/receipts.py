@@ -28,6 +28,7 @@ class UpdateReceipt:
         superseded: Ids of facts that no longer hold.
         refused: How many facts were not stored, by the reason.
         messages: Ids of the messages that were new.
+        journal: How many messages the journal tells since, from a `turn`, and as a summary `cut` them.
         epoch: The user's epoch when the messages were said.
     """
 
@@ -38,6 +39,7 @@ class UpdateReceipt:
     superseded: tuple[str, ...] = ()
     refused: Mapping[str, int] = field(default_factory=dict)
     messages: tuple[str, ...] = ()
+    journal: Mapping[str, int] = field(default_factory=dict)
     epoch: str
 
     def to_json(self) -> dict[str, Any]:
@@ -50,6 +52,7 @@ class UpdateReceipt:
             "superseded": list(self.superseded),
             "refused": [{"reason": reason, "n": n} for reason, n in self.refused.items()],
             "messages": list(self.messages),
+            **({"journal": dict(self.journal)} if self.journal else {}),
             "epoch": self.epoch,
         }
 
@@ -65,9 +68,10 @@ class UpdateReceipt:
                 superseded=tuple(map(str, value.get("superseded", ()))),
                 refused={str(each["reason"]): int(each["n"]) for each in value.get("refused", ())},
                 messages=tuple(map(str, value.get("messages", ()))),
+                journal={str(source): int(n) for source, n in value.get("journal", {}).items()},
                 epoch=str(value.get("epoch", "")),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"not a receipt: it lacks or garbles {error}") from error
 
 

@@ -25,11 +25,13 @@ class Reading:
 
     Attributes:
         talk: What an extraction has to read; empty if nothing is new.
-        cut: What left the context by a summary and belongs into the journal.
+        said: What belongs into the journal: all that was new in a turn, and all that left the context by a summary.
+        cut: What of it left the context by a summary.
         all: Every message, scheduled ones too: what counts as flushed afterwards.
     """
 
     talk: tuple[StoredMessage, ...]
+    said: tuple[StoredMessage, ...]
     cut: tuple[StoredMessage, ...]
     all: tuple[StoredMessage, ...]
 
@@ -56,7 +58,10 @@ def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after
     messages = tuple(replace(one, time=min(one.time, flushed.get(_hash(one), one.time))) for one in merge(written))
     talk = strip_scheduled(_without_scheduled_replies(messages, flushed))
     cut_ids = {one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "cut" for one in said}
-    return Reading(unseen(talk, flushed), tuple(one for one in talk if one.id in cut_ids), messages)
+    cut = tuple(one for one in talk if one.id in cut_ids)
+    # What a turn holds as context only was said in another one, which has its own line.
+    said = tuple(one for one in talk if one.id in cut_ids or not one.seen)
+    return Reading(unseen(talk, flushed), said, cut, messages)
 
 
 def _hash(message: StoredMessage) -> str:

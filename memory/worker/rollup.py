@@ -18,7 +18,8 @@ from memory.effects import StoreEffects, delete, put, read
 from memory.facts.changes import Section
 from memory.facts.deletions import forgotten_messages, read_deleted
 from memory.facts.profile import read_profile, texts_of, write_profile
-from memory.journal import JournalEntry, day_of, prune, read_journal
+from memory.journal.entry import JournalEntry, day_of
+from memory.journal.journal import prune, read_journal
 from memory.message import with_replies
 from memory.namespaces import Owner
 from memory.screening.door import without_suspects
@@ -184,8 +185,10 @@ def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -
 
 
 def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
-    """Fold the days that are over into the history, then drop the days that are kept no longer.
+    """Fold what summaries took away on days that are over into the history, and drop what is kept no longer.
 
+    Of lines that only were said (`turn`) the history does not tell: they stand in their threads, so that a roll-up of
+    a busy day costs no more model calls than its summaries gave reason to.
     Sections are written before the progress: killed in between, the same days are told again, in the same sections.
     An erase while the model writes wins: nothing is written then, and the days are told anew the next time.
 
@@ -200,7 +203,10 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     progress = yield from _read_progress(owner, epoch)
     if progress.looked == today:
         return False
-    journal = yield from read_journal(owner, epoch)
+    config = terms.config
+    # Before the model is asked: what nobody has to tell of first must not be kept for as long as a model fails.
+    dropped = yield from prune(owner, today, config.journal_days, config.journal_bytes, {"turn"})
+    journal = [entry for entry in (yield from read_journal(owner, epoch)) if entry.source == "cut"]
     planned, reached = plan_rollup(today, progress, journal)
     folds = yield from _without_forgotten(owner, epoch, planned)
     texts = texts_of((yield from read_profile(owner, epoch)))
@@ -226,7 +232,7 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
             delete(owner.namespace("journal"), PROGRESS_KEY),
             *(delete(owner.namespace("profile"), section.name) for section in sections),
         ]
-    dropped = yield from prune(owner, today, terms.config.journal_days)
+    dropped += yield from prune(owner, today, config.journal_days, config.journal_bytes)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
     return bool(folds)
 
@@ -240,9 +246,10 @@ def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects
 
 
 def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> StoreEffects[frozenset[str]]:
-    """Return the names of the history sections that tell of the days of these entries."""
+    """Return the names of the history sections that tell of the days of those entries that were cut."""
     progress = yield from _read_progress(owner, epoch)
-    return frozenset(f"history.{section}" for entry in entries if (section := progress.section_of(entry.written)))
+    days = [entry.written for entry in entries if entry.source == "cut"]
+    return frozenset(f"history.{section}" for day in days if (section := progress.section_of(day)))
 
 
 def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> StoreEffects[list[Fold]]:

@@ -11,25 +11,26 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from functools import partial
 
+from langgraph.store.base import Item
+
 from memory.control import INITIAL_EPOCH, Epochs, read_epochs, read_known_time_zone
 from memory.effects import StoreEffects, side_by_side
 from memory.erase import forget_rows
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction, reasons
-from memory.facts.deletions import forgotten_messages, read_erasure
+from memory.facts.deletions import LastErasure, read_erasure
 from memory.facts.profile import drop_sections, texts_of
 from memory.facts.rows import take_back
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
-from memory.journal import JournalEntry, append, day_of, entries_of, redact
-from memory.message import with_replies
+from memory.journal.journal import HeldJournal, read_held
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Entry, ExtractionProgress, edited_away_in, is_held
 from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
-from memory.outbox.transcript import exchanges
 from memory.queue.schedule import is_retryable, may_blame_text, retry_delay
 from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
+from memory.worker.journaling import Journaling
 from memory.worker.reading import Reading, covered, portions, read_together, remembered, together
 
 logger = logging.getLogger(__name__)
@@ -128,6 +129,9 @@ def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> St
         )
         for entry in mine
     ]
+    # Before they are marked as dead: from then on nobody would write these lines any more.
+    if dead := [entry for entry in failed if entry.state == "dead"]:
+        yield from _journal_dead(dead, terms)
     yield from outbox.write(failed)
     for entry in failed:
         logger.warning(
@@ -148,13 +152,13 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         return None
     last = claimed[-1]
     owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
-    is_mine, epochs, flushed, snapshot, erasure, zone = yield from side_by_side(
+    is_mine, epochs, flushed, snapshot, erasure, (zone, held) = yield from side_by_side(
         _are_mine(claimed, terms),
         read_epochs(owner),
         read_seen(owner, thread_id, epoch),
         read_snapshot(owner),
         read_erasure(owner, epoch),
-        read_known_time_zone(owner),
+        side_by_side(read_known_time_zone(owner), _read_held(claimed)),
     )
     if not is_mine:
         return None
@@ -169,7 +173,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     outcome, note = yield from change_facts(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    yield from _journal_cut(last, reading, zone or UTC, terms)
+    journaling = Journaling.of(last, reading, held, zone or UTC, terms.now())
     # Not before everything is applied: what counts as flushed is never read again.
     flushed = remembered(flushed, reading.all, terms.config.seen_limit)
     receipt = UpdateReceipt(
@@ -180,16 +184,40 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         superseded=outcome.superseded,
         refused=reasons(outcome.refused),
         messages=tuple(message.id for message in reading.talk if not message.seen),
+        journal=journaling.counts,
         epoch=epoch,
     )
-    yield [*note, seen_put(owner, thread_id, epoch, flushed), receipt_put(owner, last.key, receipt)]
-    # After the last write, so that an erase either sees these rows or is seen here.
-    epochs, erased, stored, _ = yield from side_by_side(
+    overwritten, *_ = yield journaling.with_reading(
+        *note, seen_put(owner, thread_id, epoch, flushed), receipt_put(owner, last.key, receipt)
+    )
+    is_cancelled = yield from _look_again(claimed, extraction, erasure, journaling, overwritten)
+    return None if is_cancelled else receipt
+
+
+def _look_again(
+    claimed: Sequence[Entry],
+    extraction: Extraction,
+    erasure: LastErasure,
+    journaling: Journaling,
+    overwritten: Item | None,
+) -> StoreEffects[bool]:
+    """Take back what an erase or another worker made wrong meanwhile, then remove the entries.
+
+    It is called after the last write, so that an erase either sees these rows or is seen here.
+
+    Returns:
+        Whether an erase cancelled the update.
+    """
+    last = claimed[-1]
+    owner, epoch = last.owner, last.epoch
+    epochs, erased, stored, gone, _ = yield from side_by_side(
         read_epochs(owner),
         read_erasure(owner, epoch),
         outbox.read_entries(owner, [entry.key for entry in claimed]),
+        journaling.read_forgotten(),
         trim_receipts(owner),
     )
+    yield from journaling.settle(overwritten, gone)
     if erased != erasure:
         # The model was shown a profile that may have told of what is erased by now.
         told = {section.name for section in extraction.profile}
@@ -198,21 +226,37 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     if epochs.epoch != epoch:
         yield from take_back(owner, epoch)
     if is_cancelled:
-        yield from forget_rows(owner, thread_id, epoch)
+        yield from forget_rows(owner, last.thread_id, epoch)
     # The entries go last: a worker that is killed before this is followed by one that ends in the same place.
     yield from outbox.remove_read(claimed, stored)
-    return None if is_cancelled else receipt
+    return is_cancelled
 
 
-def _journal_cut(entry: Entry, reading: Reading, zone: tzinfo, terms: Terms) -> StoreEffects[None]:
-    """Write what left the context into the journal, but nothing that a deleted fact came from."""
-    if not reading.cut:
+def _journal_dead(dead: Sequence[Entry], terms: Terms) -> StoreEffects[None]:
+    """Write the lines of entries that failed for good: what was said is known, whatever a model makes of it."""
+    last = dead[-1]
+    owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
+    epochs, flushed, zone, held = yield from side_by_side(
+        read_epochs(owner), read_seen(owner, thread_id, epoch), read_known_time_zone(owner), _read_held(dead)
+    )
+    reading = read_together(dead, flushed, after_erase=epoch != INITIAL_EPOCH)
+    journaling = Journaling.of(last, reading, held, zone or UTC, terms.now())
+    if _is_cancelled(last, epochs) or not journaling.writes:
         return
-    draft = JournalEntry(day_of(terms.now(), zone), entry.thread_id, (), entry.epoch, entry.model)
-    yield from append(entry.owner, entries_of(draft, exchanges(reading.cut), zone))
-    ids = [message.id for message in reading.cut]
-    if gone := (yield from forgotten_messages(entry.owner, entry.epoch, entry.thread_id, ids)):
-        yield from redact(entry.owner, {entry.thread_id: with_replies(reading.cut, gone)})
+    overwritten, *_ = yield journaling.with_reading()
+    epochs, gone = yield from side_by_side(read_epochs(owner), journaling.read_forgotten())
+    if _is_cancelled(last, epochs):
+        yield from forget_rows(owner, thread_id, epoch)
+    else:
+        yield from journaling.settle(overwritten, gone)
+
+
+def _read_held(entries: Sequence[Entry]) -> StoreEffects[HeldJournal]:
+    """Read what the journal has of what entries of one thread hold."""
+    last = entries[-1]
+    ids = dict.fromkeys(message.id for entry in entries for message in entry.messages)
+    is_cut = any(entry.kind == "cut" for entry in entries)
+    return read_held(last.owner, last.epoch, last.thread_id, ids, whole_thread=is_cut)
 
 
 def _claim(batch: Sequence[Entry], terms: Terms) -> StoreEffects[tuple[Entry, ...]]:

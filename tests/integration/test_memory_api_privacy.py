@@ -13,7 +13,8 @@ from graphs.settings import Settings
 from memory.effects import arun
 from memory.facts.changes import Change
 from memory.facts.store import FactStore
-from memory.journal import JournalEntry, append
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import append
 from tests.memory_app import ADA, MemoryApp, add, contents, everything_stored, journal, learn, pending, said
 
 ROUTES = [

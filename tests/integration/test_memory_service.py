@@ -21,7 +21,7 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.facts.store import FactStore
-from memory.journal import append
+from memory.journal.journal import append
 from memory.namespaces import Owner
 from memory.outbox.outbox import due_owners, read_entries, retry_dead, write
 from memory.turn import Closing

@@ -14,7 +14,7 @@ from memory.control import read_time_zone, write_time_zone
 from memory.effects import arun, run
 from memory.erase import erase_user
 from memory.extraction.extraction import extract_facts
-from memory.journal import read_journal
+from memory.journal.journal import read_journal
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.queue.schedule import ConversationContext

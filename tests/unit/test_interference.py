@@ -12,7 +12,8 @@ from memory.effects import run
 from memory.erase import erase_fact, erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
-from memory.journal import JournalEntry, append
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import append
 from memory.message import StoredMessage, iso_time
 from memory.outbox import outbox
 from memory.outbox.transcript import ThreadView

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from memory.control import INITIAL_EPOCH, read_time_zone, write_time_zone
 from memory.effects import run
-from memory.journal import JournalEntry, append, day_of, entries_of, prune, read_journal, redact
+from memory.journal.entry import JournalEntry, day_of, entries_of
+from memory.journal.journal import append, prune, read_journal, redact
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from tests.stores import FaultyStore

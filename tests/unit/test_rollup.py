@@ -12,7 +12,8 @@ from memory.effects import run
 from memory.erase import erase_fact, erase_thread, erase_user
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
-from memory.journal import JournalEntry, append, read_journal
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import append, read_journal
 from memory.message import StoredMessage, iso_time
 from memory.worker.rollup import CHUNK_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
 from tests.fakes import RecordingModel, accounts

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from memory.effects import run
-from memory.journal import read_journal
+from memory.journal.journal import read_journal
 from memory.message import StoredMessage
 from memory.outbox.entry import EntryKind
 from tests.memory_bench import ADA, MemoryBench

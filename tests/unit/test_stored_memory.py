@@ -86,7 +86,15 @@ def test_the_same_life_is_stored_as_the_same_items() -> None:
     store = a_life().store
     items = sorted(store.items(()), key=lambda item: (item.namespace, item.key))
     found = [{"namespace": list(item.namespace), "key": item.key, "value": item.value} for item in items]
-    assert without_chance(found) == without_chance(STORED)
+    assert without_chance(without_turns_lines(found)) == without_chance(STORED)
+
+
+def without_turns_lines(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the recorded version wrote: it knew no journal lines of turns, and so no counts and no revision of them."""
+    kept = [item for item in items if item["namespace"][-1] != "journal" and not item["key"].startswith("journal.")]
+    return [
+        {**item, "value": {name: each for name, each in item["value"].items() if name != "journal"}} for item in kept
+    ]
 
 
 def without_chance(value: Any) -> Any:

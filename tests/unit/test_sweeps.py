@@ -6,7 +6,7 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import run
-from memory.journal import append
+from memory.journal.journal import append
 from tests.memory_bench import ADA, MemoryBench
 from tests.unit.test_rollup import FIRST, entry
 

@@ -157,6 +157,12 @@ class Updates(RuleBasedStateMachine):
         assert len(facts) == len(set(facts))
         assert len(facts) <= MAX_FACTS + 1  # a kill between two writes may leave one too many until the next drain
         assert not self.gone & set(facts)
+        journaled = self.bench.journaled()
+        assert len(journaled) == len(set(journaled))
+        assert not set(map(self.line, self.gone)) & {line.partition(": ")[2] for line in journaled}
+
+    def line(self, fact: str) -> str:
+        return fact.replace("Likes", "I like")
 
     def teardown(self) -> None:
         if not hasattr(self, "bench"):
@@ -171,6 +177,10 @@ class Updates(RuleBasedStateMachine):
         assert facts <= {*self.expected, *self.maybe}
         if len(self.expected) + len(self.maybe) <= MAX_FACTS:
             assert facts >= set(self.expected)
+        # The limit of facts is none of the journal: whatever was learned is told there, once.
+        lines = {line for line in self.bench.journaled() if "reply" not in line}
+        assert lines >= {f"{thread}: {self.line(fact)}" for fact, thread in self.expected.items()}
+        assert lines <= {f"{thread}: {self.line(fact)}" for fact, thread in (self.expected | self.maybe).items()}
 
 
 TestUpdates = Updates.TestCase

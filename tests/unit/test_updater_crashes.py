@@ -13,6 +13,7 @@ from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore, Killed, fail_at
 
 BOB = Owner.of("bob")
+SAID = ["T: I like figs", "T: I like plums", "T: reply 1", "T: reply 2"]
 
 
 def test_the_extraction_is_journaled_before_it_is_applied() -> None:
@@ -47,6 +48,8 @@ def test_killed_at_any_write_the_next_worker_ends_in_the_same_place(applies_firs
         assert bench.facts() in (["Likes figs", "Likes plums"], []), n
         assert len(bench.model.prompts) <= 2, n
         assert bench.markers() == [], n
+        if bench.facts():
+            assert bench.journaled() == SAID, n
 
 
 def _converse(bench: MemoryBench) -> None:
@@ -104,6 +107,7 @@ def test_any_store_call_may_fail_once_and_nothing_is_lost_or_doubled(applies_fir
         bench.drain()
         assert bench.facts() == ["Likes figs", "Likes plums"], n
         assert (bench.entries(), bench.markers()) == ([], []), n
+        assert bench.journaled() == SAID, n
 
 
 def test_any_model_call_may_fail_once_and_nothing_is_lost_or_doubled() -> None:

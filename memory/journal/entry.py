@@ -1,0 +1,221 @@
+"""One exchange of the journal: the value, its form as a store item, and how what is said again joins it. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any, Literal, NamedTuple, Self
+
+from memory.message import Role, StoredMessage
+from memory.text import digest
+
+LineSource = Literal["turn", "cut"]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One exchange: what a user said and the replies to it, or replies that begin a thread.
+
+    Attributes:
+        day: The user's calendar day on which it began, ISO 8601.
+        thread_id: The thread it was said in.
+        messages: What was said, oldest first.
+        epoch: The user's epoch when it was written down.
+        model: Which model may read it, as `provider:model`; empty means the deployment's own.
+        written: The user's day on which it was written down, or left the context by a summary, which may be long
+            after; empty means the same day.
+        source: `turn`: a turn that was learned. `cut`: a summary took it out of its thread, so that only the journal
+            and its roll-up still tell of it.
+    """
+
+    day: str
+    thread_id: str
+    messages: tuple[StoredMessage, ...]
+    epoch: str
+    model: str = ""
+    written: str = ""
+    source: LineSource = "cut"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "written", self.written or self.day)
+
+    @property
+    def key(self) -> str:
+        """The store key: the same however often, and on whatever day, the exchange is written down."""
+        return entry_key(self.thread_id, self.messages[0].id)
+
+    @property
+    def first_key(self) -> str:
+        """The key that the first versions gave it."""
+        return f"{self.day}.{digest(self.thread_id, self.messages[0].id)[:32]}"
+
+    @property
+    def size(self) -> int:
+        """How many bytes its texts take."""
+        return sum(len(message.text.encode("utf-8", "surrogatepass")) for message in self.messages)
+
+    def joined(self, other: Self) -> Self:
+        """Return this entry, which is in the journal, once the other tells the same exchange; of one id one message.
+
+        A turn that was answered again has its new answer only. What a summary took away is added to what was there:
+        nothing of it is in its thread any more. Words are those that were written down last.
+        """
+        mine, theirs = ({message.id: message for message in each.messages} for each in (self, other))
+        is_newer = other.messages[-1].time >= self.messages[-1].time
+        if is_newer and other.source == self.source == "turn":
+            mine = {each: message for each, message in mine.items() if each in theirs}
+        words = {**mine, **theirs} if is_newer else {**theirs, **mine}
+        order = dict.fromkeys((*mine, *theirs))
+        times = {each: min(one[each].time for one in (mine, theirs) if each in one) for each in order}
+        messages = tuple(replace(words[each], time=times[each]) for each in order)
+        if other.source == "cut" and self.source == "turn":
+            return replace(self, messages=messages, source="cut", written=other.written, model=other.model)
+        return replace(self, messages=messages)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON form that the store keeps."""
+        return {
+            "day": self.day,
+            "thread_id": self.thread_id,
+            "message_ids": [message.id for message in self.messages],
+            "from": self.messages[0].time,
+            "to": self.messages[-1].time,
+            "messages": [message.to_json() for message in self.messages],
+            "model": self.model,
+            "written": self.written,
+            "source": self.source,
+            "epoch": self.epoch,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the entry of a stored JSON form; `ValueError` if it is none."""
+        try:
+            messages = tuple(map(StoredMessage.from_json, value["messages"]))
+            if not messages:
+                raise ValueError("messages must not be empty")
+            epoch, model, written = (str(value.get(name) or "") for name in ("epoch", "model", "written"))
+            # The first versions wrote down nothing but what summaries took away, and did not say so.
+            source: LineSource = "turn" if value.get("source") == "turn" else "cut"
+            return cls(str(value["day"]), str(value["thread_id"]), messages, epoch, model, written, source)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a journal entry: it lacks or garbles {error}") from error
+
+
+def entry_key(thread_id: str, message_id: str) -> str:
+    """Return the store key of the exchange that begins with a message."""
+    return digest("journal", thread_id, message_id)[:32]
+
+
+class JournalLine(NamedTuple):
+    """One message of the journal, as recall and searches read it.
+
+    Attributes:
+        id: What names it among all lines of an owner.
+        text: What was said.
+        time: When, ISO 8601 with an offset.
+        day: The user's calendar day on which its exchange began, ISO 8601.
+        role: Who said it.
+        thread_id: In which thread.
+        message_id: As which message of the thread.
+        source: Whether it is still in the context of its thread (`turn`), as far as the journal knows.
+    """
+
+    id: str
+    text: str
+    time: str
+    day: str
+    role: Role
+    thread_id: str
+    message_id: str
+    source: LineSource
+
+
+def lines_of(entry: JournalEntry) -> list[JournalLine]:
+    """Return the messages of an exchange as lines, in the order in which they were said."""
+    return [
+        JournalLine(
+            line_id(entry.thread_id, one.id),
+            one.text,
+            one.time,
+            entry.day,
+            one.role,
+            entry.thread_id,
+            one.id,
+            entry.source,
+        )
+        for one in entry.messages
+    ]
+
+
+def line_id(thread_id: str, message_id: str) -> str:
+    """Return what names a message among all lines of an owner: two threads may use one id."""
+    return digest("line", thread_id, message_id)[:32]
+
+
+def day_of(time: str, zone: tzinfo = UTC) -> str:
+    """Return the calendar day (ISO 8601) of a time in a zone; a time without an offset is UTC."""
+    moment = datetime.fromisoformat(time)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone).date().isoformat()
+
+
+def entries_of(
+    draft: JournalEntry,
+    exchanges: Iterable[Sequence[StoredMessage]],
+    zone: tzinfo = UTC,
+    cut: Collection[str] | None = None,
+) -> list[JournalEntry]:
+    """Return the journal entries for exchanges of one thread; each belongs to the day it began.
+
+    Args:
+        draft: What all of them share; its day is that of the writing.
+        exchanges: What was said, each with at least one message.
+        zone: The user's time zone.
+        cut: Ids of the messages that a summary took away; by default all of them are as the draft says.
+    """
+    made = []
+    for exchange in exchanges:
+        messages = tuple(replace(message, seen=False) for message in exchange)
+        entry = replace(draft, day=day_of(exchange[0].time, zone), messages=messages)
+        if cut is not None:
+            entry = replace(entry, source="cut" if any(one.id in cut for one in messages) else "turn")
+        made.append(entry)
+    return made
+
+
+def placed(fresh: Iterable[JournalEntry], held: Mapping[str, JournalEntry]) -> dict[str, JournalEntry]:
+    """Return what has to be written, by key, for the journal to tell the fresh entries too; each message stands once.
+
+    Args:
+        fresh: What was said.
+        held: What is in the journal of these exchanges or threads, by key. An exchange that a summary cut in two
+            finds its beginning there.
+    """
+    homes = {(entry.thread_id, one.id): key for key, entry in held.items() for one in entry.messages}
+    after = dict(held)
+    for entry in fresh:
+        key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)
+        stored = after.get(key)
+        after[key] = stored.joined(entry) if stored and stored.epoch == entry.epoch else entry
+    return {key: entry for key, entry in after.items() if held.get(key) != entry}
+
+
+def outdated(
+    held: Mapping[str, JournalEntry], today: str, days: int, max_bytes: float, *, sources: Collection[LineSource]
+) -> list[str]:
+    """Return the keys of the entries that are kept no longer: too old, or the oldest where all together are too large.
+
+    Args:
+        held: The journal, by key.
+        today: The user's day, ISO 8601.
+        days: So many days after it was written down an entry goes.
+        max_bytes: So many bytes the texts of all entries may take.
+        sources: Only entries of these are looked at; others stay, and do not count.
+    """
+    oldest = (date.fromisoformat(today) - timedelta(days=days)).isoformat()
+    looked_at = [(key, entry) for key, entry in held.items() if entry.source in sources]
+    size, gone = sum(entry.size for _, entry in looked_at), []
+    for key, entry in sorted(looked_at, key=lambda item: (item[1].written, item[1].messages[0].time, item[0])):
+        if entry.written < oldest or size > max_bytes:
+            gone.append(key)
+            size -= entry.size
+    return gone
