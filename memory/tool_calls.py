@@ -24,7 +24,8 @@ from memory.facts.fact import Fact, FactNotFound, is_protected
 from memory.facts.rows import stands
 from memory.facts.snapshot import read_snapshot
 from memory.injection.block import escape, fact_line
-from memory.journal import JournalEntry, day_of, read_journal
+from memory.journal.entry import JournalEntry, day_of
+from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.outbox.outbox import settle_thread
