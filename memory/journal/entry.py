@@ -1,7 +1,7 @@
 """One exchange of the journal: the value, its form as a store item, and how what is said again joins it. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Literal, NamedTuple, Self
 
@@ -25,6 +25,7 @@ class JournalEntry:
             after; empty means the same day.
         source: `turn`: a turn that was learned. `cut`: a summary took it out of its thread, so that only the journal
             and its roll-up still tell of it.
+        place: The key under which it was read. It stays when an erase takes the message that it is made of.
     """
 
     day: str
@@ -34,6 +35,7 @@ class JournalEntry:
     model: str = ""
     written: str = ""
     source: LineSource = "cut"
+    place: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "written", self.written or self.day)
@@ -41,7 +43,7 @@ class JournalEntry:
     @property
     def key(self) -> str:
         """The store key: the same however often, and on whatever day, the exchange is written down."""
-        return entry_key(self.thread_id, self.messages[0].id)
+        return self.place or entry_key(self.thread_id, self.messages[0].id)
 
     @property
     def first_key(self) -> str:

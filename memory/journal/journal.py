@@ -123,7 +123,7 @@ def _entries(items: Iterable[Item], epoch: str) -> dict[str, JournalEntry]:
 
 def _readable(item: Item) -> JournalEntry | None:
     try:
-        return JournalEntry.from_json(item.value)
+        return replace(JournalEntry.from_json(item.value), place=item.key)
     except ValueError:
         return None
 

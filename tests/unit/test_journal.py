@@ -102,6 +102,14 @@ def test_redacting_takes_messages_of_one_thread_only() -> None:
     ]
 
 
+def test_an_entry_that_lost_its_first_message_keeps_its_key() -> None:
+    store = FaultyStore()
+    run(store, append(ADA, entries_of(TODAY, [[said("1"), said("2")]])))
+    run(store, redact(ADA, {"T": {"1"}}))
+    (entry,), (item,) = run(store, read_journal(ADA, INITIAL_EPOCH)), store.items(ADA.namespace("journal"))
+    assert entry.key == item.key
+
+
 def test_an_item_that_is_no_entry_is_skipped() -> None:
     store = FaultyStore()
     store.put(ADA.namespace("journal"), "x", {"day": 3})
