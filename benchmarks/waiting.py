@@ -1,6 +1,6 @@
 """What a user waits for besides the model: turns held up by a summary, and by a store that is slow, hangs or fails.
 
-    python -m benchmarks.waiting [--turns 200] [--scale 1.0]
+    python -m benchmarks.waiting [--turns 200] [--scale 1.0] [--no-summaries]
 
 A long conversation with a fake chat model (0.3 s), a fake summary model (3 s) and 2 s of thinking between turns, at
 1,600 tokens, so that a summary is due again and again. `--scale 0.1` makes all these times a tenth. First with
@@ -123,7 +123,7 @@ class Waited:
 
 
 def ours(
-    chat: TimedModel, summary: TimedModel, store: BaseStore, *, summarize: str = "before", share: float = 0.7
+    chat: TimedModel, summary: TimedModel, store: BaseStore | None, *, summarize: str = "before", share: float = 0.7
 ) -> tuple[Turn, MemoryService]:
     """Return one turn of the chat graph, in one thread."""
     quiet = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR, prepare_summary_share=share)
@@ -248,9 +248,17 @@ async def summaries(turns: int, scale: float) -> None:
 
 
 async def overheads(turns: int, hanging: int) -> None:
-    """Print the time of a turn over the bare graph's, for a store that is healthy, slow, hanging or failing."""
+    """Print the time of a turn beside the bare graph's, for a store that is healthy, slow, hanging or failing.
+
+    The ratio compares with the same chat graph without a store, which goes on without memory from the start.
+    """
     reference = await conversation("bare", bare(TimedModel(seconds=0.0)), turns, 0.0, TimedModel(seconds=0.0))
     print(f"{'a turn of the bare graph':34} {_percentiles(reference.turns)}")
+    turn, service = ours(TimedModel(seconds=0.0), TimedModel(seconds=0.0), None)
+    await turn("Warm up.")
+    without = (await conversation("without", turn, turns, 0.0, TimedModel(seconds=0.0))).turns[1:]
+    print(f"{'a turn without memory':34} {_percentiles(without)}")
+    await asyncio.to_thread(service.close, 0.0)
     for condition in ("healthy", "slow", "hanging", "failing"):
         progress(f"{turns} turns with a store that is {condition}")
         store = ConditionedStore()
@@ -260,10 +268,18 @@ async def overheads(turns: int, hanging: int) -> None:
         waited = await conversation(
             condition, turn, hanging if condition == "hanging" else turns, 0.0, TimedModel(seconds=0.0)
         )
-        rest = _percentiles(waited.turns[1:])
-        print(f"{'a turn, the store ' + condition:34} first {waited.turns[0]:.3f} s; then {rest}")
+        rest = waited.turns[1:]
+        ratio = _p99(rest) / _p99(without)
+        print(
+            f"{'a turn, the store ' + condition:34} first {waited.turns[0]:.3f} s; then {_percentiles(rest)}, "
+            f"{ratio:.2f} times the p99 without memory"
+        )
         store.condition = "failing"  # nothing is to be waited for at the end
         await asyncio.to_thread(service.close, 0.0)
+
+
+def _p99(seconds: list[float]) -> float:
+    return statistics.quantiles(seconds, n=100)[98]
 
 
 def _percentiles(seconds: list[float]) -> str:
@@ -277,10 +293,12 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--hanging", type=int, default=200, help="turns with a store that hangs")
+    parser.add_argument("--no-summaries", action="store_true", help="measure the stores only")
     options = parser.parse_args()
     logging.getLogger().setLevel(logging.CRITICAL)  # what fails here is meant to
     shared_counter().tokenizer.warm_up()
-    asyncio.run(summaries(options.turns, options.scale))
+    if not options.no_summaries:
+        asyncio.run(summaries(options.turns, options.scale))
     asyncio.run(overheads(options.turns, options.hanging))
     return 0
 

@@ -117,7 +117,8 @@ def build_graph(
     )
 
 
-def after_model(state: State) -> Literal["tools", "flush_memory"]:
+# Asynchronous for want of a thread: stores that hang may hold all those that the event loop shares out.
+async def after_model(state: State) -> Literal["tools", "flush_memory"]:
     """Choose the tools when the model called any, else the end of the turn."""
     last = state["messages"][-1]
     return "tools" if isinstance(last, AIMessage) and last.tool_calls else "flush_memory"

@@ -20,7 +20,7 @@ from graphs.events import MemoryUpdated, aemit
 from graphs.identity import owner_of_run
 from graphs.service import MemoryService
 from graphs.turn.context import Context, MemoryToolName
-from graphs.turn.memory import STATELESS, mode_of_run
+from graphs.turn.run import STATELESS, mode_of_run
 from memory.config import Category
 from memory.effects import StoreEffects, arun
 from memory.tool_calls import (

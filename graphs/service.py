@@ -21,6 +21,7 @@ from graphs.embedders import Embedder, embedder_of
 from graphs.identity import as_server
 from graphs.models import Purpose
 from graphs.settings import Settings
+from graphs.turn.deadlines import StoreWatch
 from graphs.turn.prepared import PreparedSummaries
 from memory.effects import Handlers, StoreEffects, arun, arun_patiently, in_daemon_thread, perform, run, tolerated
 from memory.message import iso_time
@@ -89,6 +90,7 @@ class MemoryService:
         self._born = clock()
         self._calls = ModelCalls()
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
+        self.stores = StoreWatch()
         self._gate = UpdateGate()
         self._worker = Worker.here()
         self._stores: WeakSet[BaseStore] = WeakSet()
@@ -118,7 +120,8 @@ class MemoryService:
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
         """Load a chat model without blocking the event loop: a provider's first use imports its package."""
-        return await asyncio.to_thread(self.load_model, name, purpose)
+        # On a thread of its own: stores that hang may hold all those that the event loop shares out.
+        return await asyncio.wrap_future(in_daemon_thread(lambda: self.load_model(name, purpose)))
 
     def _memory_model(self, name: str) -> BaseChatModel:
         return self.load_model(self.settings.memory_model or name, "memory")
@@ -230,9 +233,11 @@ class MemoryService:
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
 
-        Blocks: on an event loop, `await asyncio.to_thread(service.close)`. What is left is in the outbox.
+        Blocks: on an event loop, `await asyncio.to_thread(service.close)`. What is left is in the outbox. A store that
+        is away is not waited for.
         """
-        done = self._queue.close(self._config.drain_seconds if timeout is None else timeout)
+        seconds = self._config.drain_seconds if timeout is None else timeout
+        done = self._queue.close(0.0 if self.stores.any_away() else seconds)
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
 

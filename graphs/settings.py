@@ -274,6 +274,8 @@ class _Variables:
                 max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),
                 sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
                 drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
+                read_timeout_seconds=self.number("PALIMPSEST_READ_TIMEOUT_SECONDS", default.read_timeout_seconds),
+                write_timeout_seconds=self.number("PALIMPSEST_WRITE_TIMEOUT_SECONDS", default.write_timeout_seconds),
                 journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
                 journal_bytes=self.count("PALIMPSEST_JOURNAL_BYTES", default.journal_bytes),
                 prepare_summary_share=self.number("PALIMPSEST_PREPARE_SUMMARY_SHARE", default.prepare_summary_share),

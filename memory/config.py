@@ -40,8 +40,8 @@ class MemoryConfig:
         retry_max_seconds: The longest delay between two tries.
         sweep_seconds: How often a server looks for updates that nobody's turn will trigger.
         drain_seconds: The longest that shutting down waits for pending updates.
-        read_timeout_seconds: A turn waits this long for the store before it goes on without memory.
-        write_timeout_seconds: A turn waits this long for a write; more than SQLite's own 30 s for a lock.
+        read_timeout_seconds: A turn waits this long in all to read memory, then it goes on without.
+        write_timeout_seconds: A turn waits this long in all to be written down; then it ends, and is written later.
         seen_limit: How many message hashes are remembered for one user and thread.
         journal_days: Days of the daily journal that are kept.
         journal_bytes: So many bytes of text the journal of one user and agent keeps; then the oldest go, once a day.
@@ -67,7 +67,7 @@ class MemoryConfig:
     sweep_seconds: float = 60.0
     drain_seconds: float = 10.0
     read_timeout_seconds: float = 2.0
-    write_timeout_seconds: float = 35.0
+    write_timeout_seconds: float = 2.0
     seen_limit: int = 2000
     journal_days: int = 90
     journal_bytes: int = 8_000_000

@@ -13,6 +13,8 @@ DELETIONS = (THREADS_ROOT, "deletions")
 """Where requests to delete a thread are recorded until they are carried out."""
 ERASED_ROOT = "palimpsest-erased"
 ERASED_SHARD_DIGITS = 2
+PROBE = ("palimpsest-probe",)
+"""Where nothing stands: what asks a store whether it answers reads here, and deletes what is not there."""
 """So many hex digits of a thread's digest name its shard: erasing reads one shard whole, to drop what is old."""
 
 Kind = Literal["facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts", "vectors"]

@@ -17,6 +17,7 @@ from memory.message import iso_time, stored_id, to_stored
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Entry, EntryKind
+from memory.outbox.late import Late
 from memory.outbox.outbox import Recorded
 from memory.outbox.receipts import UpdateReceipt, receipts_of
 from memory.outbox.transcript import ThreadView, to_turn
@@ -229,6 +230,7 @@ class Closing:
         model: The assistant's choice as `provider:model`, for whoever reads it later.
         view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
         time_zone: The assistant's choice, for a user who set none.
+        late: When it was said, if it is written down after the turn ended; `None` if it is written down now.
     """
 
     owner: Owner
@@ -239,6 +241,7 @@ class Closing:
     model: str = ""
     view: ThreadView | None = None
     time_zone: str = ""
+    late: Late | None = None
 
 
 def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEffects[Recorded | None]:
@@ -253,7 +256,9 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
         Where it was written down; `None` if nothing was said that may be learned, the user has paused learning, or all
         of it was erased meanwhile.
     """
-    messages, time = learnable(closing.messages), iso_time(now)
+    # "Tomorrow" counts from the day on which it was said.
+    said_at = closing.late.at if closing.late else now
+    messages, time = learnable(closing.messages), iso_time(said_at)
     said = to_turn(messages, time) if closing.kind == "turn" else to_stored(messages, time)
     if all(message.seen for message in said):
         return None
@@ -264,13 +269,13 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
         owner=closing.owner,
         thread_id=closing.thread_id,
         epoch=closing.epochs.user,
-        created=now,
-        due=now + max_wait_seconds,
+        created=said_at,
+        due=said_at + max_wait_seconds,
         messages=tuple(replace(message, edit=edit) for message in said),
         model=closing.model,
     )
     recorded, _ = yield from side_by_side(
-        outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread),
+        outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread, late=closing.late),
         note_assistants_time_zone(closing.owner, closing.time_zone),
     )
     return recorded

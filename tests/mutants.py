@@ -178,6 +178,36 @@ MUTANTS = (
         ("tests/integration/test_thread_modes.py",),
     ),
     Mutant(
+        "a turn that is written down late reaches behind an erase",
+        "memory/unwritten.py",
+        "if learn_from and any(message.id == learn_from for message in messages[end:]):",
+        "if False:",
+        ("tests/unit/test_unwritten.py",),
+    ),
+    Mutant(
+        "a turn is written down late twice",
+        "memory/outbox/outbox.py",
+        "late.is_noted(note)",
+        "False",
+        ("tests/unit/test_unwritten.py",),
+    ),
+    Mutant(
+        "an erased user's turn is written down late",
+        "memory/outbox/late.py",
+        "if not epoch and not self._is_older(control):",
+        "if False:",
+        ("tests/unit/test_unwritten.py",),
+    ),
+    Mutant(
+        "one user's bad value sends the store away",
+        "memory/breaker.py",
+        """        if outcome == "answered":
+            return Breaker()
+""",
+        "",
+        ("tests/integration/test_deadlines.py", "tests/unit/test_breaker.py"),
+    ),
+    Mutant(
         "an erase forgets the outbox",
         "memory/erase.py",
         "if items and namespace != user.control:",

@@ -2,133 +2,57 @@
 
 import asyncio
 import logging
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self
+from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
-from langgraph.runtime import Runtime
-from langgraph.store.base import BaseStore
-from langgraph_sdk import get_client
 
-from graphs.identity import as_server, authenticated_user, owner_of_run
-from graphs.models import fit_to_profile, profile, resolve
 from graphs.service import MemoryService, Queued
-from graphs.settings import Settings
-from graphs.turn.context import Context
-from graphs.turn.state import Warnings, WithoutMemory, why_without
+from graphs.turn.deadlines import Access, StoreAway, TurnDeadlines
+from graphs.turn.run import Run, mode_of_run
+from graphs.turn.state import NotWritten, Warnings, WithoutMemory, why_without
 from memory.effects import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
-from memory.namespaces import Owner
 from memory.outbox.entry import EntryKind
 from memory.outbox.transcript import ThreadView
-from memory.text import check_encodable
 from memory.turn import (
-    MODE_KEY,
     Closing,
     MemoryMode,
     Opening,
     TurnEpochs,
-    effective_mode,
     may_learn,
     may_read,
     mode_of_newest,
     open_turn,
 )
+from memory.unwritten import Unwritten, tried_again
 
 logger = logging.getLogger(__name__)
 
-_WITHOUT = "the turn goes on without memory"
+T = TypeVar("T")
 
-STATELESS = "stateless"
-"""The thread of runs that have none: without a checkpointer there is no thread id."""
+# More are left to the next turn, so that each ends with some of them written down.
+_MOST_AT_ONCE = 20
+_WITHOUT = "the turn goes on without memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What the nodes need to know of the run they work in.
+class Closed:
+    """What became of a turn at its end.
 
     Attributes:
-        context: What was chosen for it, within what its model can bear.
-        model: The name of its chat model: the deployment's, where the context names none.
-        owner: Whose memory it may use; `None` without an identity, then the turn goes on without memory.
-        store: Where memory is kept, if there is one.
-        thread_id: The thread.
-        user_id: Who the server says the user is; `None` where nobody logs in.
-        on_server: Whether a server carries it out, and so has the last word on its mode.
-        calls_tools: Whether the model may be told of tools.
+        queued: The pending update that it was written down as, if it was.
+        not_written: Why it was not, though it is to be learned.
+        unwritten: The turns of its thread that are still to be written down, oldest first.
     """
 
-    context: Context
-    model: str
-    owner: Owner | None
-    store: BaseStore | None
-    thread_id: str
-    user_id: str | None = None
-    on_server: bool = False
-    calls_tools: bool = True
-
-    @property
-    def thread(self) -> Hashable:
-        """What names the thread among all of this process."""
-        return id(self.store), self.user_id, self.owner, self.thread_id
-
-    @classmethod
-    def of(cls, config: RunnableConfig, runtime: Runtime[Context], settings: Settings) -> Self:
-        """Return the run that a node was called in.
-
-        Raises:
-            ValueError: If its thread's id cannot be stored.
-        """
-        # In process there is no context unless the caller passes one; a server always makes it.
-        context = runtime.context or Context()
-        limits = profile(context.model, settings)
-        configurable = config.get("configurable", {})
-        thread_id = str(configurable.get("thread_id") or STATELESS)
-        # Here, as every store and saver would refuse it later, each in its own words.
-        check_encodable("thread_id", thread_id)
-        return cls(
-            model=resolve(context.model, settings),
-            context=fit_to_profile(context, limits),
-            owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
-            store=runtime.store,
-            thread_id=thread_id,
-            user_id=authenticated_user(configurable.get("langgraph_auth_user_id")),
-            on_server=runtime.server_info is not None,
-            calls_tools=limits is None or limits.calls_tools,
-        )
-
-
-async def mode_of_run(config: RunnableConfig, chosen: MemoryMode, *, on_server: bool) -> MemoryMode:
-    """Return the mode of the run in progress; that the user has paused learning is seen where memory is read.
-
-    Args:
-        config: The run's configuration.
-        chosen: What the run's context says: the assistant's choice, or the run's own.
-        on_server: Whether a server runs the graph (`runtime.server_info` is set); then its rows of the assistant
-            and the thread are read. If they cannot be read, the mode is `incognito`: the turn goes on without memory.
-    """
-    said = (chosen, (config.get("metadata") or {}).get(MODE_KEY))
-    if not on_server:
-        return effective_mode(*said)
-    with tolerated(logger, "the modes of assistant and thread cannot be read, incognito"):
-        return effective_mode(*said, *await as_server(_declared_on_server(config.get("configurable") or {})))
-    return "incognito"
-
-
-async def _declared_on_server(configurable: Mapping[str, object]) -> Iterable[object]:
-    """Read what the assistant's and the thread's rows declare."""
-    client = get_client()
-    assistant, threads = await asyncio.gather(
-        client.assistants.get(str(configurable["assistant_id"])),
-        client.threads.search(ids=[str(configurable["thread_id"])], select=["thread_id", "metadata"], limit=1),
-    )
-    chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
-    declared = [chosen.get(MODE_KEY), (assistant.get("metadata") or {}).get(MODE_KEY)]
-    return declared + [(thread.get("metadata") or {}).get(MODE_KEY) for thread in threads]
+    queued: Queued | None = None
+    not_written: NotWritten | None = None
+    unwritten: tuple[Unwritten, ...] = ()
 
 
 class TurnMemory:
@@ -141,6 +65,9 @@ class TurnMemory:
     def __init__(self, service: MemoryService) -> None:
         self._service = service
         self._config = service.settings.memory
+        self._deadlines = TurnDeadlines(
+            service.stores, read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds
+        )
         self._warnings = Warnings()
         self._writing: set[asyncio.Task[object]] = set()
 
@@ -153,13 +80,21 @@ class TurnMemory:
         """
         if run.owner is None or run.store is None:
             return Opening(run.context.memory_mode)
-        mode = await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
+        store = run.store
+        self._deadlines.begin(run.turn)
+        try:
+            mode = await self._mode(run, "read")
+        except TimeoutError:
+            logger.warning("the modes of assistant and thread cannot be read in time, incognito")
+            return Opening("incognito")
         reading = partial(open_turn, run.owner, run.thread_id, mode, before)
-        with tolerated(logger, _WITHOUT):
-            async with asyncio.timeout(self._config.read_timeout_seconds):
-                opening = await arun_patiently(run.store, reading)
+        if not may_read(mode):
+            return await arun(store, reading())  # which reads nothing then
+        with _tolerated(_WITHOUT):
+            opening = await self._deadlines.ask(run.turn, store, "read", lambda: arun_patiently(store, reading))
             return opening if run.context.memory_tokens else replace(opening, snapshot=None, updates=())
-        return Opening(None)
+        # Nobody knows whether the user has learning paused; that nothing is to be learned is known.
+        return Opening(None if may_learn(mode) else mode)
 
     async def shown(self, run: Run, mode: MemoryMode, fresh: MemorySnapshot | None) -> MemorySnapshot | None:
         """Return what a call of the model may be shown; `None` as in `Opening`.
@@ -174,9 +109,9 @@ class TurnMemory:
             return None
         if fresh is not None:
             return fresh
-        with tolerated(logger, _WITHOUT):
-            async with asyncio.timeout(self._config.read_timeout_seconds):
-                return await arun(run.store, read_snapshot(run.owner))
+        store, owner = run.store, run.owner
+        with _tolerated(_WITHOUT):
+            return await self._deadlines.ask(run.turn, store, "read", lambda: arun(store, read_snapshot(owner)))
         return None
 
     def why_without(self, run: Run, opening: Opening) -> WithoutMemory | None:
@@ -187,28 +122,101 @@ class TurnMemory:
             enabled=self._config.enabled,
             mode=opening.mode,
             is_read=opening.snapshot is not None or run.context.memory_tokens == 0,
+            is_away=run.store is not None and self._service.stores.is_away(run.store, "read"),
         )
-        if reason is not None and reason != "incognito":  # that one somebody chose
+        # The first somebody chose; of the second, the log says when it begins and when it ends.
+        if reason is not None and reason not in ("incognito", "store_away"):
             self._warnings.say(reason)
         return reason
 
     async def close(
-        self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs, view: ThreadView | None
-    ) -> Queued | None:
-        """Write the newest turn of a thread down; what goes wrong is logged and never fails the turn.
+        self,
+        run: Run,
+        messages: Sequence[BaseMessage],
+        epochs: TurnEpochs,
+        view: ThreadView | None,
+        unwritten: tuple[Unwritten, ...] = (),
+        *,
+        is_read: bool = True,
+    ) -> Closed:
+        """Write down the newest turn of a thread, after those that could not be before; it never fails the turn.
 
         Args:
             run: The turn's run.
-            messages: The thread, or as much of its end as holds the turn and the exchange that it replies to.
+            messages: The thread.
             epochs: Under which epochs the turn began.
             view: What the thread holds; `None` if nobody knows.
+            unwritten: Turns of the thread that ended before they were written down, oldest first.
+            is_read: Whether memory could be read when the turn began.
         """
-        if may_learn(mode_of_newest(messages)):
-            with tolerated(logger, "the turn was not written down"):
-                return await self.write_down(run, "turn", messages, epochs, view)
-        return None
+        owner, store, asked_at = run.owner, run.store, self._service.clock()
+        newest = epochs.newest_turn(messages)
+        if owner is None or store is None or not self._config.enabled or not may_learn(mode_of_newest(newest)):
+            return Closed(unwritten=unwritten)
+        try:
+            mode = await self._mode(run, "write")
+        except TimeoutError:
+            logger.warning("whether the turn may be learned is not known in time: it is not")
+            return Closed(not_written="mode_unknown", unwritten=unwritten)
+        if not may_learn(mode):
+            return Closed(unwritten=unwritten)
+        left = list(unwritten)
 
-    async def write_down(
+        async def write() -> Queued | None:
+            failed = []
+            for turn in unwritten[:_MOST_AT_ONCE]:
+                is_done = False
+                with tolerated(logger, "a turn of before was not written down"):
+                    if closing := turn.closing(run.thread_id, owner, messages, epochs.learn_from):
+                        await self._service.aremember(store, closing, reader=run.user_id)
+                    is_done = True
+                failed += [] if is_done else [turn]
+            queued = await self._remember(run, "turn", newest, epochs, view)
+            # Only now: while nothing can be written, no turn is to blame.
+            left[:] = [*(again for one in failed for again in tried_again(one)), *unwritten[_MOST_AT_ONCE:]]
+            return queued
+
+        reason: NotWritten = "failed"
+        with _tolerated("the turn was not written down; a later one does that"):
+            try:
+                queued = await self._deadlines.ask(run.turn, store, "write", lambda: self._overtakable(write()))
+            except TimeoutError:
+                reason = "too_late"
+                raise
+            except StoreAway:
+                reason = "store_away"
+                raise
+            return Closed(queued, unwritten=tuple(left))
+        named = Unwritten(
+            asked=run.asked,
+            at=asked_at,
+            owner=owner.due_key,
+            epochs=epochs._replace(learn_from=""),
+            is_read=is_read,
+            model=run.context.model,
+            time_zone=run.context.time_zone,
+        )
+        return Closed(None, reason, (*left, named) if run.asked else tuple(left))
+
+    async def write_down(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:
+        """Write down what is about to leave the context, unless memory may not learn now.
+
+        Raises:
+            StoreAway: If the store is not asked at the moment.
+            Exception: Whatever the store raises; `TimeoutError` if it takes too long.
+        """
+        if run.owner is None or run.store is None:
+            return
+        if may_learn(await self._mode(run, "write")):
+            work = partial(self._remember, run, "cut", messages, epochs)
+            await self._deadlines.ask(run.turn, run.store, "write", lambda: self._overtakable(work()))
+
+    async def _mode(self, run: Run, access: Access) -> MemoryMode:
+        """Return the run's mode; `TimeoutError` if that takes longer than the turn may wait."""
+        async with self._deadlines.within(run.turn, access):
+            return await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
+
+    async def _remember(
         self,
         run: Run,
         kind: EntryKind,
@@ -216,35 +224,31 @@ class TurnMemory:
         epochs: TurnEpochs,
         view: ThreadView | None = None,
     ) -> Queued | None:
-        """Write down what may be learned of these messages, unless memory may not learn now.
-
-        A deadline must not take a write back half done: past it, the write goes on by itself.
-
-        Raises:
-            Exception: Whatever the store raises; `TimeoutError` if it takes too long.
-        """
-        owner, store = run.owner, run.store
-        if owner is None or store is None:
+        if run.owner is None or run.store is None:
             return None
+        closing = Closing(
+            owner=run.owner,
+            thread_id=run.thread_id,
+            kind=kind,
+            messages=messages,
+            epochs=epochs,
+            model=run.context.model,
+            view=view,
+            time_zone=run.context.time_zone,
+        )
+        return await self._service.aremember(run.store, closing, reader=run.user_id)
 
-        async def write() -> Queued | None:
-            if not may_learn(await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)):
-                return None
-            closing = Closing(
-                owner=owner,
-                thread_id=run.thread_id,
-                kind=kind,
-                messages=messages,
-                epochs=epochs,
-                model=run.context.model,
-                view=view,
-                time_zone=run.context.time_zone,
-            )
-            return await self._service.aremember(store, closing, reader=run.user_id)
-
-        task = asyncio.create_task(write())
+    async def _overtakable(self, work: Coroutine[object, object, T]) -> T:
+        """Await a write that a deadline must not take back half done: past it, the write goes on by itself."""
+        task = asyncio.create_task(work)
         # The loop itself holds tasks weakly: past the deadline nobody else would hold this one.
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
-        async with asyncio.timeout(self._config.write_timeout_seconds):
-            return await asyncio.shield(task)
+        return await asyncio.shield(task)
+
+
+@contextmanager
+def _tolerated(consequence: str) -> Iterator[None]:
+    """Tolerate a failing store; of one that is not asked, the log says when that began and when it ends."""
+    with tolerated(logger, consequence), suppress(StoreAway):
+        yield

@@ -21,10 +21,11 @@ from graphs.models import ModelUnavailable, in_background, refuses_tools
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
-from graphs.turn.memory import STATELESS, Run, TurnMemory
+from graphs.turn.memory import TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prompt import Prompt, ask, prompt_of
-from graphs.turn.state import LeftOutMessages, Receipt, State, summary_lost, warn_summary_lost
+from graphs.turn.run import STATELESS, Run
+from graphs.turn.state import LeftOutMessages, MemoryState, Receipt, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
@@ -33,6 +34,7 @@ from memory.context.tokens import TokenCounter
 from memory.effects import tolerated
 from memory.injection.selection import TurnConditions, inject
 from memory.turn import MemoryMode, TurnEpochs, mode_of_newest, with_mode
+from memory.unwritten import named
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +85,7 @@ class ChatNodes:
         if not state.get("messages"):
             raise ValueError("messages must hold at least one message: there is nothing to answer")
         with self._turns.first(superstep_of(runtime)):
-            run, thread = await self._run(runtime), Thread(state)
+            run, thread = await self._run(state, runtime)
             begun = await self._begun(run, thread, runtime)
             logger.info("memory mode of the turn: %s", begun.opening.mode or "unknown")
             receipt = Receipt(
@@ -110,14 +112,14 @@ class ChatNodes:
         """
         if not state.get("messages"):
             return {}  # `inject_memory` says that there is nothing to answer
-        run, thread = await self._run(runtime), Thread(state)
+        run, thread = await self._run(state, runtime)
         begun = await self._begun(run, thread, runtime) if thread.begins_turn else None
         now = begun.in_state(state) if begun else state
         budget = begun.prompt.shares.messages if begun else self._messages_budget(run, thread)
         epochs = TurnEpochs.from_state(begun.memory) if begun else thread.epochs
 
         async def write_down(leaving: list[BaseMessage]) -> None:
-            await self._memory.write_down(run, "cut", epochs.not_erased(leaving, now["messages"]), epochs)
+            await self._memory.write_down(run, epochs.not_erased(leaving, now["messages"]), epochs)
 
         async def prepared() -> WrittenSummary | None:
             mode = begun.opening.mode if begun else mode_of_newest(thread.messages)
@@ -140,7 +142,7 @@ class ChatNodes:
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
-        run, thread = await self._run(runtime), Thread(state)
+        run, thread = await self._run(state, runtime)
         mode = mode_of_newest(thread.messages)
         snapshot = await self._memory.shown(run, mode, self._turns.take_fresh(_name(run, thread)))
         prompt = self._prompt(run, thread, thread.visible(run.context)).showing(thread.injected, snapshot)
@@ -168,16 +170,27 @@ class ChatNodes:
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
-        run, thread = await self._run(runtime), Thread(state)
-        newest = thread.epochs.newest_turn(thread.messages)
-        queued = await self._memory.close(run, newest, thread.epochs, thread.view(get_config()))
-        if queued is not None:
-            await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(queued)))
+        run, thread = await self._run(state, runtime)
+        closed = await self._memory.close(
+            run,
+            thread.messages,
+            thread.epochs,
+            thread.view(get_config()),
+            thread.unwritten,
+            is_read=thread.receipt.get("without_memory") not in ("unreadable", "store_away"),
+        )
+        if closed.queued is not None:
+            await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(closed.queued)))
         self._prepare_summary(run, thread)
-        receipt = Receipt(**{**thread.receipt, "queued": queued.entry if queued else None})
+        receipt = Receipt(**{**thread.receipt, "queued": closed.queued.entry if closed.queued else None})
+        if closed.not_written:
+            receipt["not_written"] = closed.not_written
         if thread.left_out.messages:
             receipt["left_out"] = LeftOutMessages(messages=thread.left_out.messages, ids=[*thread.left_out.ids])
-        return {"memory": {**thread.memory, "receipt": receipt}}
+        memory = MemoryState(**{**thread.memory, "receipt": receipt, "unwritten": named(closed.unwritten)})
+        if not memory["unwritten"]:
+            del memory["unwritten"]
+        return {"memory": memory}
 
     def _prepare_summary(self, run: Run, thread: Thread) -> None:
         """Begin to write the summary that the thread will need soon, so that no turn has to wait for it."""
@@ -214,10 +227,11 @@ class ChatNodes:
             **more,
         )
 
-    async def _run(self, runtime: Runtime[Context]) -> Run:
-        """Return the run, once its tokens can be counted: it may begin, or resume in a new process, at any node."""
+    async def _run(self, state: State, runtime: Runtime[Context]) -> tuple[Run, Thread]:
+        """Return the run and its thread, once tokens can be counted: it may begin, or resume elsewhere, at any node."""
         await self._counter.tokenizer.awarm_up()
-        return Run.of(get_config(), runtime, self._service.settings)
+        thread = Thread(state)
+        return Run.of(get_config(), runtime, self._service.settings, thread.asked), thread
 
     async def _begun(self, run: Run, thread: Thread, runtime: Runtime[Context]) -> Begun[Prompt]:
         """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side."""

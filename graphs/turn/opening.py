@@ -15,6 +15,7 @@ from graphs.turn.thread import Thread
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.selection import Injected
 from memory.turn import Opening, unanswered_with_mode
+from memory.unwritten import named
 
 P = TypeVar("P")
 
@@ -45,11 +46,14 @@ class Begun(Generic[P]):
     def of(cls, thread: Thread, opening: Opening, injected: Injected | None, prompt: P) -> Self:
         """Return what a turn of a thread begins with, once it is chosen what its prompt shows of what was read."""
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
+        memory = MemoryState(**{**(injected.to_state() if injected else {}), **epochs.to_state()})  # type: ignore[typeddict-item]
+        if thread.unwritten:
+            memory["unwritten"] = named(thread.unwritten)
         return cls(
             opening=opening,
             injected=injected,
             prompt=prompt,
-            memory=MemoryState(**{**(injected.to_state() if injected else {}), **epochs.to_state()}),  # type: ignore[typeddict-item]
+            memory=memory,
             # A mode that could not be read is not noted: flushing reads it again, and a note would be for good.
             with_mode=unanswered_with_mode(thread.messages, opening.mode) if opening.mode else [],
         )

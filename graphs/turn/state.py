@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
@@ -14,7 +14,7 @@ from memory.context.summarization import RunningSummary
 
 logger = logging.getLogger(__name__)
 
-WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "unreadable"]
+WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "unreadable", "store_away"]
 
 SENTENCES: dict[WithoutMemory, str] = {
     "no_identity": "the server names no user: nobody logs in, and PALIMPSEST_SINGLE_USER is not true",
@@ -22,11 +22,17 @@ SENTENCES: dict[WithoutMemory, str] = {
     "switched_off": "PALIMPSEST_MEMORY is false: nothing is learned",
     "incognito": "the assistant, the thread or the run is incognito",
     "unreadable": "the store does not answer; the log says how it failed",
+    "store_away": "the store failed or hung just before and is not asked until it answers again",
 }
+
+NotWritten = Literal["too_late", "store_away", "failed", "mode_unknown"]
+"""Why a turn ended before it was written down: the store took too long, was not asked as it had failed or hung just
+before, or failed. The thread's next turn, or the next look at checkpoints, writes it down. With `mode_unknown`, nobody
+knows whether it may be learned, so it is not."""
 
 
 def why_without(
-    *, has_owner: bool, has_store: bool, enabled: bool, mode: str | None, is_read: bool
+    *, has_owner: bool, has_store: bool, enabled: bool, mode: str | None, is_read: bool, is_away: bool = False
 ) -> WithoutMemory | None:
     """Return why a turn has no memory or learns nothing for good; `None` where memory works as it was chosen to.
 
@@ -36,6 +42,7 @@ def why_without(
         enabled: Whether the deployment learns.
         mode: What memory may do in the turn; `None` if that could not be read.
         is_read: Whether memory was read, or did not have to be.
+        is_away: Whether the store is not asked at the moment.
     """
     # What a deployment lacks comes before what somebody chose: it is there to be mended.
     if not has_store:
@@ -45,7 +52,7 @@ def why_without(
     if mode == "incognito":
         return "incognito"
     if mode is None or not is_read:
-        return "unreadable"
+        return "store_away" if is_away else "unreadable"
     return None if enabled else "switched_off"
 
 
@@ -133,6 +140,8 @@ class Receipt(TypedDict, total=False):
     """What the turn's last model call was not shown for want of room, though no summary stands for it yet."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
+    not_written: NotWritten
+    """Why the turn ended before it was written down; absent where it was, or was not to be."""
 
 
 class MemoryState(TypedDict, total=False):
@@ -155,6 +164,8 @@ class MemoryState(TypedDict, total=False):
     """The first message of the thread that no erase came after; empty if there was none."""
     edit: str
     """The user's newest edit by hand when the turn began; what is said after it may change what it says."""
+    unwritten: list[dict[str, Any]]
+    """The thread's turns that are not written down yet (`memory.unwritten.Unwritten`); absent if there are none."""
     receipt: Receipt
     """What memory did in the latest turn."""
 

@@ -16,6 +16,7 @@ from memory.context.running_summary import DividedMessages, RunningSummary, divi
 from memory.injection.selection import Injected
 from memory.outbox.transcript import ThreadView
 from memory.turn import TurnEpochs, view_of_thread
+from memory.unwritten import Unwritten, unwritten_of
 
 _NOTE_BEGIN, _NOTE_END = SHORTENED_NOTE.split("{tokens}")
 
@@ -57,6 +58,11 @@ class Thread:
     def epochs(self) -> TurnEpochs:
         """The epochs under which the turn began."""
         return TurnEpochs.from_state(self.memory)
+
+    @cached_property
+    def unwritten(self) -> tuple[Unwritten, ...]:
+        """The turns that ended before they were written down, oldest first."""
+        return unwritten_of(self.memory.get("unwritten"))
 
     @cached_property
     def running(self) -> RunningSummary | None:

@@ -26,6 +26,7 @@ from memory.control import (
 from memory.effects import PAGE, StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.outbox.entry import Entry
+from memory.outbox.late import Late
 from memory.outbox.transcript import ThreadView, without_edits
 from memory.threads import erased_between, thread_epoch_get, thread_epoch_in
 
@@ -47,7 +48,9 @@ class Recorded:
     since: float
 
 
-def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "") -> StoreEffects[Recorded | None]:
+def record(
+    draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "", late: Late | None = None
+) -> StoreEffects[Recorded | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
     Nothing of it stays in the store, and the value is `None`, if everything was erased since the draft's epoch, if the
@@ -58,6 +61,8 @@ def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = 
         view: What the thread holds now: in entries of earlier turns, the messages that the user edited away are named
             as such. `None` leaves those entries as they are.
         thread_epoch: The thread's epoch when the turn began; empty if nobody read it.
+        late: When it was said, of a turn that is written down after it ended: once, whatever became of it since, and
+            only if it certainly may be.
     """
     owner, threads = draft.owner, thread_namespace(draft.thread_id)
     epoch_reads: list[Op] = [_get(owner.control, CONTROL_KEY), thread_epoch_get(draft.thread_id)]
@@ -70,6 +75,13 @@ def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = 
         _get(threads, owner.due_key),
         _get(owner.due_namespace, owner.due_key),
     ]
+    if late and (
+        late.is_noted(note)
+        or not late.may_be_learned(
+            epoch=draft.epoch, control=control, thread=thread, forgotten=forgotten, learning=learning
+        )
+    ):
+        return None
     messages = draft.messages
     if draft.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
         messages = tuple(replace(message, edit=message.edit or edit_in(edit)) for message in messages)
@@ -109,6 +121,8 @@ def record(draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = 
         yield from write(changed)
         if changed:
             logger.info("thread %s: the user edited messages of %d pending updates", entry.thread_id, len(changed))
+    if late:
+        yield [put(threads, owner.due_key, late.noted(note))]
     return Recorded(entry.key, entry.due, since)
 
 

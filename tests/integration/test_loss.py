@@ -108,6 +108,12 @@ class OnDisk(Deployment):
         super().__init__(store, saver)
         self.facts_file, self.checkpoints_file = store.conn, saver.conn
 
+    async def heal(self) -> None:
+        """Let the store's disk be written again, and wait until turns ask the store again."""
+        await execute(self.facts_file, *HEALED)
+        async with asyncio.timeout(PATIENCE):
+            await self.service.stores.settled()
+
 
 @pytest.fixture
 async def deployment(tmp_path: Path) -> AsyncIterator[OnDisk]:
@@ -198,10 +204,19 @@ async def test_a_store_that_cannot_be_written_fails_no_turn_and_the_log_says_so(
     assert "plums" not in caplog.text
     assert len(await deployment.said()) == 2
     assert await deployment.facts() == ["Likes figs"]
-    await execute(deployment.facts_file, *HEALED)
+
+
+@both_disks
+async def test_a_turn_that_could_not_be_written_down_is_written_down_by_the_next_one(
+    deployment: OnDisk, disk: str
+) -> None:
+    await deployment.say("I like figs.")
+    await execute(deployment.facts_file, DISKS[disk])
+    await deployment.say("I like plums." + "x" * 5000)
+    await deployment.heal()
     await deployment.say("I like kiwis.")
     await deployment.drain()
-    assert await deployment.facts() == ["Likes figs", "Likes kiwis"]
+    assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
 
 
 @both_disks
@@ -211,7 +226,7 @@ async def test_a_store_that_cannot_be_written_keeps_what_a_summary_would_take(de
     await deployment.talk()
     assert await deployment.summary() is None
     assert len(await deployment.said()) == 13
-    await execute(deployment.facts_file, *HEALED)
+    await deployment.heal()
     await deployment.say("And now?")
     assert await deployment.summary() is not None
     await deployment.drain()
@@ -226,7 +241,7 @@ async def test_an_update_on_a_disk_that_cannot_be_written_is_made_later(deployme
     # a full file may still have room in its free pages
     with suppress(sqlite3.OperationalError):
         await deployment.drain()
-    await execute(deployment.facts_file, *HEALED)
+    await deployment.heal()
     await deployment.drain()
     assert await deployment.facts() == ["Likes figs"]
 

@@ -26,6 +26,8 @@ MAY_KNOW = {
     "erase": {"erase", "facts", "journal", "outbox", "worker", "context"},
     "turn": {"turn", "facts", "outbox"},
     "tool_calls": {"turn", "facts", "extraction", "outbox", "journal", "recall", "injection", "screening", "erase"},
+    "unwritten": {"unwritten", "turn", "outbox"},
+    "breaker": {"breaker"},
     "archive": {"archive", "facts", "screening", "journal", "outbox"},
 }
 

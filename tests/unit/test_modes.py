@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graphs.turn.context import Context
-from graphs.turn.memory import mode_of_run
+from graphs.turn.run import mode_of_run
 from memory.turn import MODES, MemoryMode, effective_mode, learnable, may_learn, may_read, with_mode
 
 modes = st.sampled_from(MODES)

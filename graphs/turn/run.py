@@ -1,0 +1,118 @@
+"""The run that a node was called in: whose it is, what was chosen for it, and what memory may do in it."""
+
+import asyncio
+import logging
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+from langgraph_sdk import get_client
+
+from graphs.identity import as_server, authenticated_user, owner_of_run
+from graphs.models import fit_to_profile, profile, resolve
+from graphs.settings import Settings
+from graphs.turn.context import Context
+from memory.effects import tolerated
+from memory.namespaces import Owner
+from memory.text import check_encodable
+from memory.turn import MODE_KEY, MemoryMode, effective_mode
+
+logger = logging.getLogger(__name__)
+
+STATELESS = "stateless"
+"""The thread of runs that have none: without a checkpointer there is no thread id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the nodes need to know of the run they work in.
+
+    Attributes:
+        context: What was chosen for it, within what its model can bear.
+        model: The name of its chat model: the deployment's, where the context names none.
+        owner: Whose memory it may use; `None` without an identity, then the turn goes on without memory.
+        store: Where memory is kept, if there is one.
+        thread_id: The thread.
+        user_id: Who the server says the user is; `None` where nobody logs in.
+        on_server: Whether a server carries it out, and so has the last word on its mode.
+        calls_tools: Whether the model may be told of tools.
+        asked: Id of the user message that the turn answers.
+    """
+
+    context: Context
+    model: str
+    owner: Owner | None
+    store: BaseStore | None
+    thread_id: str
+    user_id: str | None = None
+    on_server: bool = False
+    calls_tools: bool = True
+    asked: str = ""
+
+    @property
+    def thread(self) -> Hashable:
+        """What names the thread among all of this process."""
+        return id(self.store), self.user_id, self.owner, self.thread_id
+
+    @property
+    def turn(self) -> Hashable:
+        """What names the turn among all of this process."""
+        return self.thread, self.asked
+
+    @classmethod
+    def of(cls, config: RunnableConfig, runtime: Runtime[Context], settings: Settings, asked: str = "") -> Self:
+        """Return the run that a node was called in.
+
+        Raises:
+            ValueError: If its thread's id cannot be stored.
+        """
+        # In process there is no context unless the caller passes one; a server always makes it.
+        context = runtime.context or Context()
+        limits = profile(context.model, settings)
+        configurable = config.get("configurable", {})
+        thread_id = str(configurable.get("thread_id") or STATELESS)
+        # Here, as every store and saver would refuse it later, each in its own words.
+        check_encodable("thread_id", thread_id)
+        return cls(
+            model=resolve(context.model, settings),
+            context=fit_to_profile(context, limits),
+            owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
+            store=runtime.store,
+            thread_id=thread_id,
+            user_id=authenticated_user(configurable.get("langgraph_auth_user_id")),
+            on_server=runtime.server_info is not None,
+            calls_tools=limits is None or limits.calls_tools,
+            asked=asked,
+        )
+
+
+async def mode_of_run(config: RunnableConfig, chosen: MemoryMode, *, on_server: bool) -> MemoryMode:
+    """Return the mode of the run in progress; that the user has paused learning is seen where memory is read.
+
+    Args:
+        config: The run's configuration.
+        chosen: What the run's context says: the assistant's choice, or the run's own.
+        on_server: Whether a server runs the graph (`runtime.server_info` is set); then its rows of the assistant
+            and the thread are read. If they cannot be read, the mode is `incognito`: the turn goes on without memory.
+    """
+    said = (chosen, (config.get("metadata") or {}).get(MODE_KEY))
+    if not on_server:
+        return effective_mode(*said)
+    with tolerated(logger, "the modes of assistant and thread cannot be read, incognito"):
+        return effective_mode(*said, *await as_server(_declared_on_server(config.get("configurable") or {})))
+    return "incognito"
+
+
+async def _declared_on_server(configurable: Mapping[str, object]) -> Iterable[object]:
+    """Read what the assistant's and the thread's rows declare."""
+    client = get_client()
+    assistant, threads = await asyncio.gather(
+        client.assistants.get(str(configurable["assistant_id"])),
+        client.threads.search(ids=[str(configurable["thread_id"])], select=["thread_id", "metadata"], limit=1),
+    )
+    chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
+    declared = [chosen.get(MODE_KEY), (assistant.get("metadata") or {}).get(MODE_KEY)]
+    return declared + [(thread.get("metadata") or {}).get(MODE_KEY) for thread in threads]

@@ -1,0 +1,138 @@
+"""Turns that ended before they were written down, as a thread's state names them: by ids, without a word of text.
+
+The checkpoint keeps their messages. Whoever comes by next, the thread's next turn or a look at checkpoints, writes each
+down as its own turn: under its own epochs, never behind an erase, never in a mode that does not learn.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from memory.control import INITIAL_EDIT
+from memory.namespaces import Owner
+from memory.outbox.late import Late
+from memory.turn import Closing, TurnEpochs, may_learn, mode_of_newest
+
+logger = logging.getLogger(__name__)
+
+MOST = 200
+"""So many turns of a thread are named, the newest; each checkpoint holds them."""
+MOST_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwritten:
+    """One turn that was not written down in time.
+
+    Attributes:
+        asked: Id of the user message that it answers.
+        at: When it ended, in seconds since the epoch.
+        owner: Whose memory it is, as the owner's `due_key`.
+        epochs: Under which epochs it began, as far as anybody knows.
+        is_read: Whether memory could be read when it began.
+        model: The assistant's choice as `provider:model`, for whoever reads it later.
+        time_zone: The assistant's choice.
+        tries: How often it alone could not be written, while other turns could.
+    """
+
+    asked: str
+    at: float
+    owner: str
+    epochs: TurnEpochs
+    is_read: bool
+    model: str = ""
+    time_zone: str = ""
+    tries: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form that a thread's state keeps."""
+        kept = {"asked": self.asked, "at": self.at, "owner": self.owner, "is_read": self.is_read}
+        more = {"model": self.model, "time_zone": self.time_zone, "tries": self.tries}
+        return {**kept, **self.epochs.to_state(), **{key: value for key, value in more.items() if value}}
+
+    @classmethod
+    def from_json(cls, kept: object) -> Self | None:
+        """Return what `to_json` gave, or `None` for what a client wrote there instead."""
+        if not isinstance(kept, Mapping):
+            return None
+        asked, at, owner, tries = (kept.get(key) for key in ("asked", "at", "owner", "tries"))
+        model, zone = (kept.get(key) for key in ("model", "time_zone"))
+        if not (isinstance(asked, str) and asked and isinstance(at, int | float) and isinstance(owner, str)):
+            return None
+        return cls(
+            asked=asked,
+            at=float(at),
+            owner=owner,
+            epochs=TurnEpochs.from_state(kept),
+            is_read=kept.get("is_read") is True,
+            model=model if isinstance(model, str) else "",
+            time_zone=zone if isinstance(zone, str) else "",
+            tries=tries if isinstance(tries, int) else 0,
+        )
+
+    def closing(self, thread_id: str, owner: Owner, messages: Sequence[BaseMessage], learn_from: str) -> Closing | None:
+        """Return what is to be written down of the turn now; `None` if there is nothing, or it may not be learned.
+
+        Args:
+            thread_id: The thread.
+            owner: Whose thread it is, as a server or a program says: a client may have written the state.
+            messages: The thread's messages as they are now: what was edited away since, or has left, is not learned
+                here.
+            learn_from: Id of the first message of the thread that no erase came after; empty if there was no erase.
+        """
+        try:
+            named = Owner.from_due_key(self.owner)
+        except ValueError:
+            return None
+        said = self._slice(messages, learn_from)
+        if named.segment != owner.segment or not may_learn(mode_of_newest(said)):
+            return None
+        epochs = self.epochs._replace(learn_from=learn_from)
+        if not self.is_read:  # an edit by hand may have come before it, so that all that there is come after it
+            epochs = epochs._replace(edit=epochs.edit or INITIAL_EDIT)
+        return Closing(
+            owner=named,
+            thread_id=thread_id,
+            kind="turn",
+            messages=epochs.newest_turn(said),
+            epochs=epochs,
+            model=self.model,
+            time_zone=self.time_zone,
+            late=Late(self.asked, self.at, self.is_read),
+        )
+
+    def _slice(self, messages: Sequence[BaseMessage], learn_from: str) -> Sequence[BaseMessage]:
+        """Return the thread up to the end of this turn; nothing if it is not there, or an erase came after it."""
+        begin = next((at for at, message in enumerate(messages) if message.id == self.asked), None)
+        if begin is None:
+            return ()
+        rest = range(begin + 1, len(messages))
+        end = next((at for at in rest if isinstance(messages[at], HumanMessage)), len(messages))
+        if learn_from and any(message.id == learn_from for message in messages[end:]):
+            return ()
+        return messages[:end]
+
+
+def unwritten_of(kept: object) -> tuple[Unwritten, ...]:
+    """Return the turns that a state names, oldest first; what a client wrote there instead is left out."""
+    named = kept if isinstance(kept, list | tuple) else ()
+    return tuple(one for one in map(Unwritten.from_json, named) if one)
+
+
+def named(turns: Iterable[Unwritten]) -> list[dict[str, Any]]:
+    """Return what a state keeps of the turns, each once, the newest last; the oldest go where there are too many."""
+    by_question = {one.asked: one for one in turns}
+    if len(by_question) > MOST:
+        logger.warning("%d turns that were not written down are too many and are dropped", len(by_question) - MOST)
+    return [one.to_json() for one in list(by_question.values())[-MOST:]]
+
+
+def tried_again(turn: Unwritten) -> list[Unwritten]:
+    """Return a turn that could not be written though others could; none after three tries, as it never will be."""
+    if turn.tries + 1 >= MOST_TRIES:
+        logger.error("a turn cannot be written down, %d tries, and is dropped", MOST_TRIES)
+        return []
+    return [replace(turn, tries=turn.tries + 1)]

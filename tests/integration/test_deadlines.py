@@ -1,0 +1,322 @@
+"""No turn waits for a store that hangs or fails, and what was not written down in time is written down later, once."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import Op, PutOp, Result
+from langgraph.store.memory import InMemoryStore
+
+from graphs.chat import build_graph
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.turn.context import Context
+from memory.config import MemoryConfig
+from memory.effects import arun
+from memory.erase import aerase_user
+from memory.facts.store import FactStore
+from memory.namespaces import Owner
+from memory.outbox.outbox import read_entries
+from tests.fakes import RecordingModel, learns
+
+PATIENCE = 120.0
+LOCAL = Owner.of("local")
+SMALL = Context(max_tokens=900, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
+
+
+class TroubledStore(InMemoryStore):
+    """Hangs or fails while it is told to: everything, or only writes; what hangs goes on when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trouble = ""
+        self.only_writes = False
+        self.calls = 0
+        self.released = asyncio.Event()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        listed = list(ops)
+        concerned = not self.only_writes or any(isinstance(op, PutOp) for op in listed)
+        if self.trouble and concerned:
+            self.calls += 1
+            if self.trouble == "fails":
+                raise OSError("the disk is gone")
+            await self.released.wait()
+        return await super().abatch(listed)
+
+
+class ThreadStore(TroubledStore):
+    """Hangs in a thread that the event loop shares out, as synchronous stores do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        listed, hangs = list(ops), bool(self.trouble)
+
+        def work() -> list[Result]:
+            if hangs:
+                self.gate.wait()
+            return self.batch(listed)
+
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+
+class AsyncModel(RecordingModel):
+    """A model that needs no thread for an asynchronous call, as providers' models do."""
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return self._generate(messages)
+
+
+class House:
+    """The chat graph over a store in trouble; its deadlines are short."""
+
+    def __init__(self, store: TroubledStore | None = None, *, seconds: float = 3.0) -> None:
+        self.store = store or TroubledStore()
+        self.saver = InMemorySaver()
+        self.chat, self.memory = RecordingModel(), RecordingModel(respond=self._answer)
+        config = MemoryConfig(
+            read_timeout_seconds=seconds, write_timeout_seconds=seconds, retry_base_seconds=0, update_spacing_seconds=0
+        )
+        settings = Settings(single_user=True, trigger="run", memory=config)
+        self.service = MemoryService(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
+        self.graph = build_graph(service=self.service).compile(checkpointer=self.saver, store=self.store)
+
+    def _answer(self, messages: list[BaseMessage]) -> str:
+        return learns(messages) if "Messages:" in messages[-1].text else "They talked."
+
+    def thread(self, name: str = "T", **more: Any) -> RunnableConfig:
+        return {"configurable": {"thread_id": name, **more}}
+
+    async def say(
+        self, text: str, context: Context | None = None, at: RunnableConfig | None = None, name: str = "T"
+    ) -> dict[str, Any]:
+        """Say something, and return the state's `memory`."""
+        asked: Any = {"messages": [HumanMessage(text)]}
+        state = await self.graph.ainvoke(asked, at or self.thread(name), context=context or Context())
+        memory: dict[str, Any] = state["memory"]
+        return memory
+
+    async def heal(self) -> None:
+        """Let the store work, and wait until turns ask it again. What hung goes on."""
+        self.store.trouble = ""
+        self.store.released.set()
+        async with asyncio.timeout(PATIENCE):
+            await self.service.stores.settled()
+
+    async def facts(self) -> list[str]:
+        await self.service.adrain(self.store, LOCAL)
+        return sorted(fact.content for fact in await FactStore.of_owner(self.store, LOCAL).alist())
+
+    async def pending(self) -> list[str]:
+        entries = await arun(self.store, read_entries(LOCAL))
+        return [message.text for entry in entries for message in entry.messages if message.role == "user"]
+
+
+async def away(house: House, access: Any = "read") -> None:
+    """Return once turns do not ask the store any more."""
+    async with asyncio.timeout(PATIENCE):
+        while not house.service.stores.is_away(house.store, access):  # noqa: ASYNC110 (what ends it is in the library)
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("trouble", ["hangs", "fails"])
+async def test_once_a_store_is_away_turns_do_not_ask_it_and_say_so(trouble: str, caplog: Any) -> None:
+    house = House()
+    house.store.trouble = trouble
+    memory = await house.say("I like figs.")
+    assert memory["receipt"]["not_written"] in ("too_late", "failed", "store_away")
+    await away(house)
+    asked = house.store.calls
+    for _ in range(20):
+        receipt = (await house.say("Hello."))["receipt"]
+        assert (receipt["without_memory"], receipt["not_written"]) == ("store_away", "store_away")
+    probes = house.store.calls - asked
+    assert probes <= 4  # at most one at a time for each way of access, in growing pauses
+    warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    assert sum("the store is away (read" in one for one in warnings) == 1
+    await house.heal()
+    assert "the store is back (read)" in caplog.text
+    assert "without_memory" not in (await house.say("Hello."))["receipt"]
+
+
+async def test_a_hundred_turns_at_once_end_though_a_store_hangs_in_the_shared_threads() -> None:
+    store = ThreadStore()
+    house = House(store)
+    house.chat = AsyncModel()
+    try:
+        store.trouble = "hangs"
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*(house.say("I like figs.", name=f"T{number}") for number in range(100)))
+            await away(house)
+            receipt = (await house.say("Hello."))["receipt"]
+        assert receipt["not_written"] == "store_away"
+    finally:
+        store.gate.set()
+
+
+async def test_one_users_value_that_cannot_be_stored_opens_nothing() -> None:
+    house = House()
+
+    async def refuses(ops: Iterable[Op]) -> list[Result]:
+        listed = list(ops)
+        if any(isinstance(op, PutOp) and "poison" in str(op.value) for op in listed):
+            raise TypeError("not serializable")
+        return await InMemoryStore.abatch(house.store, listed)
+
+    house.chat.respond = lambda _: "Fine."
+    house.store.abatch = refuses  # type: ignore[method-assign]
+    assert (await house.say("I like poison."))["receipt"]["not_written"] == "failed"
+    await house.service.stores.settled()
+    assert not house.service.stores.any_away()
+    # It is tried again a few times, keeps no later turn from being written down, and is let go.
+    for number in range(4):
+        memory = await house.say(f"I like fig{number}.")
+        assert "not_written" not in memory["receipt"]
+    assert "unwritten" not in memory
+    assert await house.facts() == [f"Likes fig{number}" for number in range(4)]
+
+
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+@pytest.mark.parametrize("trouble", ["hangs", "fails"])
+async def test_the_next_turn_writes_down_once_what_was_not(trouble: str, transcript: Any) -> None:
+    house, context = House(), Context(transcript=transcript)
+    house.store.trouble = trouble
+    for text in ("I like figs.", "I like plums."):
+        memory = await house.say(text, context)
+    assert len(memory["unwritten"]) == 2
+    assert "figs" not in str(memory)
+    await away(house)
+    await house.heal()
+    memory = await house.say("I like kiwis.", context)
+    assert "unwritten" not in memory
+    assert "not_written" not in memory["receipt"]
+    assert await house.pending() == ["I like figs.", "I like plums.", "I like kiwis."]
+    assert await house.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
+    asked = len(house.memory.prompts)
+    await house.say("Hello.", context)
+    assert await house.pending() == ["Hello."]
+    await house.facts()
+    assert "figs" not in str(house.memory.prompts[asked:][-1][-1].text.rpartition("Messages:")[2])
+
+
+async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -> None:
+    house = House()
+    await house.say("Hello.")
+    house.store.trouble, house.store.only_writes = "hangs", True
+    assert (await house.say("I like figs."))["receipt"]["not_written"] == "too_late"
+    await away(house, "write")
+    await house.heal()  # the write that was overtaken goes on
+    async with asyncio.timeout(PATIENCE):
+        while "I like figs." not in await house.pending():  # noqa: ASYNC110 (as above)
+            await asyncio.sleep(0.02)
+    assert await house.facts() == ["Likes figs"]
+    asked = len(house.memory.prompts)
+    memory = await house.say("Thanks.")
+    assert "unwritten" not in memory
+    assert await house.facts() == ["Likes figs"]
+    assert all("I like figs." not in str(prompt) or "known" in str(prompt) for prompt in house.memory.prompts[asked:])
+
+
+async def test_an_erase_in_between_takes_it_along() -> None:
+    house = House()
+    await house.say("Hello.")
+    house.store.trouble = "fails"
+    await house.say("I like figs.")
+    await away(house)
+    await house.heal()
+    await aerase_user(house.store, "local")
+    memory = await house.say("I like kiwis.")
+    assert "unwritten" not in memory
+    assert await house.facts() == ["Likes kiwis"]
+
+
+async def test_an_erase_in_between_takes_a_first_turn_along_that_could_not_even_read() -> None:
+    house = House()
+    house.store.trouble = "fails"
+    await house.say("I like figs.")
+    await away(house)
+    await house.heal()
+    await aerase_user(house.store, "local")
+    await house.say("I like kiwis.")
+    assert await house.facts() == ["Likes kiwis"]
+
+
+async def test_edited_away_in_between_it_is_not_learned() -> None:
+    house = House()
+    await house.say("Hello.")
+    before = (await house.graph.aget_state(house.thread())).config
+    house.store.trouble = "fails"
+    await house.say("I like figs.")
+    await away(house)
+    await house.heal()
+    await house.say("I like plums.", at=before)
+    assert await house.facts() == ["Likes plums"]
+
+
+async def test_what_is_said_incognito_in_between_is_never_learned_and_does_not_write_down() -> None:
+    house, incognito = House(), Context(memory_mode="incognito")
+    house.store.trouble = "fails"
+    await house.say("I like figs.")
+    await house.say("I like secrets.", incognito)
+    await away(house)
+    await house.heal()
+    memory = await house.say("I like whispers.", incognito)
+    assert len(memory["unwritten"]) == 1
+    assert await house.pending() == []
+    assert "unwritten" not in await house.say("I like kiwis.")
+    assert await house.facts() == ["Likes figs", "Likes kiwis"]
+
+
+async def test_a_summary_takes_nothing_out_of_a_compact_thread_that_was_not_written_down() -> None:
+    house = House()
+    context = Context(**{**SMALL.__dict__, "transcript": "compact"})
+    house.store.trouble = "fails"
+    await house.say("I like thing0.", context)
+    await away(house)
+    for number in range(1, 12):
+        memory = await house.say(f"I like thing{number}. " + "word " * 60, context)
+    state = await house.graph.aget_state(house.thread())
+    assert sum(isinstance(one, HumanMessage) for one in state.values["messages"]) == 12
+    assert len(memory["unwritten"]) == 12
+    await house.heal()
+    memory = await house.say("And now?", context)
+    assert "unwritten" not in memory
+    state = await house.graph.aget_state(house.thread())
+    assert sum(isinstance(one, HumanMessage) for one in state.values["messages"]) < 12
+    assert len(await house.facts()) == 12
+
+
+async def test_closing_does_not_wait_for_a_hanging_store() -> None:
+    house = House()
+    house.store.trouble = "hangs"
+    await house.say("I like figs.")
+    await away(house)
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.to_thread(house.service.close, 10 * PATIENCE)
+
+
+def test_a_store_whose_event_loop_ended_is_asked_again_in_the_next() -> None:
+    house = House()
+    house.store.trouble = "fails"
+
+    async def first() -> None:
+        await house.say("I like figs.")
+        await away(house)
+
+    async def then() -> dict[str, Any]:
+        assert house.service.stores.is_away(house.store, "read")
+        await house.heal()
+        return await house.say("I like kiwis.")
+
+    asyncio.run(first())
+    assert "unwritten" not in asyncio.run(then())
