@@ -15,6 +15,7 @@ from graphs.server.assistants import AssistantContexts
 from graphs.server.server_store import ServerStore
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
+from graphs.server.unwritten import write_down_left
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.effects import tolerated
@@ -56,6 +57,9 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
     while service.settings.memory.enabled and not stopping.is_set():
         with tolerated(logger, "the sweep of pending updates failed"):  # the next one finds what this one could not
             await _deleted_threads().finish(is_there)
+            if service.looks_back():
+                with tolerated(logger, "could not look for turns that were not written down"):  # tomorrow's does
+                    await write_down_left(service, store)
             await service.asweep(store)
             await service.arollup(store, None)
         with contextlib.suppress(TimeoutError):

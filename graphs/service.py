@@ -93,6 +93,7 @@ class MemoryService:
         self.stores = StoreWatch()
         self._gate = UpdateGate()
         self._worker = Worker.here()
+        self._looked_back: float | None = None
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
@@ -182,6 +183,18 @@ class MemoryService:
         owners = yield from outbox.owners_with("journal")
         self._rolled[store] = now
         return owners
+
+    def leave(self) -> None:
+        """Note that a turn ended before it was written down: the next sweep looks for it, also in the checkpoints."""
+        self._looked_back = None
+
+    def looks_back(self) -> bool:
+        """Say, to a sweep, whether to look into the checkpoints: at start, once a day, and after a turn was left."""
+        now = self.clock()
+        if self.stores.any_away() or _is_recent(self._looked_back, now, _DAY):
+            return False
+        self._looked_back = now
+        return True
 
     async def asweep(self, store: BaseStore) -> list[Drained]:
         """Apply what is due though nobody's turn triggers it, of any user.

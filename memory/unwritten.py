@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from langchain_core.messages import BaseMessage, HumanMessage
+from typing_extensions import TypedDict
 
 from memory.control import INITIAL_EDIT
 from memory.namespaces import Owner
@@ -122,12 +123,20 @@ def unwritten_of(kept: object) -> tuple[Unwritten, ...]:
     return tuple(one for one in map(Unwritten.from_json, named) if one)
 
 
-def named(turns: Iterable[Unwritten]) -> list[dict[str, Any]]:
+class Named(TypedDict, total=False):
+    """What a thread's state keeps of its unwritten turns; nothing where there are none."""
+
+    unwritten: list[dict[str, Any]]
+    has_unwritten: bool
+
+
+def named(turns: Iterable[Unwritten]) -> Named:
     """Return what a state keeps of the turns, each once, the newest last; the oldest go where there are too many."""
     by_question = {one.asked: one for one in turns}
     if len(by_question) > MOST:
         logger.warning("%d turns that were not written down are too many and are dropped", len(by_question) - MOST)
-    return [one.to_json() for one in list(by_question.values())[-MOST:]]
+    kept = [one.to_json() for one in list(by_question.values())[-MOST:]]
+    return Named(unwritten=kept, has_unwritten=True) if kept else Named()
 
 
 def tried_again(turn: Unwritten) -> list[Unwritten]:

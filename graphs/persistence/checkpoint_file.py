@@ -11,9 +11,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from graphs.persistence.connection import BUSY_SECONDS
 from graphs.persistence.sqlite_saver import USER_OF_CHECKPOINT
+
+T = TypeVar("T")
 
 _THEIRS = "IN (SELECT value FROM json_each(?))"
 _OF_USERS = f"SELECT DISTINCT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOINT} {_THEIRS}"
@@ -21,6 +24,12 @@ _OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_C
 _STATES = """
     SELECT checkpoint FROM checkpoints WHERE thread_id = :thread
     UNION ALL SELECT value FROM writes WHERE thread_id = :thread"""
+# MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
+_UNWRITTEN = f"""
+    SELECT thread_id, {USER_OF_CHECKPOINT} FROM checkpoints AS newest
+    WHERE checkpoint_ns = '' AND INSTR(checkpoint, CAST('has_unwritten' AS BLOB)) > 0 AND checkpoint_id =
+        (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')
+    LIMIT ?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,14 @@ class CheckpointFile:
 
         return await asyncio.to_thread(self._read, read)
 
+    async def unwritten(self, limit: int) -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet."""
+
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+            return [(str(thread), str(user)) for thread, user in connection.execute(_UNWRITTEN, (limit,))]
+
+        return await asyncio.to_thread(self._read, read)
+
     async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
         """Return those of the threads of which one state, however old, holds a text.
 
@@ -52,7 +69,7 @@ class CheckpointFile:
 
         return await asyncio.to_thread(self._read, read)
 
-    def _read(self, read: Callable[[sqlite3.Connection], list[str]]) -> list[str]:
+    def _read(self, read: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
         if not self.path.exists():
             return []
         # A connection of its own that cannot write: the server's may hold a transaction for seconds.

@@ -196,6 +196,7 @@ class TurnMemory:
             model=run.context.model,
             time_zone=run.context.time_zone,
         )
+        self._service.leave()
         return Closed(None, reason, (*left, named) if run.asked else tuple(left))
 
     async def write_down(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:

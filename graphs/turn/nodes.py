@@ -25,7 +25,7 @@ from graphs.turn.memory import TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.run import STATELESS, Run
-from graphs.turn.state import LeftOutMessages, MemoryState, Receipt, State, summary_lost, warn_summary_lost
+from graphs.turn.state import LeftOutMessages, Receipt, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
@@ -34,7 +34,7 @@ from memory.context.tokens import TokenCounter
 from memory.effects import tolerated
 from memory.injection.selection import TurnConditions, inject
 from memory.turn import MemoryMode, TurnEpochs, mode_of_newest, with_mode
-from memory.unwritten import named
+from memory.unwritten import Named, named
 
 logger = logging.getLogger(__name__)
 
@@ -187,10 +187,8 @@ class ChatNodes:
             receipt["not_written"] = closed.not_written
         if thread.left_out.messages:
             receipt["left_out"] = LeftOutMessages(messages=thread.left_out.messages, ids=[*thread.left_out.ids])
-        memory = MemoryState(**{**thread.memory, "receipt": receipt, "unwritten": named(closed.unwritten)})
-        if not memory["unwritten"]:
-            del memory["unwritten"]
-        return {"memory": memory}
+        kept = {key: value for key, value in thread.memory.items() if key not in Named.__annotations__}
+        return {"memory": {**kept, "receipt": receipt, **named(closed.unwritten)}}
 
     def _prepare_summary(self, run: Run, thread: Thread) -> None:
         """Begin to write the summary that the thread will need soon, so that no turn has to wait for it."""

@@ -46,9 +46,8 @@ class Begun(Generic[P]):
     def of(cls, thread: Thread, opening: Opening, injected: Injected | None, prompt: P) -> Self:
         """Return what a turn of a thread begins with, once it is chosen what its prompt shows of what was read."""
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
-        memory = MemoryState(**{**(injected.to_state() if injected else {}), **epochs.to_state()})  # type: ignore[typeddict-item]
-        if thread.unwritten:
-            memory["unwritten"] = named(thread.unwritten)
+        chosen = injected.to_state() if injected else {}
+        memory = MemoryState(**{**chosen, **epochs.to_state(), **named(thread.unwritten)})  # type: ignore[typeddict-item]
         return cls(
             opening=opening,
             injected=injected,

@@ -166,6 +166,8 @@ class MemoryState(TypedDict, total=False):
     """The user's newest edit by hand when the turn began; what is said after it may change what it says."""
     unwritten: list[dict[str, Any]]
     """The thread's turns that are not written down yet (`memory.unwritten.Unwritten`); absent if there are none."""
+    has_unwritten: bool
+    """Whether there are any, for a server's search of threads; absent if not."""
     receipt: Receipt
     """What memory did in the latest turn."""
 

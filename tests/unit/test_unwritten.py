@@ -122,7 +122,7 @@ def test_edits_by_hand_come_after_what_nobody_read_the_number_of() -> None:
 @given(st.booleans(), st.floats(0, 1e10), st.text("abc", max_size=3))
 def test_what_a_state_keeps_of_it_is_read_back(is_read: bool, at: float, model: str) -> None:
     turn = unwritten("q", at=at, is_read=is_read, model=model, epochs=TurnEpochs("e", "t", "3.ab"), tries=1)
-    assert unwritten_of(named([turn])) == (turn,)
+    assert unwritten_of(named([turn])["unwritten"]) == (turn,)
 
 
 @given(st.recursive(st.none() | st.text(max_size=3) | st.floats(), lambda inner: st.lists(inner, max_size=3)))
@@ -131,8 +131,12 @@ def test_what_a_client_wrote_there_is_left_out(kept: object) -> None:
     assert unwritten_of([{"asked": "q", "at": "soon", "owner": 1, "x": kept}, kept]) == ()
 
 
+def test_a_state_without_such_turns_says_nothing_of_them() -> None:
+    assert named([]) == {}
+
+
 def test_each_turn_is_named_once_and_the_oldest_go_where_there_are_too_many() -> None:
-    turns = unwritten_of(named([unwritten(f"q{number % 250}") for number in range(500)]))
+    turns = unwritten_of(named([unwritten(f"q{number % 250}") for number in range(500)])["unwritten"])
     assert [one.asked for one in turns] == [f"q{number}" for number in range(50, 250)]
     assert len(turns) == MOST
 
