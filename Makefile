@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-floors test-busy test-wheel check check-mutants e2e bench demo lock
+.PHONY: help dev test test-floors test-busy test-wheel check check-mutants e2e bench bench-model demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -83,6 +83,10 @@ BENCH_TURNS ?= 1000
 bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the README's table (BENCH_TURNS=1000)
 	@echo "Measuring $(BENCH_TURNS) turns (a quarter of an hour for 1000) ..."
 	@nice $(BIN)/python -m benchmarks.context --turns $(BENCH_TURNS) --write README.md
+
+# Not part of CI, for its time and its weights.
+bench-model: $(VENV)/dev ## Measure what the local model learns from our dialogues, and from conversations (DATA=folder or file)
+	@$(BIN)/python -m benchmarks.extraction benchmarks/dialogues.jsonl $(filter-out examples/%,$(DATA))
 
 check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see the tests notice (3 minutes)
 	@$(BIN)/python -m tests.mutants

@@ -1,18 +1,21 @@
 """Run real conversations through extraction and print what was created and refused, with reasons.
 
+    python -m benchmarks.extraction benchmarks/dialogues.jsonl
+    python -m benchmarks.extraction extraction40/
     python -m benchmarks.extraction conversation.json --turns 40
-    python -m benchmarks.extraction dataset.jsonl --texts 40
 
-The model is the deployment's own (PALIMPSEST_MEMORY_MODEL or PALIMPSEST_MODEL); with PALIMPSEST_MODEL=local,
-PALIMPSEST_LOCAL_BASE_URL says where `python -m graphs.local.server` listens.
+The first are six dialogues of our own, with facts that must come of them and words that must not stand in one together.
+The second is the set of 40 texts of MemPalace (`dataset.jsonl`) with its labels (`labels.jsonl`), the third a
+conversation of LoCoMo. The model is the deployment's own (PALIMPSEST_MEMORY_MODEL or PALIMPSEST_MODEL). Without one it
+is the local model, which is started unless PALIMPSEST_LOCAL_BASE_URL says where it listens.
 """
 
 import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -21,12 +24,16 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.memory import InMemoryStore
 
+from graphs.cli.dev import server_environment, wants_local
+from graphs.cli.local import start_local_model
+from graphs.cli.processes import stop
 from graphs.models import load_chat_model
-from graphs.settings import Settings
+from graphs.settings import Settings, environment
 from memory.config import Category
 from memory.extraction.answer import ExtractionError
 from memory.extraction.extraction import extract_facts
 from memory.facts.changes import Extraction, Outcome
+from memory.facts.fact import Fact
 from memory.facts.profile import texts_of
 from memory.facts.store import FactStore
 from memory.facts.words import words
@@ -40,17 +47,48 @@ CATEGORY_OF: Mapping[str, Category] = {
     "decision": "context",
     "commitment": "goal",
 }
+RATIOS = (
+    ("coverage", "labels found", "labels"),
+    ("unmatched", "facts that no label tells", "facts"),
+    ("category", "labels found with the category", "labels found"),
+    ("coverage", "expected found", "expected"),
+    ("untrue", "said that must not be", "facts"),
+)
 FOUND = 0.5
-"""A labelled memory counts as found when a fact holds this share of its words."""
+"""A labelled memory counts as found when a fact holds this share of its words, and a fact as labelled the other way
+round."""
+WHEN = "2026-05-08T10:00:00+00:00"
 
 
 @dataclass(frozen=True)
 class Update:
-    """Some messages that are extracted together, and what a reader would keep of them, by type."""
+    """Some messages that are extracted together, and what a reader would keep of them.
+
+    Attributes:
+        name: What it is called in the output.
+        messages: What was said.
+        labels: Memories with their types.
+        expected: Words that must stand together in one fact.
+        never: Words that must not.
+    """
 
     name: str
     messages: list[StoredMessage]
-    labels: list[tuple[str, str]]
+    labels: list[tuple[str, str]] = field(default_factory=list)
+    expected: list[list[str]] = field(default_factory=list)
+    never: list[list[str]] = field(default_factory=list)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is a reader's of its own, who knows nothing of the other updates."""
+        return bool(self.labels or self.expected or self.never)
+
+
+def dialogues(path: Path) -> Iterator[Update]:
+    """Yield the dialogues of a file in the form of `benchmarks/dialogues.jsonl`."""
+    for each in lines(path):
+        said = [StoredMessage(f"{at}", role, text, WHEN) for at, (role, text) in enumerate(each["messages"])]
+        yield Update(each["name"], said, expected=each["expected"], never=each["never"])
 
 
 def locomo(path: Path, turns: int, size: int) -> Iterator[Update]:
@@ -68,14 +106,14 @@ def locomo(path: Path, turns: int, size: int) -> Iterator[Update]:
             role = "user" if turn["speaker"] == user else "assistant"
             messages.append(StoredMessage(turn["dia_id"], role, turn["text"], when))  # type: ignore[arg-type]
     for first in range(0, min(turns, len(messages)), size):
-        yield Update(f"turns {first}-{first + size - 1}", messages[first : first + size], [])
+        yield Update(f"turns {first}-{first + size - 1}", messages[first : first + size])
 
 
 def texts(path: Path, count: int) -> Iterator[Update]:
     """Yield the texts of the set of 40, each as one message of the user, with its labels."""
     labels = {each["id"]: each["memories"] for each in lines(path.with_name("labels.jsonl"))}
     for each in islice(lines(path), count):
-        message = StoredMessage(each["id"], "user", each["text"], "2026-05-08T10:00:00+00:00")
+        message = StoredMessage(each["id"], "user", each["text"], WHEN)
         yield Update(each["id"], [message], [(label["type"], label["content"]) for label in labels[each["id"]]])
 
 
@@ -101,14 +139,32 @@ def show(update: Update, extraction: Extraction, applied: Outcome, facts: FactSt
         print(f" ~ {section.name}: {section.text}")
 
 
-def labels_found(update: Update, facts: FactStore, applied: Outcome) -> Iterator[tuple[bool, bool]]:
-    """Yield for each label whether a fact says it, and whether that fact has its category."""
-    created = [fact for fact in facts.list() if fact.id in applied.created]
+def scores(update: Update, facts: Sequence[Fact]) -> Counter[str]:
+    """Return how many of the labels and expected facts were found, and how many facts nobody expected."""
+    counted = Counter({"facts": len(facts)})
     for kind, content in update.labels:
         wanted = words(content)
-        best = max(created, key=lambda fact: len(words(fact.content) & wanted), default=None)
+        best = max(facts, key=lambda fact: len(words(fact.content) & wanted), default=None)
         found = best is not None and len(words(best.content) & wanted) >= FOUND * len(wanted)
-        yield found, bool(found and best and best.category == CATEGORY_OF[kind])
+        has_category = found and best and best.category == CATEGORY_OF[kind]
+        counted.update({"labels": 1, "labels found": found, "labels found with the category": bool(has_category)})
+    labels = [words(content) for _, content in update.labels]
+    for fact in facts:
+        own = words(fact.content)
+        is_labelled = any(len(own & label) >= FOUND * min(len(own), len(label)) for label in labels)
+        counted["facts that no label tells"] += bool(labels) and not is_labelled
+    contents = [fact.content.casefold() for fact in facts]
+    for together in update.expected:
+        found = any(all(word in content for word in together) for content in contents)
+        counted.update({"expected": 1, "expected found": found})
+        if not found:
+            print(f" ! missing: {', '.join(together)}")
+    for together in update.never:
+        wrong = sum(all(word in content for word in together) for content in contents)
+        counted.update({"never": 1, "said that must not be": wrong})
+        if wrong:
+            print(f" ! must not be: {', '.join(together)}")
+    return counted
 
 
 def run(update: Update, model: BaseChatModel, facts: FactStore, timeout: float) -> tuple[Extraction, Outcome]:
@@ -132,7 +188,7 @@ def counts(applied: Outcome) -> Counter[str]:
 def options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("path", type=Path)
+    parser.add_argument("paths", type=Path, nargs="+", metavar="path")
     parser.add_argument("--turns", type=int, default=40, help="turns of a LoCoMo conversation")
     parser.add_argument("--size", type=int, default=8, help="turns extracted together")
     parser.add_argument("--texts", type=int, default=40, help="texts of the set of 40")
@@ -140,16 +196,19 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
-    """Run every update and print the totals."""
-    chosen = options()
-    settings = Settings.from_environment()
+def updates_of(path: Path, chosen: argparse.Namespace) -> Iterator[Update]:
+    """Yield what a path holds: a folder with the set of 40, our dialogues, or a conversation of LoCoMo."""
+    if (path / "dataset.jsonl").exists():
+        return texts(path / "dataset.jsonl", chosen.texts)
+    return dialogues(path) if path.suffix == ".jsonl" else locomo(path, chosen.turns, chosen.size)
+
+
+def measure(path: Path, chosen: argparse.Namespace, settings: Settings) -> None:
+    """Run every update of a path and print the totals."""
     model = load_chat_model(settings.memory_model, settings, purpose="memory")
-    is_set = chosen.path.suffix == ".jsonl"
-    updates = texts(chosen.path, chosen.texts) if is_set else locomo(chosen.path, chosen.turns, chosen.size)
     store, totals, seconds = InMemoryStore(), Counter[str](), []
-    for update in updates:
-        facts = FactStore(store, update.name if is_set else "reader", config=settings.memory)
+    for update in updates_of(path, chosen):
+        facts = FactStore(store, update.name if update.is_alone else "reader", config=settings.memory)
         started = time.perf_counter()
         try:
             extraction, applied = run(update, model, facts, chosen.timeout)
@@ -160,10 +219,28 @@ def main() -> None:
         seconds.append(time.perf_counter() - started)
         show(update, extraction, applied, facts, seconds[-1])
         totals += counts(applied)
-        for found, has_category in labels_found(update, facts, applied):
-            totals.update({"labels": 1, "labels found": found, "labels found with the category": has_category})
-    print("\n" + "\n".join(f"{count:5} {name}" for name, count in sorted(totals.items())))
+        totals += scores(update, facts.list())
+    print(f"\n{path}\n" + "\n".join(f"{count:5} {name}" for name, count in sorted(totals.items())))
+    for name, part, whole in RATIOS:
+        if totals[whole]:
+            print(f"{totals[part] / totals[whole]:5.2f} {name}")
     print(f"{sum(seconds) / max(1, len(seconds)):5.1f} s an update, {len(seconds)} updates")
+
+
+def main() -> None:
+    """Measure each path, with the local model where no other is configured."""
+    chosen = options()
+    environ = environment(Path(".env"))
+    settings, local = Settings.from_environment(environ), None
+    if wants_local(settings):
+        local = start_local_model(settings.local_model, environ)
+        settings = Settings.from_environment(server_environment(environ, local))
+    try:
+        for path in chosen.paths:
+            measure(path, chosen, settings)
+    finally:
+        if local:
+            stop(local.process, grace_seconds=5.0)
 
 
 if __name__ == "__main__":

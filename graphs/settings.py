@@ -262,8 +262,9 @@ class _Variables:
 
     def memory(self, model: str) -> MemoryConfig:
         default = MemoryConfig()
-        if model == "local":  # it reads about 50 tokens a second
-            default = replace(default, portion_messages=6, model_timeout_seconds=600.0, lease_seconds=720.0)
+        if model == "local":  # it reads about 50 tokens a second, and one message at a time
+            default = replace(default, portion_messages=12, extraction_form="brief")
+            default = replace(default, model_timeout_seconds=600.0, lease_seconds=720.0)
         try:
             return replace(
                 default,

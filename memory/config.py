@@ -1,9 +1,10 @@
 """What memory may hold and when it works: one frozen, validated value (it reads no environment)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, get_args
 
+ExtractionForm = Literal["full", "brief"]
 Category = Literal["preference", "knowledge", "context", "behavior", "goal", "correction"]
 MEANINGS: Mapping[Category, str] = {
     "preference": "likes, dislikes, how to answer",
@@ -28,6 +29,8 @@ class MemoryConfig:
         protected_categories: Categories that an eviction spares while another fact can go.
         extraction_prompt: What the memory model is told to do; empty means `memory.prompts.EXTRACTION`. The form of its
             answer and the checks of what it says stay.
+        extraction_form: How the memory model answers: `full` as one object with all fields of each fact, `brief` as
+            plain sentences, message by message, which a small model can do.
         max_fact_chars: Longer extracted facts are refused as `too_long`.
         debounce_seconds: Quiet time of one conversation before its update runs.
         max_wait_seconds: The longest an update waits under steady traffic.
@@ -54,6 +57,7 @@ class MemoryConfig:
     confidence_threshold: float = 0.5
     protected_categories: frozenset[Category] = frozenset()
     extraction_prompt: str = ""
+    extraction_form: ExtractionForm = "full"
     max_fact_chars: int = 500
     debounce_seconds: float = 30.0
     max_wait_seconds: float = 120.0
@@ -86,7 +90,9 @@ _OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text
 
 def _check(name: str, value: object) -> None:
     """Raise `ValueError` naming the field when a value cannot be meant."""
-    if name in _OF_TYPE:
+    if name == "extraction_form":
+        _check_one_of(name, value, get_args(ExtractionForm))
+    elif name in _OF_TYPE:
         kind, words = _OF_TYPE[name]
         if not isinstance(value, kind):
             raise ValueError(f"{name} must be {words}, not {value!r}")
@@ -101,3 +107,8 @@ def _check(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}")
     elif name in ("confidence_threshold", "prepare_summary_share") and value > 1:
         raise ValueError(f"{name} must be between 0 and 1, not {value!r}")
+
+
+def _check_one_of(name: str, value: object, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

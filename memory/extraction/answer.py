@@ -21,6 +21,7 @@ from memory.facts.changes import ACTIONS
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
 from memory.message import StoredMessage
 from memory.provider_reason import reason_logged
+from memory.text import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ _LISTS: Final = ("facts", "newFacts", "memories")
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")
 _OBJECT = re.compile(r"{")
+_SENTENCE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt])+"')
 _FACT_LIST = re.compile(r'"(?:facts|newFacts|memories)"\s*:\s*\[')
 
 
@@ -141,6 +143,22 @@ def parse_answer(raw: str) -> Answer:
     if not whole:
         raise ExtractionError(raw)
     return Answer(whole)
+
+
+def parse_sentences(raw: str) -> list[str]:
+    """Return the sentences of an answer that is a list of them, or an object with one; of a broken one, the whole ones.
+
+    Raises:
+        ExtractionError: If there is no such list in it.
+    """
+    text = _THINKING.sub("", raw[:MAX_ANSWER_CHARS])
+    for value in _values(text, _OPENING):
+        found = next((value[name] for name in _LISTS if name in value), None) if isinstance(value, Mapping) else value
+        if isinstance(found, list):
+            return [one_line(each) for each in found if isinstance(each, str) and each.strip()]
+    if '"facts"' not in text:
+        raise ExtractionError(raw)
+    return [one_line(json.loads(each)) for each in _SENTENCE.findall(text.partition("[")[2])]
 
 
 def _values(text: str, opening: re.Pattern[str], at: int = 0) -> Iterator[object]:

@@ -1,8 +1,8 @@
-"""From what was said to facts: one model call, read with tolerance, validated one by one."""
+"""From what was said to facts: a model is asked, its answer read with tolerance, its facts validated one by one."""
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final, Self
@@ -12,7 +12,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.extraction.answer import aask, answer_schema, ask, parse_answer
+from memory.effects import aperform, perform
+from memory.extraction.answer import Answer, aask, answer_schema, ask, parse_answer
+from memory.extraction.brief import Call, read_briefly
 from memory.extraction.dialogue import in_pieces, new_messages, render_dialogue
 from memory.extraction.validation import validated
 from memory.facts.changes import Extraction, Refusal, reasons
@@ -63,7 +65,8 @@ def extract_facts(
     task = _Task.of(messages_of(messages, time), existing, profile, config, time_zone)
     if not task.is_due():
         return Extraction()
-    return task.read(ask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
+    timeout = task.config.model_timeout_seconds
+    return task.judged(perform(task.calls(), {Call: lambda call: ask(model, call.prompt, call.schema, timeout)}))
 
 
 async def aextract_facts(
@@ -80,7 +83,10 @@ async def aextract_facts(
     task = _Task.of(messages_of(messages, time), existing, profile, config, time_zone)
     if not task.is_due():
         return Extraction()
-    return task.read(await aask(model, task.prompt(), task.schema(), task.config.model_timeout_seconds))
+    timeout = task.config.model_timeout_seconds
+    return task.judged(
+        await aperform(task.calls(), {Call: lambda call: aask(model, call.prompt, call.schema, timeout)})
+    )
 
 
 def judge_fact(
@@ -108,7 +114,7 @@ def judge_fact(
     if corrects is not None:
         task = replace(task, shown=[corrects, *task.shown])
         fact = {**fact, "action": "corrects", "known": 1}
-    return task.read(json.dumps({"facts": [fact]}))
+    return task.judged(parse_answer(json.dumps({"facts": [fact]})))
 
 
 def _moved(time: str, zone: tzinfo) -> str:
@@ -152,7 +158,13 @@ class _Task:
         """Say whether there is anything that facts may come from."""
         return bool(new_messages(self.messages))
 
-    def prompt(self) -> list[BaseMessage]:
+    def calls(self) -> Generator[Call, str, Answer]:
+        """Ask the model in the form that it can bear, and return what it answered."""
+        if self.config.extraction_form == "brief":
+            return (yield from read_briefly(self.messages, self.shown, self.config))
+        return parse_answer((yield Call(self._prompt(), answer_schema(new_messages(self.messages), self.config))))
+
+    def _prompt(self) -> list[BaseMessage]:
         """Return what the model is sent: the rules, then known facts, profile and messages as material."""
         known = "\n".join(f"{n}. {one_line(fact.content)}" for n, fact in enumerate(self.shown, 1))
         sections = "\n".join(f"{name.partition('.')[2]}: {one_line(text)}" for name, text in self.profile.items())
@@ -161,13 +173,8 @@ class _Task:
         )
         return [SystemMessage(self.config.extraction_prompt or prompts.EXTRACTION), HumanMessage(material)]
 
-    def schema(self) -> dict[str, object]:
-        """Return the JSON schema of the answer."""
-        return answer_schema(new_messages(self.messages), self.config)
-
-    def read(self, raw: str) -> Extraction:
-        """Return what of the model's answer holds; `ExtractionError` if it cannot be read at all."""
-        answer = parse_answer(raw)
+    def judged(self, answer: Answer) -> Extraction:
+        """Return what of the model's answer holds."""
         extraction = validated(
             answer,
             self.messages,

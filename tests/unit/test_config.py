@@ -22,6 +22,7 @@ from memory.namespaces import Owner
         ("max_wait_seconds", float("inf")),
         ("protected_categories", frozenset({"hobby"})),
         ("extraction_prompt", None),
+        ("extraction_form", "short"),
     ],
 )
 def test_a_bad_limit_is_refused_by_name(field: str, value: Any) -> None:
@@ -33,6 +34,11 @@ def test_the_memory_model_is_told_of_every_category_what_belongs_into_it() -> No
     assert get_args(Category) == CATEGORIES == tuple(MEANINGS)
     for name, meaning in MEANINGS.items():
         assert f'"{name}" ({meaning})' in prompts.EXTRACTION
+
+
+def test_the_local_model_is_asked_in_the_form_that_a_small_model_can_bear() -> None:
+    assert Settings.from_environment({"PALIMPSEST_MEMORY_MODEL": "local"}).memory.extraction_form == "brief"
+    assert Settings.from_environment({"PALIMPSEST_MODEL": "openai:x"}).memory.extraction_form == "full"
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:

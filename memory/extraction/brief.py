@@ -1,0 +1,251 @@
+"""Extraction as a small model can do it: message by message, each answered with a list of plain sentences. Pure.
+
+A model of one or two billion parameters loses messages when it reads many at once, and fields of a fact when it must
+fill in six. Here it reads one message, in a conversation that begins with examples, and writes sentences. What is left
+of a fact is decided by rules: its source is the message, its category and what it corrects are told by its words.
+"""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from memory import prompts
+from memory.config import Category, MemoryConfig
+from memory.extraction.answer import Answer, parse_sentences
+from memory.extraction.days import with_dates
+from memory.extraction.dialogue import MAX_CONTEXT_CHARS, day_of, new_messages, shortened, takes_up
+from memory.extraction.grounding import is_thanks_or_greeting
+from memory.facts.fact import Fact
+from memory.facts.words import words
+from memory.message import StoredMessage
+from memory.text import one_line, word_set
+
+# The model names no confidence: what it writes in this form is what the user said.
+CONFIDENCE: Final = 0.9
+# A small model repeats itself until something ends it. A message of a sentence or two holds a few facts.
+_A_FEW: Final = 4
+_MOST: Final = 12
+_CHARS_PER_FACT: Final = 120
+_SENTENCE_CHARS: Final = 240
+_ENDS = re.compile(r"(?<=[.!?])\s+|\n")
+
+
+class Call(NamedTuple):
+    """One call of the model: what it is sent, and the schema of its answer."""
+
+    prompt: Sequence[BaseMessage]
+    schema: dict[str, Any]
+
+
+def read_briefly(
+    messages: Sequence[StoredMessage], shown: Sequence[Fact], config: MemoryConfig
+) -> Generator[Call, str, Answer]:
+    """Ask for each new message of the user what it tells, and return all of it as one answer.
+
+    Each call repeats the one before and adds a message, so that a server that keeps the prompt reads only that one.
+
+    Args:
+        messages: What was said, oldest first.
+        shown: The known facts that a new one may correct.
+        config: The longest fact, and the prompt if another than the shipped one.
+    """
+    prompt: list[BaseMessage] = [SystemMessage(config.extraction_prompt or prompts.BRIEF_EXTRACTION)]
+    for said, noted in prompts.BRIEF_EXAMPLES:
+        prompt += [HumanMessage(said), AIMessage(noted)]
+    facts: list[dict[str, object]] = []
+    for number, message in enumerate(new_messages(messages), 1):
+        asked = _shown(message, messages)
+        if not asked:
+            continue
+        most = min(_MOST, _A_FEW + len(message.text) // _CHARS_PER_FACT)
+        raw = yield Call((*prompt, HumanMessage(asked)), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars)))
+        told = [about_its_subject(each, message.text) for each in parse_sentences(raw)[:most] if is_statement(each)]
+        facts += [_fact(each, number, message) for each in told if each]
+        # A model that saw itself note nothing goes on to note nothing.
+        prompt += [HumanMessage(asked), AIMessage(raw)] if told else []
+    return Answer(tuple(_corrected(facts, [fact.content for fact in shown], new_messages(messages))))
+
+
+def _schema(most: int, longest: int) -> dict[str, Any]:
+    return {
+        "title": "facts",
+        "description": "What the message tells.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["facts"],
+        "properties": {
+            "facts": {"type": "array", "maxItems": most, "items": {"type": "string", "maxLength": longest}},
+        },
+    }
+
+
+def _shown(message: StoredMessage, messages: Sequence[StoredMessage]) -> str:
+    """Return what of a message the model reads; empty if it only asks, thanks, greets or acknowledges.
+
+    A question that the message answers stands before it.
+    """
+    text, day = without_questions(one_line(message.text)), day_of(message)
+    before = next((one for one, reply in pairwise(messages) if reply is message and one.role == "assistant"), None)
+    asked = [part for part in _ENDS.split(before.text) if part.endswith("?")] if before else []
+    is_answer = before is not None and bool(asked) and takes_up(message.text, before.text)
+    if not is_answer and (not (rest := _ACKNOWLEDGED.sub("", text).strip()) or is_thanks_or_greeting(rest)):
+        return ""
+    told = with_dates(text, day) if day else text
+    return f'Asked "{shortened(asked[-1], MAX_CONTEXT_CHARS)}", the user says: {told}' if is_answer else told
+
+
+_ASKING = re.compile(
+    r"(?:(?:and|but|so|also|then|ok|okay|well|hi|hello|hey|thanks|please)[,!]?\s)*"
+    r"(?:what|which|how|who|whom|whose|where|when|why|is|are|was|were|do|does|did|can i|can we|could i|could we|can it|"
+    r"could it|should|shall|would it|would that|will it|has|have|had|any|anything|funny|right|really)\b",
+    re.IGNORECASE,
+)
+
+
+def without_questions(text: str) -> str:
+    """Return a text without its questions, which a small model answers, or takes for facts.
+
+    What begins like a statement stays ("I can't eat nuts, what could I bake?"), and so does a request.
+    """
+    parts = [part for part in _ENDS.split(text) if part.strip()]
+    return " ".join(part for part in parts if not (part.rstrip().endswith("?") and _ASKING.match(part)))
+
+
+_ACKNOWLEDGED = re.compile(
+    r"\b(?:ok|okay|haha|ha|great|perfect|cool|nice|fine|good one|i see|got it|sounds good)\b[,.!]?", re.IGNORECASE
+)
+_IDLE = re.compile(
+    r"(?:the )?user (?:asks|asked|is asking|wonders|wants to know|would like to know|needs? (?:advice|help|to know)|"
+    r"is looking for (?:advice|tips|help)|says?\b|said\b|thanks?\b|greets?\b)",
+    re.IGNORECASE,
+)
+
+
+# Of whom it tells cannot be known where it stands alone.
+_POINTING = re.compile(r"(?:he|she|it|they|this|that|these|those)\b", re.IGNORECASE)
+
+
+def is_statement(sentence: str) -> bool:
+    """Say whether a sentence tells something by itself, and does not only ask, or report that somebody asked."""
+    is_question = sentence.rstrip().endswith(("?", "\uff1f"))
+    return not (is_question or _IDLE.match(sentence) or _POINTING.match(sentence))
+
+
+_USER_DOES = re.compile(r"User (?P<verb>[^\W\d_]+)")
+# Who may stand before a verb and be the user, also where "I" is left out: "Just moved to Oslo."
+_SELF: Final = word_set(
+    "i we just also already finally recently still never always only then now so and but have had to"
+)
+_SOMEBODY: Final = word_set("he she it they who that which")
+
+
+def about_its_subject(sentence: str, source: str) -> str:
+    """Return "Tom found a job" for "User found a job" where the user said so of Tom; empty where it is unclear of whom.
+
+    A small model makes the user the subject of what others do. It keeps the verb, which leads to who does it.
+    """
+    claimed = _USER_DOES.match(sentence)
+    if claimed is None:
+        return sentence
+    verb = re.escape(claimed["verb"])
+    found = re.search(rf"(?:(?P<own>\b[Mm]y|\b[Oo]ur) )?(?P<subject>[^\W\d_]+) {verb}\b", source)
+    if found is None or found["subject"].casefold() in _SELF:
+        return sentence
+    subject, rest = found["subject"], sentence.removeprefix("User")
+    if found["own"]:
+        return f"User's {subject}{rest}"
+    if subject.casefold() in _SOMEBODY:
+        return ""
+    return f"{subject}{rest}" if subject[0].isupper() else sentence
+
+
+def _fact(sentence: str, number: int, message: StoredMessage) -> dict[str, object]:
+    return {
+        "message": number,
+        "action": "new",
+        "known": 0,
+        "content": sentence,
+        "category": category_of(sentence, message.text),
+        "confidence": CONFIDENCE,
+    }
+
+
+# What begins first tells what a sentence is about: "decided to try", "prefers what will last".
+_CUES: Mapping[Category, re.Pattern[str]] = {
+    "preference": re.compile(
+        r"\b(?:prefer|like[sd]?\b|love[sd]?\b|hate[sd]?\b|dislike|enjoy|favou?rite|fond of|rather\b(?! than)|"
+        r"think[s]?\b|believe[sd]?\b|feel[s]?\b|finds?\b|opinion|my take|take on|view\b|skeptical|honestly|"
+        r"overrated|underrated|worth|answers?\b.*\b(?:sentences?|words|short|brief))",
+        re.IGNORECASE,
+    ),
+    "context": re.compile(
+        r"\b(?:decided|decides|decision|chose|chosen|agreed|settled on|opted|switch(?:ed|ing|es)?\b|"
+        r"no more|moved|is moving|started|starts\b|working on)",
+        re.IGNORECASE,
+    ),
+    "goal": re.compile(
+        r"\b(?:will\b|['\u2019]ll\b|plan(?:s|ned|ning)?\b|intend|wants? to\b|would like to\b|hopes?\b|promise[sd]?\b|"
+        r"commit(?:s|ted|ting|ment)?\b|going to\b|aims?\b|goal|saving for|signed up|deadline for me|by end of)",
+        re.IGNORECASE,
+    ),
+    "behavior": re.compile(
+        r"\b(?:every (?:day|morning|evening|night|week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|"
+        r"sunday)|usually|always|gets up|wakes up|daily|habit|each (?:day|morning|week)|"
+        r"on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
+        re.IGNORECASE,
+    ),
+}
+
+
+def category_of(sentence: str, source: str) -> Category:
+    """Return the category of a fact by its first telling word, or by that of the sentence it was taken from."""
+    if found := _first_cue(sentence):
+        return found
+    wanted = words(sentence)
+    parts = [part for part in _ENDS.split(source) if part.strip()]
+    nearest = max(parts, key=lambda part: len(words(part) & wanted), default="")
+    return _first_cue(nearest) or "knowledge"
+
+
+def _first_cue(text: str) -> Category | None:
+    found = [(match.start(), category) for category, cue in _CUES.items() if (match := cue.search(text))]
+    return min(found)[1] if found else None
+
+
+# What tells that something is no longer as it was.
+_CHANGES = re.compile(
+    r"\b(?:not (?:in|on|at|the|a|my|to)|no longer|any ?more|already|actually|instead|changed|moved|sold|quit|left|"
+    r"stopped|now\b|sorry|correction|i meant|wrong|after all|postponed|cancell?ed|earlier than|later than)\b",
+    re.IGNORECASE,
+)
+_SHARED: Final = 0.4
+_LEAST_SHARED: Final = 2
+
+
+def _corrected(
+    facts: Sequence[dict[str, object]], known: Sequence[str], new: Sequence[StoredMessage]
+) -> list[dict[str, object]]:
+    """Return the facts with what each corrects: a known one, or an earlier one of the same answer, which then goes."""
+    kept: list[dict[str, object]] = []
+    for fact in facts:
+        content, number = str(fact["content"]), fact["message"]
+        source = next(message.text for n, message in enumerate(new, 1) if n == number)
+        if _CHANGES.search(source):
+            kept = [
+                one for one in kept if one["message"] == number or not is_about_the_same(content, str(one["content"]))
+            ]
+            at = next((n for n, text in enumerate(known, 1) if is_about_the_same(content, text)), 0)
+            if at:
+                fact = {**fact, "action": "corrects", "known": at}
+        kept.append(fact)
+    return kept
+
+
+def is_about_the_same(content: str, other: str) -> bool:
+    """Say whether two facts share so many words that the newer one replaces the older one where something changed."""
+    mine, its = words(content), words(other)
+    shared = len(mine & its)
+    return shared >= _LEAST_SHARED and shared >= _SHARED * min(len(mine), len(its))

@@ -1,0 +1,227 @@
+"""Extraction with a small model: one message at a time, sentences for an answer, the rest by rules."""
+
+import json
+
+import pytest
+
+from memory import prompts
+from memory.config import Category, MemoryConfig
+from memory.extraction.answer import ExtractionError, parse_sentences
+from memory.extraction.brief import (
+    about_its_subject,
+    category_of,
+    is_about_the_same,
+    is_statement,
+    without_questions,
+)
+from memory.extraction.extraction import aextract_facts, extract_facts
+from memory.facts.changes import Extraction
+from tests.extracting import known, reasons, said
+from tests.fakes import RecordingModel
+
+BRIEF = MemoryConfig(extraction_form="brief")
+
+
+def notes(*sentences: str) -> str:
+    return json.dumps({"facts": sentences})
+
+
+def contents(extraction: Extraction) -> list[str]:
+    return [change.content for change in extraction.changes]
+
+
+def test_each_message_is_asked_alone_and_is_the_source_of_what_it_tells() -> None:
+    model = RecordingModel(replies=[notes("User's name is Ines."), notes("User likes climbing.")])
+    extraction = extract_facts(
+        model,
+        [said("I'm Ines.", name="m1"), said("Hi, Ines!", role="assistant"), said("I like climbing.", name="m2")],
+        config=BRIEF,
+    )
+    assert [(change.content, change.sources) for change in extraction.changes] == [
+        ("User's name is Ines.", ("m1",)),
+        ("User likes climbing.", ("m2",)),
+    ]
+    assert [prompt[-1].text for prompt in model.prompts] == ["I'm Ines.", "I like climbing."]
+
+
+async def test_it_is_the_same_on_an_event_loop() -> None:
+    model = RecordingModel(replies=[notes("User's name is Ines.")])
+    assert contents(await aextract_facts(model, [said("I'm Ines.")], config=BRIEF)) == ["User's name is Ines."]
+
+
+def test_each_prompt_continues_the_one_before_so_that_a_server_reads_only_what_is_new() -> None:
+    model = RecordingModel(replies=[notes("User's name is Ines."), notes(), notes("User likes tea.")])
+    extract_facts(model, [said("I'm Ines."), said("It rains here."), said("I like tea.")], config=BRIEF)
+    first, second, third = ([message.text for message in prompt] for prompt in model.prompts)
+    assert second[: len(first)] == first
+    # A model that saw itself note nothing goes on to note nothing.
+    assert third == [*first, notes("User's name is Ines."), "I like tea."]
+
+
+def test_what_only_asks_or_thanks_costs_no_call() -> None:
+    model = RecordingModel()
+    asked = [
+        "What is a fjord?",
+        "Thanks a lot!",
+        "OK, thanks. Bye!",
+        "Haha, good one. Which is longer?",
+        "And which one is the deepest? How deep is it?",
+    ]
+    assert extract_facts(model, [said(text) for text in asked], config=BRIEF) == Extraction()
+    assert model.prompts == []
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("I like tea. Which one is best?", "I like tea."),
+        ("I can't eat nuts, what could I bake?", "I can't eat nuts, what could I bake?"),
+        ("Could you always answer in one sentence?", "Could you always answer in one sentence?"),
+        ("Gibt es hier Feigen?", "Gibt es hier Feigen?"),
+        ("Ok, so where do I begin?", ""),
+    ],
+)
+def test_questions_are_left_out_and_what_states_something_stays(text: str, left: str) -> None:
+    assert without_questions(text) == left
+
+
+def test_a_reply_is_read_with_the_question_that_it_answers() -> None:
+    model = RecordingModel(replies=[notes("User is allergic to penicillin.")])
+    asked = said("Any allergies?", role="assistant")
+    assert contents(extract_facts(model, [asked, said("Penicillin.")], config=BRIEF)) == [
+        "User is allergic to penicillin."
+    ]
+    assert model.prompts[0][-1].text == 'Asked "Any allergies?", the user says: Penicillin.'
+
+
+def test_what_the_assistant_says_of_itself_is_not_shown() -> None:
+    model = RecordingModel(replies=[notes()])
+    extract_facts(model, [said("Beijing. I love big cities.", role="assistant"), said("Yes, I do too.")], config=BRIEF)
+    assert model.prompts[0][-1].text == "Yes, I do too."
+
+
+def test_a_deployment_says_what_the_memory_model_is_told_and_the_examples_stay() -> None:
+    model = RecordingModel(replies=[notes(), notes()])
+    told = MemoryConfig(extraction_form="brief", extraction_prompt="Note down allergies.")
+    extract_facts(model, [said("I like tea.")], config=told)
+    extract_facts(model, [said("I like tea.")], config=BRIEF)
+    assert [prompt[0].text for prompt in model.prompts] == ["Note down allergies.", prompts.BRIEF_EXTRACTION]
+    assert model.prompts[0][1:] == model.prompts[1][1:]
+
+
+def test_the_checks_of_the_full_form_hold() -> None:
+    """A cat called Tom: the names are the user's, the number and the recipe are not; the example is nobody's."""
+    model = RecordingModel(
+        replies=[
+            notes("User has 3 cats.", "User has a dog called Pip.", "User's sister Rita is a nurse.", "User has a cat.")
+        ]
+    )
+    extraction = extract_facts(model, [said("I have a cat.")], config=BRIEF)
+    assert contents(extraction) == ["User has a cat."]
+    assert reasons(extraction) == ["not_said", "not_said", "not_said"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "What do people do here?",
+        "User asks for a recipe.",
+        "User wants to know how to begin.",
+        "User thanks.",
+        "He agreed to stop.",
+    ],
+)
+def test_what_tells_nothing_of_the_user_is_no_statement(sentence: str) -> None:
+    assert not is_statement(sentence)
+
+
+@pytest.mark.parametrize("sentence", ["User wants to learn Norwegian.", "User is allergic to nuts.", "Tom is a nurse."])
+def test_what_tells_something_is_one(sentence: str) -> None:
+    assert is_statement(sentence)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "source", "told"),
+    [
+        ("User found a job.", "Tom found a job here!", "Tom found a job."),
+        ("User stays in Porto.", "My partner Tom stays in Porto until June.", "Tom stays in Porto."),
+        ("User visits next week.", "Good. Next week my mother visits.", "User's mother visits next week."),
+        ("User agreed to stop.", "Yes. He agreed to stop.", ""),
+        ("User moved to Oslo.", "Just moved to Oslo.", "User moved to Oslo."),
+        ("User moved to Oslo.", "I moved to Oslo.", "User moved to Oslo."),
+        ("User is a nurse.", "I'm a nurse.", "User is a nurse."),
+        ("User's mother is 71.", "She is 71.", "User's mother is 71."),
+    ],
+)
+def test_the_user_is_not_made_the_subject_of_what_others_do(sentence: str, source: str, told: str) -> None:
+    assert about_its_subject(sentence, source) == told
+
+
+@pytest.mark.parametrize(
+    ("sentence", "source", "category"),
+    [
+        ("User prefers tea to what others will drink.", "", "preference"),
+        ("User decided to run the half marathon.", "", "context"),
+        ("User will run the half marathon.", "", "goal"),
+        ("User gets up at five every day.", "", "behavior"),
+        ("User's cat is called Biscuit.", "", "knowledge"),
+        ("The model is overrated.", "It rains. Honestly, the model is overrated.", "preference"),
+        ("The report is due on Friday.", "I promised it: the report is due on Friday.", "goal"),
+    ],
+)
+def test_the_first_telling_word_of_a_fact_or_of_its_source_is_its_category(
+    sentence: str, source: str, category: Category
+) -> None:
+    assert category_of(sentence, source) == category
+
+
+def test_a_correction_takes_the_place_of_the_known_fact_it_is_about() -> None:
+    model = RecordingModel(replies=[notes("Tom comes to Bergen in April already, not in June.")])
+    facts = [known("User has a cat, Biscuit.", 1), known("Tom comes to Bergen in June.", 2)]
+    extraction = extract_facts(
+        model, [said("Tom comes to Bergen in April already, not in June.")], existing=facts, config=BRIEF
+    )
+    assert [(change.action, change.target) for change in extraction.changes] == [("corrects", facts[1].id)]
+
+
+def test_a_correction_drops_what_the_same_answer_said_before() -> None:
+    model = RecordingModel(
+        replies=[notes("Maja was born on 14 May 2019."), notes("Maja was born on 15 May 2019, not on the 14th.")]
+    )
+    said_twice = [said("Maja was born on 14 May 2019."), said("Sorry: Maja was born on 15 May 2019, not on the 14th.")]
+    assert contents(extract_facts(model, said_twice, config=BRIEF)) == [
+        "Maja was born on 15 May 2019, not on the 14th."
+    ]
+
+
+def test_two_facts_that_share_a_word_are_not_about_the_same() -> None:
+    assert not is_about_the_same("User sold the red car.", "User likes red wine.")
+    assert is_about_the_same("User moves to Oslo in May.", "User moves to Oslo in June with Tom.")
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentences"),
+    [
+        ('{"facts": ["a", " b "]}', ["a", "b"]),
+        ('["a"]', ["a"]),
+        ('<think>{"facts": ["no"]}</think>{"facts": ["a"]}', ["a"]),
+        ('{"facts": ["a", "b", "c is cut o', ["a", "b"]),
+        ('{"facts": ["say \\"hi\\""', ['say "hi"']),
+        ('{"facts": []}', []),
+        ('{"facts": [1, null, "a", ""]}', ["a"]),
+    ],
+)
+def test_an_answer_is_read_with_tolerance(raw: str, sentences: list[str]) -> None:
+    assert parse_sentences(raw) == sentences
+
+
+def test_an_answer_without_a_list_is_an_error() -> None:
+    with pytest.raises(ExtractionError):
+        parse_sentences("I am sorry, I cannot do that.")
+
+
+def test_the_answer_is_bounded() -> None:
+    """A small model may repeat itself without end."""
+    model = RecordingModel(replies=[notes(*(f"User likes tea{'!' * n}" for n in range(80)))])
+    extraction = extract_facts(model, [said("I like tea.")], config=BRIEF)
+    assert len(extraction.changes) + len(extraction.refused) < 6
