@@ -1,6 +1,7 @@
 """The command line against the real memory API in process: what a person types, sees, and gets as exit code."""
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,8 @@ from memory.context.running_summary import RunningSummary
 from memory.facts.changes import Change
 from tests.command_line import AsAda, Failing, Typed, now
 from tests.memory_app import ADA, MemoryApp, journal, learn, pending, said
+
+HOUSE = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -336,3 +339,13 @@ def test_every_command_teaches_by_examples() -> None:
         assert "Examples:" in listed.output
     for line in (["facts", "list"], ["pending", "retry"], ["erase", "everything"], ["export"], ["import"]):
         assert "Examples:" in CliRunner().invoke(main, [*line, "--help"]).output
+
+
+def test_the_page_names_every_command() -> None:
+    table = (HOUSE / "docs" / "command-line.md").read_text().partition("| Command |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"[a-z]+", " ".join(re.findall(r"`([^`]+)`", table))))
+    apps = [main, *(group.typer_instance for group in main.registered_groups if group.typer_instance)]
+    commands = [each for app in apps for each in app.registered_commands]
+    there = {each.name or each.callback.__name__ for each in commands if each.callback}
+    assert len(there) > 20
+    assert there <= named
