@@ -34,7 +34,9 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
     finally:
         stopping.set()
-        drained = asyncio.wait({sweeper}, timeout=service.settings.memory.drain_seconds)
+        # As `close` does, a sweep is not waited for while a store is away.
+        seconds = 0.0 if service.stores.any_away() else service.settings.memory.drain_seconds
+        drained = asyncio.wait({sweeper}, timeout=seconds)
         # The queue's threads use the store through this loop: blocking it here would leave them waiting for it.
         await asyncio.gather(asyncio.to_thread(service.close), drained)
         sweeper.cancel()

@@ -5,6 +5,8 @@ LangChain's, or a function with a docstring. What it returns is never learned as
 `ToolRuntime` is filled in by LangGraph and not shown to the model.
 """
 
+import asyncio
+import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,7 +19,9 @@ from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.state import State
 from memory.control import read_time_zone, zone_named
-from memory.effects import arun
+from memory.effects import arun, tolerated
+
+logger = logging.getLogger(__name__)
 
 
 def time_tool(clock: Callable[[], float] = time.time) -> BaseTool:
@@ -31,11 +35,14 @@ def time_tool(clock: Callable[[], float] = time.time) -> BaseTool:
     async def current_time(runtime: ToolRuntime[Context | None, State]) -> str:
         """Tell the current date, weekday and time where the user is."""
         context = runtime.context or Context()
-        single_user = Settings.from_environment().single_user
-        owner = owner_of_run(runtime.config.get("configurable", {}), context.agent_name, single_user=single_user)
+        settings = Settings.from_environment()
+        configurable = runtime.config.get("configurable", {})
+        owner = owner_of_run(configurable, context.agent_name, single_user=settings.single_user)
         zone = zone_named(context.time_zone) or UTC
         if owner and runtime.store:
-            zone = await arun(runtime.store, read_time_zone(owner, zone))
+            with tolerated(logger, "the user's time zone cannot be read"):
+                async with asyncio.timeout(settings.memory.read_timeout_seconds):
+                    zone = await arun(runtime.store, read_time_zone(owner, zone))
         return f"{datetime.fromtimestamp(clock(), zone):%A, %Y-%m-%d %H:%M} ({zone})"
 
     return current_time

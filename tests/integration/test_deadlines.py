@@ -4,12 +4,13 @@ import asyncio
 import logging
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
@@ -18,12 +19,15 @@ from graphs.chat import build_graph
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
+from graphs.turn.memory import TurnMemory
+from graphs.turn.run import Run
 from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.erase import aerase_user
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from memory.outbox.outbox import read_entries
+from memory.turn import TurnEpochs
 from tests.fakes import RecordingModel, learns
 
 PATIENCE = 120.0
@@ -294,6 +298,49 @@ async def test_a_summary_takes_nothing_out_of_a_compact_thread_that_was_not_writ
     state = await house.graph.aget_state(house.thread())
     assert sum(isinstance(one, HumanMessage) for one in state.values["messages"]) < 12
     assert len(await house.facts()) == 12
+
+
+async def test_the_clock_the_model_may_ask_does_not_wait_for_a_hanging_store() -> None:
+    house = House()
+    asks = AIMessage("", tool_calls=[{"name": "current_time", "args": {}, "id": "c1"}])
+    house.chat.replies += [asks, "It is noon."]
+    house.store.trouble = "hangs"
+    async with asyncio.timeout(PATIENCE):
+        await house.say("What time is it?")
+    state = await house.graph.aget_state(house.thread())
+    assert "(UTC)" in state.values["messages"][-2].text
+
+
+class SilentServer:
+    """A client of a server that does not answer."""
+
+    @property
+    def assistants(self) -> Self:
+        return self
+
+    @property
+    def threads(self) -> Self:
+        return self
+
+    async def get(self, _: str) -> None:
+        await asyncio.Event().wait()
+
+    async def search(self, **_: object) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphs.turn.run.get_client", SilentServer)
+    house = House(seconds=0.1)
+    memory = TurnMemory(house.service)
+    run = Run(Context(), "fake:model", LOCAL, house.store, "T", on_server=True, asked="q")
+    said = [HumanMessage("I like figs.", id="q"), AIMessage("Fine.", id="a")]
+    var_child_runnable_config.set({"configurable": {"assistant_id": "chat", "thread_id": "T"}})  # of this test's task
+    async with asyncio.timeout(PATIENCE):
+        assert (await memory.open(run, None)).mode == "incognito"
+        closed = await memory.close(run, said, TurnEpochs(), None)
+    assert (closed.not_written, closed.unwritten) == ("mode_unknown", ())
+    assert await house.pending() == []
 
 
 async def test_closing_does_not_wait_for_a_hanging_store() -> None:

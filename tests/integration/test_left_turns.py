@@ -1,0 +1,127 @@
+"""A look at checkpoints finds turns that were not written down and writes each down once, for whom the server names."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.store.base import Op, Result
+from langgraph.store.memory import InMemoryStore
+
+from graphs.chat import build_graph
+from graphs.persistence import CHECKPOINTS, open_checkpointer
+from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.server.unwritten import vouched, write_down_left
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from memory.config import MemoryConfig
+from memory.effects import arun
+from memory.namespaces import Owner, user_segment
+from memory.outbox.outbox import read_entries, remove
+from tests.fakes import RecordingModel
+
+ADA, BOB = Owner.of("ada"), Owner.of("bob")
+DAY = 86_400.0
+
+
+class FailingStore(InMemoryStore):
+    fails = False
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        if self.fails:
+            raise OSError("the disk is gone")
+        return await super().abatch(ops)
+
+
+class House:
+    """The chat graph with our SQLite saver, as a server has it, and a store that may fail."""
+
+    def __init__(self, folder: Path, saver: Any) -> None:
+        self.now = 1_800_000_000.0
+        self.store = FailingStore()
+        patient = MemoryConfig(read_timeout_seconds=60, write_timeout_seconds=60)  # what fails here fails at once
+        settings = Settings(trigger="run", data_dir=folder, memory=patient)
+        self.service = MemoryService(settings, lambda *_: RecordingModel(), clock=lambda: self.now)
+        self.service.bind(saver)
+        self.graph = build_graph(service=self.service).compile(checkpointer=saver, store=self.store)
+        self.file = CheckpointFile(folder / CHECKPOINTS)
+
+    def who(self, user_id: str = "ada") -> RunnableConfig:
+        return {"configurable": {"thread_id": f"of {user_id}", "langgraph_auth_user_id": user_id}}
+
+    async def say(self, text: str, user_id: str = "ada") -> None:
+        self.now += 1
+        await self.graph.ainvoke({"messages": [HumanMessage(text)]}, self.who(user_id))
+
+    async def heal(self) -> None:
+        self.store.fails = False
+        await self.service.stores.settled()
+
+    async def pending(self, owner: Owner = ADA) -> list[str]:
+        entries = await arun(self.store, read_entries(owner))
+        return [message.text for entry in entries for message in entry.messages if message.role == "user"]
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with AsyncExitStack() as stack:
+        yield House(tmp_path, await stack.enter_async_context(open_checkpointer(tmp_path / CHECKPOINTS)))
+
+
+async def test_what_was_left_is_written_down_once_though_the_state_still_names_it(house: House) -> None:
+    await house.say("I like pears.", "bob")
+    house.store.fails = True
+    await house.say("I like figs.")
+    await house.say("I like plums.")
+    await house.heal()
+    assert await house.file.unwritten(10) == [("of ada", "ada")]
+    assert await write_down_left(house.service, house.store) == 2
+    assert await house.pending() == ["I like figs.", "I like plums."]
+    await arun(house.store, remove(await arun(house.store, read_entries(ADA))))  # they were applied
+    assert await write_down_left(house.service, house.store) == 0
+    await house.say("I like kiwis.")
+    assert await house.pending() == ["I like kiwis."]
+    assert await house.file.unwritten(10) == []
+
+
+async def test_what_a_client_wrote_into_a_state_gets_nothing_into_anothers_memory(house: House) -> None:
+    house.store.fails = True
+    await house.say("I like figs.")
+    await house.heal()
+    memory = (await house.graph.aget_state(house.who())).values["memory"]
+    (turn,) = memory["unwritten"]
+    forged = {**memory, "unwritten": [{**turn, "owner": BOB.due_key}]}
+    await house.graph.aupdate_state(house.who(), {"memory": forged}, as_node="flush_memory")
+    assert await write_down_left(house.service, house.store) == 0
+    await house.say("Hello.")
+    assert await house.pending(BOB) == []
+
+
+@pytest.mark.parametrize(
+    ("user_id", "single_user", "is_vouched"),
+    [
+        ("ada", False, True),
+        ("bob", False, False),
+        ("ada", True, True),
+        ("bob", True, False),
+        ("", True, True),
+        ("", False, False),
+    ],
+)
+def test_a_server_vouches_for_its_user_alone(user_id: str, single_user: bool, is_vouched: bool) -> None:
+    owner = Owner(user_segment("ada"), "work")
+    assert vouched(owner.due_key, user_id, single_user=single_user) == (owner if is_vouched else None)
+
+
+async def test_a_server_looks_at_start_once_a_day_and_after_a_turn_was_left(house: House) -> None:
+    looks = [house.service.looks_back() for _ in range(3)]
+    house.now += DAY
+    looks += [house.service.looks_back(), house.service.looks_back()]
+    house.store.fails = True
+    await house.say("I like figs.")
+    await house.heal()
+    looks += [house.service.looks_back(), house.service.looks_back()]
+    assert looks == [True, False, False, True, False, True, False]
