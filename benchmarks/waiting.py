@@ -5,8 +5,9 @@
 A long conversation with a fake chat model (0.3 s), a fake summary model (3 s) and 2 s of thinking between turns, at
 1,600 tokens, so that a summary is due again and again. `--scale 0.1` makes all these times a tenth. First with
 summaries written ahead of time, in both modes of `Context.summarize`; then without, against whose summary tokens the
-others' are set; then with langmem's `SummarizationNode` and with langchain's `SummarizationMiddleware`. Then the time
-of a turn over the bare graph, the same model without memory, for four conditions of the store.
+others' are set; then with langmem's `SummarizationNode` and with langchain's `SummarizationMiddleware`. The bare graph
+beside them has no summaries: a turn that waits there waits for a busy machine. Then the time of a turn over the bare
+graph, the same model without memory, for four conditions of the store.
 """
 
 import argparse
@@ -54,6 +55,7 @@ class TimedModel(BaseChatModel):
     size: int = 40
     _tokens: int = PrivateAttr(0)
     _calls: int = PrivateAttr(0)
+    _awaited: int = PrivateAttr(0)
 
     @property
     def _llm_type(self) -> str:
@@ -67,6 +69,11 @@ class TimedModel(BaseChatModel):
     def calls(self) -> int:
         return self._calls
 
+    @property
+    def awaited(self) -> int:
+        """Calls on the event loop, as turns make them: what is written ahead of time asks on a thread of its own."""
+        return self._awaited
+
     def _answer(self, messages: list[BaseMessage]) -> ChatResult:
         self._calls += 1
         answer = AIMessage(words(self.size, -self._calls), id=str(uuid.uuid4()))
@@ -78,6 +85,7 @@ class TimedModel(BaseChatModel):
         return self._answer(messages)
 
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self._awaited += 1
         await asyncio.sleep(self.seconds)
         return self._answer(messages)
 
@@ -117,7 +125,8 @@ class Waited:
         share = 100 * held_up / len(self.turns)
         return (
             f"{self.name:34} {held_up:4} of {len(self.turns)} turns waited ({share:4.1f} %), "
-            f"{self.summary.calls:4} summary calls, {self.summary.tokens:8,} tokens in them "
+            f"{self.summary.calls:4} summary calls, {self.summary.awaited:3} of them in a turn, "
+            f"{self.summary.tokens:8,} tokens in them "
             f"({self.summary.tokens / without.summary.tokens:.2f}x)"
         )
 
@@ -223,13 +232,17 @@ WITHOUT = "Palimpsest, none ahead of time"
 
 async def summaries(turns: int, scale: float) -> None:
     """Print how many turns wait for a summary: ours and the peers' side by side, as they mostly sleep."""
-    progress(f"{turns} turns of five conversations, at {scale:g} of their time")
+    progress(f"{turns} turns of six conversations, at {scale:g} of their time")
     own = {
         "Palimpsest, summarize: before": {"share": 0.7, "summarize": "before"},
         "Palimpsest, summarize: after": {"share": 0.7, "summarize": "after"},
         WITHOUT: {"share": 1.0, "summarize": "before"},
     }
-    peers = {"langmem's SummarizationNode": langmem, "langchain's SummarizationMiddleware": middleware}
+    peers: dict[str, Callable[[TimedModel, TimedModel], Turn]] = {
+        "langmem's SummarizationNode": langmem,
+        "langchain's SummarizationMiddleware": middleware,
+        "the bare graph": lambda chat, _: bare(chat),
+    }
     work, services = [], []
     for name in (*own, *peers):
         chat, summary = TimedModel(seconds=CHAT_SECONDS * scale), TimedModel(seconds=SUMMARY_SECONDS * scale, size=110)

@@ -18,6 +18,7 @@ QUEUE = "tests/unit/test_update_queue.py"
 JOURNALING = ("tests/unit/test_journaling.py",)
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
+AHEAD = ("tests/unit/test_summaries_in_any_order.py",)
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
 ERASED_THREADS = "tests/integration/test_erased_threads.py"
@@ -83,6 +84,34 @@ MUTANTS = (
         "surplus = order[config.max_facts :] +",
         "surplus = order[len(order) :] +",
         UPDATER,
+    ),
+    Mutant(
+        "the hook is given again what the view left out before",
+        "memory/context/summarizer.py",
+        "if one.id in leaving and one.id not in handed]",
+        "if one.id in leaving]",
+        AHEAD,
+    ),
+    Mutant(
+        "a prepared summary of messages that were edited since",
+        "memory/context/running_summary.py",
+        '    is_same = kept.get("of") == _made_of(existing, [live[at] for at in places])',
+        "    is_same = len(places) == len(ids)",
+        AHEAD,
+    ),
+    Mutant(
+        "a prepared summary made under other settings",
+        "graphs/turn/prepared.py",
+        "        if kept.made_for != made_for:\n            self._kept.pop(thread, None)",
+        "        if False:\n            self._kept.pop(thread, None)",
+        AHEAD,
+    ),
+    Mutant(
+        "wait for a summary after all",
+        "memory/context/summarizer.py",
+        "if not (again or ahead or waits):",
+        "if False:",
+        AHEAD,
     ),
     Mutant("one-page drain", "memory/effects.py", "        limit *= 4\n", "        break\n", UPDATER),
     Mutant(
