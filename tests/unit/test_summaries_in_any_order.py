@@ -164,7 +164,8 @@ class Ahead(Thread):
                 self.kept.drop("thread")
         elif chosen == 11:
             self.edit()
-        self.choose(self.dice.choice(PROMPTS) if chosen == 9 else None)
+        # A summary that a failing hook held up is used under other settings too, also where each turn waits.
+        self.choose(self.dice.choice(PROMPTS) if chosen == 9 and not self.is_failing else None)
 
 
 def live(seed: int, *, turns: int, compact: bool, failing: bool) -> Ahead:
