@@ -106,8 +106,9 @@ class _MemoryTools:
     ) -> str:
         """Search what is remembered of the user and of earlier conversations, with dates."""
         call, store, _ = await self._open(runtime)
+        question = await self._service().aembed(query)
         async with asyncio.timeout(call.config.read_timeout_seconds):
-            found = await arun(store, find(call, query, limit))
+            found = await arun(store, find(call, query, limit, question))
             return await asyncio.to_thread(tell_found, found, query, limit)
 
     async def read_conversation(self, source: Annotated[str, "As search_memory names it."], runtime: Runtime) -> str:

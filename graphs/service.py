@@ -31,6 +31,7 @@ from memory.outbox.entry import Worker
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
 from memory.recall.kept_vectors import Embed, make_vectors
+from memory.recall.vectors import QueryVector
 from memory.turn import Closing, close_turn
 from memory.worker.effects import ModelCalls, UpdateGate
 from memory.worker.update import Drained
@@ -253,6 +254,10 @@ class MemoryService:
         done = self._queue.close(0.0 if self.stores.any_away() else seconds)
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
+
+    async def aembed(self, text: str) -> QueryVector | None:
+        """Return the vector of a question, or `None` where there is no embedder, or none in time."""
+        return None if self.embedder is None else await self.embedder.aquery(text)
 
     def make_vectors(self, store: BaseStore, owner: Owner) -> None:
         """Make, on a thread of its own, the vectors that an owner's facts and journal lack, if there is an embedder.

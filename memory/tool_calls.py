@@ -4,9 +4,9 @@ What comes back is quoted data within bounds, screened again. Changes keep the r
 was talked into something by a web page cannot write more than the user said.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from langchain_core.messages import BaseMessage
@@ -32,6 +32,9 @@ from memory.outbox.outbox import settle_thread
 from memory.outbox.receipts import UpdateReceipt, receipt_put, trim_receipts
 from memory.outbox.transcript import to_turn
 from memory.recall import Document, Index
+from memory.recall.kept_vectors import read_vectors
+from memory.recall.search import relevant, similarity_of
+from memory.recall.vectors import QueryVector
 from memory.screening.door import without_suspects
 from memory.text import digest
 from memory.threads import erased_between, read_thread_epoch
@@ -97,34 +100,68 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search reads: the facts it found, and what past conversations it has to choose from."""
+    """What a search reads: the facts it found, and what past conversations it has to choose from.
+
+    Attributes:
+        facts: Best first.
+        journal: All past conversations.
+        zone: Where the user is.
+        now: The user's local time, ISO 8601.
+        question: What an embedder makes of the query.
+        vectors: Those of the texts, by `text_key`.
+    """
 
     facts: Sequence[Fact] = ()
     journal: Sequence[JournalEntry] = field(default=(), repr=False)
     zone: tzinfo = UTC
+    now: str = ""
+    question: QueryVector | None = None
+    vectors: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
-def find(call: ToolCall, query: str, limit: int) -> StoreEffects[Found]:
-    """Read what has to do with a query; `tell_found` chooses among the past conversations."""
+def find(call: ToolCall, query: str, limit: int, question: QueryVector | None = None) -> StoreEffects[Found]:
+    """Read what has to do with a query; `tell_found` chooses among the past conversations.
+
+    Args:
+        call: The turn.
+        query: What the model searches for.
+        limit: How many facts.
+        question: What an embedder makes of the query.
+    """
     facts, snapshot, zone = yield from side_by_side(
-        FactEffects(call.owner, call.config, lambda: call.now).search(query, None, "active"),
+        FactEffects(call.owner, call.config, lambda: call.now).search(query, None, "active", question),
         read_snapshot(call.owner),
         read_known_time_zone(call.owner),
     )
     may_be_shown = {fact.id for fact in snapshot.facts}
     journal = yield from read_journal(call.owner, snapshot.epoch)
-    return Found([fact for fact in facts if fact.id in may_be_shown][: _hits(limit)], journal, zone or UTC)
+    vectors = {}
+    if question is not None:
+        vectors = yield from read_vectors(call.owner, snapshot.epoch, question.embedder)
+    shown = [fact for fact in facts if fact.id in may_be_shown][: _hits(limit)]
+    now = datetime.fromtimestamp(call.now, zone or UTC).isoformat()
+    return Found(shown, journal, zone or UTC, now, question, vectors)
 
 
 def tell_found(found: Found, query: str, limit: int) -> str:
     """Return the facts, and the past messages that fit the query best, as the model reads them. Takes a while."""
     said = {f"{entry.key}/{message.id}": (entry, message) for entry in found.journal for message in entry.messages}
     documents = (
-        Document(id=name, text=message.text, when=entry.day, session=f"{entry.thread_id}/{entry.day}", kind="turn")
-        for name, (entry, message) in said.items()
+        Document(
+            id=f"{entry.key}/{message.id}",
+            text=message.text,
+            when=entry.day,
+            session=f"{entry.thread_id}/{entry.day}",
+            place=place,
+            kind="turn",
+            is_reply=message.role == "assistant",
+        )
+        for entry in found.journal
+        for place, message in enumerate(entry.messages)
     )
+    similarity = similarity_of({name: each.text for name, (_, each) in said.items()}, found.question, found.vectors)
     lines, exchanges = [], set[str]()
-    for hit in Index.of(documents).rank(query):
+    for hit in relevant(Index.of(documents).rank(query, now=found.now, similarity=similarity)):
         entry, message = said[hit.document.id]
         if len(exchanges) == _hits(limit):
             break

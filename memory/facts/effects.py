@@ -65,8 +65,10 @@ from memory.facts.rules import (
     update,
 )
 from memory.facts.undo import UndoneFacts, undo
-from memory.facts.words import related
 from memory.namespaces import Owner
+from memory.recall.kept_vectors import read_vectors
+from memory.recall.search import search_facts
+from memory.recall.vectors import QueryVector
 from memory.screening.door import admitted
 from memory.text import normalize
 
@@ -169,15 +171,16 @@ class FactEffects:
             found = yield from read_history(self.owner, epoch)
         return strongest_first([fact for fact in found if status in (None, fact.status)])
 
-    def search(self, query: str, limit: int | None, status: Status) -> StoreEffects[Facts]:
-        """Find facts that hold the query or share words with it."""
-        facts = yield from self.list(status)
-        wanted = normalize(query)
-        if not wanted:
-            return []
-        holding = [fact for fact in facts if wanted in normalize(fact.content)]
-        others = [fact for fact in related(facts, query, len(facts)) if fact not in holding]
-        return [*holding, *others][: None if limit is None else max(0, limit)]
+    def search(
+        self, query: str, limit: int | None, status: Status, question: QueryVector | None = None
+    ) -> StoreEffects[Facts]:
+        """Find facts that hold the query, or that recall ranks for it."""
+        facts, epoch = yield from side_by_side(self.list(status), read_epoch(self.owner))
+        vectors = {}
+        if question is not None:
+            vectors = yield from read_vectors(self.owner, epoch, question.embedder)
+        found = search_facts(facts, query, question, vectors)
+        return found[: None if limit is None else max(0, limit)]
 
     def history(self, fact_id: str) -> StoreEffects[Facts]:
         """Read the revisions of one fact, oldest first, with the one that is there now."""

@@ -15,6 +15,7 @@ from memory.facts.fact import Fact, Source, Status
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.facts.undo import UndoneFacts
 from memory.namespaces import Owner
+from memory.recall.vectors import QueryVector
 
 Facts = list[Fact]
 
@@ -132,19 +133,34 @@ class FactStore:
         """Do what `list` does, asynchronously."""
         return await arun(self._store, self._facts.list(status))
 
-    def search(self, query: str, limit: int | None = 10, *, status: Status = "active") -> Facts:
-        """Return the facts that hold the query, strongest first, then those that share words with it, most alike first.
+    def search(
+        self,
+        query: str,
+        limit: int | None = 10,
+        *,
+        status: Status = "active",
+        question: QueryVector | None = None,
+    ) -> Facts:
+        """Return the facts that hold the query, strongest first, then those that recall ranks for it, best first.
 
         Args:
             query: A word or a sentence, whatever its case; nothing is found by white space or punctuation alone.
             limit: So many at most; `None` returns all.
             status: Which facts are searched.
+            question: What an embedder makes of the query: then facts are found by their meaning, too.
         """
-        return run(self._store, self._facts.search(query, limit, status))
+        return run(self._store, self._facts.search(query, limit, status, question))
 
-    async def asearch(self, query: str, limit: int | None = 10, *, status: Status = "active") -> Facts:
+    async def asearch(
+        self,
+        query: str,
+        limit: int | None = 10,
+        *,
+        status: Status = "active",
+        question: QueryVector | None = None,
+    ) -> Facts:
         """Do what `search` does, asynchronously."""
-        return await arun(self._store, self._facts.search(query, limit, status))
+        return await arun(self._store, self._facts.search(query, limit, status, question))
 
     def history(self, fact_id: str) -> Facts:
         """Return all that a fact said, oldest first; the last one is what it says now, if it is still there.

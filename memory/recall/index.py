@@ -220,4 +220,6 @@ def _fused(lexical: Sequence[float], similar: Sequence[float] | None) -> list[fl
 
 def _scaled(scores: Sequence[float]) -> list[float]:
     lowest, highest = min(scores, default=0.0), max(scores, default=0.0)
-    return [(each - lowest) / (highest - lowest) if highest > lowest else 0.0 for each in scores]
+    if lowest == highest:  # as of a single document, which was found or was not
+        return [1.0 if highest > 0 else 0.0] * len(scores)
+    return [(each - lowest) / (highest - lowest) for each in scores]

@@ -1,5 +1,6 @@
 """The tools with which the model uses memory itself: for the run's own user, by the rules of extraction and API."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 
 from graphs.chat import build_graph
+from graphs.embedders import Embedder
 from graphs.memory_tools import NAMES, memory_tools
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -27,7 +29,8 @@ from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.receipts import read_receipts
-from tests.fakes import RecordingModel
+from memory.recall.kept_vectors import read_vectors
+from tests.fakes import RecordingModel, WordEmbeddings
 
 ADA = Owner.of("ada")
 ALL = Context(memory_tools=NAMES)
@@ -40,11 +43,13 @@ def calls(name: str, **arguments: Any) -> AIMessage:
 class Talk:
     """A chat graph whose model calls what a test says; `told` is what the tool answered."""
 
-    def __init__(self, store: BaseStore | None = None) -> None:
+    def __init__(self, store: BaseStore | None = None, embedder: Embedder | None = None) -> None:
         self.store = store or InMemoryStore()
         self.model = RecordingModel()
         self.learner = RecordingModel(respond=lambda _: '{"facts": []}')
-        self.service = MemoryService(Settings(), lambda _, purpose: self.model if purpose == "chat" else self.learner)
+        self.service = MemoryService(
+            Settings(), lambda _, purpose: self.model if purpose == "chat" else self.learner, embedder=embedder
+        )
         self.graph = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
         self.events: list[Mapping[str, Any]] = []
 
@@ -106,6 +111,25 @@ async def test_a_search_finds_facts_and_past_conversations_with_their_days_as_qu
     assert f"- 2026-03-01 user: The &lt;b&gt;peanuts&lt;/b&gt; at the fair made me ill. (source {key})" in told
     assert "bike" not in told.partition("(source")[0]
     assert "Nothing is remembered about that" in await talk.say("?", calls("search_memory", query="zeppelin"))
+
+
+async def test_a_search_by_the_tool_finds_by_meaning_where_an_embedder_is() -> None:
+    pytest.importorskip("numpy")
+    embeddings = WordEmbeddings()
+    embedder = Embedder("words", lambda: embeddings, query_seconds=30)
+    embedder.start().result(30)
+    talk = Talk(embedder=embedder)
+    talk.facts.create("Likes figs", "preference", 0.9)
+    journal(talk.store, "The figs were ripe.")
+    talk.service.make_vectors(talk.store, ADA)
+    for _ in range(3000):
+        if len(run(talk.store, read_vectors(ADA, "initial", "words"))) == 2:
+            break
+        await asyncio.sleep(0.01)
+    told = await talk.say("Fruit?", calls("search_memory", query="figs"))
+    assert "Likes figs" in told
+    assert "The figs were ripe." in told
+    assert embeddings.asked[-1] == "figs"
 
 
 async def test_a_conversation_is_read_around_a_hit_within_bounds() -> None:

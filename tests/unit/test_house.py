@@ -15,7 +15,7 @@ COUNTING = {"memory.context.tokens", "memory.context.budget"}
 MAY_KNOW = {
     "context": {"context"},
     "screening": {"screening"},
-    "facts": {"facts", "screening"},
+    "facts": {"facts", "screening", "recall"},
     "extraction": {"extraction", "facts", "screening"},
     "recall": {"recall", "facts", "journal"},
     "injection": {"injection", "facts", "screening", "recall"},

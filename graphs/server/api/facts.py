@@ -131,8 +131,9 @@ async def list_facts(request: Request, asked: Annotated[FactFilter, Query()]) ->
 
 @router.post("/facts/search", summary="Search facts for a text")
 async def search_facts(call: AgentCall, asked: FactSearch) -> FactPage:
-    """Search facts for a text: those that hold it, strongest first, then those that share words with it."""
-    return _page(asked, await facts_of(call).asearch(asked.text, None, status=asked.status))
+    """Search facts for a text: those that hold it, strongest first, then those that fit it best."""
+    question = await call.service.embed(asked.text)
+    return _page(asked, await facts_of(call).asearch(asked.text, None, status=asked.status, question=question))
 
 
 def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:

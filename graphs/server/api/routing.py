@@ -37,6 +37,7 @@ from graphs.server.threads import Crons, Threads
 from graphs.settings import Settings
 from memory.effects import StoreEffects, arun
 from memory.namespaces import Owner
+from memory.recall.vectors import QueryVector
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +87,10 @@ class AgentQuery(StrictModel):
     )
 
 
+async def _no_vector(_: str) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """What endpoints work with.
@@ -100,6 +105,7 @@ class Service:
         limit: How often one user may ask.
         forget: Drops what this process holds in its own memory of an erased thread, by its id, or user, by the segment.
         wake: Sees to it that what waits of an owner's thread is learned now, not with the next sweep.
+        embed: Returns the vector of what is searched for, or `None` where there is none in time.
         clock: Seconds since the epoch.
     """
 
@@ -112,6 +118,7 @@ class Service:
     limit: RateLimit
     forget: Callable[[str], None]
     wake: Callable[[Owner, str], None]
+    embed: Callable[[str], Awaitable[QueryVector | None]] = _no_vector
     clock: Callable[[], float] = time.time
 
 

@@ -1,0 +1,67 @@
+"""What a search finds, and in what order: the one rule for `FactStore`, the memory API and the model's tool. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from memory.facts.fact import Fact
+from memory.recall.index import Document, Hit, Index
+from memory.recall.kept_vectors import text_key
+from memory.recall.vectors import QueryVector, VectorIndex, can_rank
+from memory.text import normalize
+
+_MOST_ALIKE: Final = 100
+"""An embedder finds every text more or less alike; so many are worth showing."""
+_LEAST_SHARE: Final = 0.2
+"""What has less of the best hit's score is found for words of other hits, or for a day, and not for the query."""
+
+
+def search_facts(
+    facts: Sequence[Fact], query: str, question: QueryVector | None = None, vectors: Mapping[str, bytes] | None = None
+) -> list[Fact]:
+    """Return the facts that hold the query, in the order given, then those that recall ranks best for it.
+
+    Args:
+        facts: All that are searched.
+        query: A word or a sentence, whatever its case; nothing is found by white space or punctuation alone.
+        question: What an embedder makes of it.
+        vectors: Those of the facts, by `text_key`.
+    """
+    wanted = normalize(query)
+    if not wanted:
+        return []
+    holding = [fact for fact in facts if wanted in normalize(fact.content)]
+    similarity = similarity_of({fact.id: fact.content for fact in facts}, question, vectors or {})
+    index = Index.of(
+        Document(id=fact.id, text=fact.content, when=fact.created_at, session=_session(fact)) for fact in facts
+    )
+    hits = relevant(index.rank(query, similarity=similarity, limit=_MOST_ALIKE if similarity else len(facts)))
+    by_id = {fact.id: fact for fact in facts}
+    first = {fact.id for fact in holding}
+    return [*holding, *(by_id[hit.document.id] for hit in hits if hit.document.id not in first)]
+
+
+def relevant(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits, best first, without the tail that has little to do with the query."""
+    return [hit for hit in hits if hit.score >= _LEAST_SHARE * hits[0].score]
+
+
+def _session(fact: Fact) -> str:
+    return f"{fact.thread_id}/{fact.created_at[:10]}" if fact.thread_id else ""
+
+
+def similarity_of(
+    texts: Mapping[str, str], question: QueryVector | None, vectors: Mapping[str, bytes]
+) -> dict[str, float] | None:
+    """Return how alike a question and texts are, by the names of the texts; `None` where nothing can be told.
+
+    Args:
+        texts: By names of the caller's.
+        question: What an embedder makes of the question.
+        vectors: Those of the texts, by `text_key`; a text without one is left out.
+    """
+    known = {name: vectors[key] for name, text in texts.items() if (key := text_key(text)) in vectors}
+    if question is None or not known or not can_rank():
+        return None
+    index = VectorIndex(question.embedder)
+    index.put(known)
+    return index.similarity(question)
