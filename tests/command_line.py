@@ -30,7 +30,7 @@ class AsAda(httpx.AsyncBaseTransport):
 class Typed:
     """A person who types commands, in a folder of their own."""
 
-    def __init__(self, transport: httpx.AsyncBaseTransport, environ: dict[str, str]) -> None:
+    def __init__(self, transport: httpx.AsyncBaseTransport | None, environ: dict[str, str]) -> None:
         self.transport, self.environ = transport, environ
 
     def run(self, *words: str, typed: str | None = None) -> Result:

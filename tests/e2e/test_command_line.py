@@ -1,0 +1,145 @@
+"""The command line as a person types it, against a real `langgraph dev`."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from tests.command_line import Typed
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.scripted import Scripted
+from tests.e2e.waiting import eventually
+from tests.stub_model import ChatRequest, Reply, StubModel
+
+FIGS = "User likes figs."
+COMMAND = (sys.executable, "-m", "graphs.cli.main")
+
+
+@pytest.fixture(scope="module")
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.2")
+
+
+def variables(server: DevServer) -> dict[str, str]:
+    return {
+        "PATH": os.defpath, "PYTHONPATH": str(PROJECT), "LANG": "C.UTF-8", "TERM": "dumb", "PALIMPSEST_URL": server.url
+    }  # fmt: skip
+
+
+@pytest.fixture
+def typed(server: DevServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """The commands in this process: starting one costs seconds, and the terminal below starts its own."""
+    monkeypatch.chdir(tmp_path)
+    return Typed(None, {"PALIMPSEST_URL": server.url, "PALIMPSEST_DATA_DIR": str(server.data)})
+
+
+def answer(request: ChatRequest) -> str:
+    return "You like figs, I recall." if FIGS in request.text else "Noted."
+
+
+def test_what_is_said_is_learned_shown_taken_back_and_erased(typed: Typed, model: StubModel) -> None:
+    model.respond = Scripted(learns={"like figs": FIGS}, chat=answer)
+    first = typed.run("chat", "--wait", "120", typed="I like figs.\n")
+    assert (first.exit_code, first.stdout) == (0, "Noted.\n"), first.stderr
+    assert f"learned: {FIGS}" in first.stderr
+    second = typed.json("chat", "What do I like?")
+    assert second["answer"] == "You like figs, I recall."
+    assert second["events"]["memory.injected"]["facts"]
+
+    (fact,) = typed.json("facts", "list")["facts"]
+    assert fact["content"] == FIGS
+    assert typed("facts", "undo") == f"removed  {fact['id']}\n"
+    assert typed("facts", "undo") == f"restored {fact['id']}  {FIGS}\n"
+    assert typed.json("export", "backup.json")["bytes"] > 0
+
+    (thread,) = re.findall(r"thread (\S+)", first.stderr)
+    assert typed.json("erase", "thread", thread, "--yes")["threads"] == 1
+    assert typed("facts", "list") == ""
+    assert typed.json("erase", "everything", "--yes")["threads"] == 1
+
+
+def test_the_local_files_beside_a_running_server_are_its_memory(typed: Typed) -> None:
+    fact = typed.json("facts", "add", "Likes dates")["id"]
+    assert fact in typed("facts", "list", "--local")
+    typed("facts", "edit", fact, "--content", "Likes plums", "--local")
+    assert "Likes plums" in typed("facts", "list")
+    assert "another process has" in typed.refused("erase", "fact", fact, "--yes", "--local")
+    assert typed.json("erase", "fact", fact, "--yes")["items"] > 0
+
+
+def test_incognito_turns_are_not_learned(typed: Typed, model: StubModel) -> None:
+    model.respond = Scripted(learns={"like figs": FIGS})
+    done = typed.run("chat", "I like figs.", "--mode", "incognito", "--wait", "60")
+    assert "without memory: incognito" in done.stderr
+    assert typed("pending", "list") == ""
+
+
+class Terminal:
+    """A person at a terminal."""
+
+    def __init__(self, server: DevServer, folder: Path, *words: str) -> None:
+        self._side, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [*COMMAND, *words], cwd=folder, env=variables(server), stdin=theirs, stdout=theirs, stderr=theirs,
+            start_new_session=True,
+        )  # fmt: skip
+        os.close(theirs)
+        self.seen = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._side)
+
+    def sees(self, text: str, seconds: float = 90.0) -> None:
+        """Wait for a text behind what was seen before."""
+        until = time.monotonic() + seconds
+        while text not in self.seen:
+            ready, _, _ = select.select([self._side], [], [], max(0.0, until - time.monotonic()))
+            assert ready, f"{text!r} did not come: {self.seen}"
+            self.seen += os.read(self._side, 4096).decode("utf-8", "replace")
+        self.seen = self.seen.partition(text)[2]
+
+    def types(self, text: str) -> None:
+        os.write(self._side, text.encode())
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    gate = threading.Event()
+    yield gate
+    gate.set()
+
+
+def test_ctrl_c_ends_a_turn_and_not_the_conversation(
+    server: DevServer, model: StubModel, tmp_path: Path, gate: threading.Event
+) -> None:
+    model.respond = Scripted(chat=lambda request: Reply(text="Yes.", gate=gate if "slow" in request.last else None))
+    with Terminal(server, tmp_path, "chat") as person:
+        person.sees("you> ")
+        person.types("Think slow.\n")
+        eventually(lambda: any("slow" in request.last for request in model.requests))
+        person.process.send_signal(signal.SIGINT)
+        person.sees("The turn is ended")
+        person.sees("you> ")
+        person.types("And now?\n")
+        person.sees("Yes.")
+        person.sees("you> ")
+        person.process.send_signal(signal.SIGINT)
+        person.sees("Ctrl-D ends the conversation")
+        person.types("\x04")
+        assert person.process.wait(60) == 0
