@@ -4,8 +4,8 @@ numpy does the ranking where it is installed (5,500 vectors of 384 numbers take 
 it there is none, and recall goes by words alone.
 """
 
+import functools
 import importlib
-import importlib.util
 import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,9 +37,14 @@ class QueryVector:
         return cls(embedder, tuple(unit(values)))
 
 
+@functools.cache
 def can_rank() -> bool:
-    """Say whether vectors can be ranked here: whether numpy is installed."""
-    return importlib.util.find_spec("numpy") is not None
+    """Say whether vectors can be ranked here: whether numpy is installed. The first call imports it, which blocks."""
+    try:
+        importlib.import_module("numpy")
+    except ImportError:
+        return False
+    return True
 
 
 def unit(values: Sequence[float]) -> list[float]:
