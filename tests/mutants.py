@@ -16,6 +16,7 @@ ROOMS = ("graphs", "memory", "palimpsest", "tests", "pyproject.toml")
 UPDATER = tuple(f"tests/unit/test_updater{part}.py" for part in ("", "_crashes", "_failures"))
 QUEUE = "tests/unit/test_update_queue.py"
 JOURNALING = ("tests/unit/test_journaling.py",)
+AT_THE_LIMIT = ("tests/unit/test_facts_at_the_limit.py",)
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 AHEAD = ("tests/unit/test_summaries_in_any_order.py",)
@@ -112,6 +113,32 @@ MUTANTS = (
         "if not (again or ahead or waits):",
         "if False:",
         AHEAD,
+        "what was just repeated goes first at the limit",
+        "memory/facts/rules.py",
+        "fact.confidence, again[fact.id], fact.created_at, key)",
+        "fact.confidence, 0, fact.created_at, key)",
+        AT_THE_LIMIT,
+    ),
+    Mutant(
+        "what goes at the limit is gone",
+        "memory/facts/rules.py",
+        "if to_history and key not in new]",
+        "if False and key not in new]",
+        AT_THE_LIMIT,
+    ),
+    Mutant(
+        "what is erased at the limit stays in history",
+        "memory/facts/effects.py",
+        "if evicted := [fact.id for fact in after.archived]:",
+        "if False and (evicted := [fact.id for fact in after.archived]):",
+        AT_THE_LIMIT,
+    ),
+    Mutant(
+        "a correction to what is known already is a repeat",
+        "memory/extraction/validation.py",
+        "if target is None else (said, target) in self._corrected",
+        "",
+        ("tests/unit/test_extraction_sources.py",),
     ),
     Mutant("one-page drain", "memory/effects.py", "        limit *= 4\n", "        break\n", UPDATER),
     Mutant(

@@ -44,7 +44,7 @@ async def aexport(
     async for piece in _list("facts", _each(_plain(to_item(fact)) for fact in await facts.alist(None))):
         yield piece
     # Facts and their history are bounded and read in one go; journal and updates are not, and are read in pages.
-    history = [*await facts.alist("superseded"), *await facts.alist("ended")]
+    history = [fact for status in ("superseded", "ended", "evicted") for fact in await facts.alist(status)]
     history.sort(key=lambda fact: (fact.updated_at, fact.id, fact.revision))
     async for piece in _list("history", _each(_plain(to_item(fact)) for fact in history)):
         yield piece

@@ -144,6 +144,7 @@ class _Reading:
         self._revisions = {fact.id: fact.revision for fact in existing}
         self._ids = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
         self._taken: set[str] = set()
+        self._corrected: set[tuple[str, str | None]] = set()
 
     @cached_property
     def _grounds(self) -> Grounds:
@@ -271,14 +272,19 @@ class _Reading:
         return bool(words(content) & self._just_said)
 
     def _learn(self, content: str, target: str | None, fact: _RawFact) -> None:
-        """Refuse what the answer says twice, and what a fact says already: if the user repeated it, it is confirmed."""
+        """Refuse what the answer says twice, and what a fact says already: if the user repeated it, it is confirmed.
+
+        A correction is no repeat, even if another fact says the truth by now: the wrong one has to go.
+        """
         said = normalize(content)
         same = self._ids.get(said)
-        if same is not None and same != target and self._is_repeated(content):
+        if target is None and same is not None and self._is_repeated(content):
             self.changes.append(self._made(fact, Change(action="confirms", target=same)))
-        if said in self._taken or (same is not None and same != target):
+        is_repeat = said in self._taken or same is not None if target is None else (said, target) in self._corrected
+        if is_repeat:
             raise _Refused("duplicate")
         self._taken.add(said)
+        self._corrected.add((said, target))
 
     def _sources(self, fact: _RawFact) -> list[StoredMessage]:
         """Return the user's messages a fact was taken from.

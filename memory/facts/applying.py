@@ -17,7 +17,7 @@ from memory.facts.deletions import forgotten, read_erasure, take_back_erased, wa
 from memory.facts.fact import Fact, Status, is_protected
 from memory.facts.profile import drop_sections_about, read_sections, write_profile
 from memory.facts.rows import OUTCOMES, give_way, read_fact_set, settle, trim_history, write_difference
-from memory.facts.rules import Confirmation, FactSet, confirm, is_full, limit, place, retire, same_content
+from memory.facts.rules import Confirmation, FactSet, confirm, find, is_full, limit, place, retire, same_content
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def change_facts(
         read_erasure(owner, epoch),
         read_outcomes(owner, epoch),
         forgotten(owner, epoch, thread_id, extraction.changes),
-        read_fact_set(owner, epoch, [change.content for change in extraction.changes if change.content]),
+        read_fact_set(owner, epoch, [each.content for each in extraction.changes if each.content], said_again=True),
         read_sections(owner, epoch),
     )
     # An erase came between the message and now: nothing that was said before it may be written.
@@ -110,10 +110,10 @@ def change_facts(
         read_outcomes(owner, epoch),
         take_back_erased(owner, epoch, erasure, [fact.id for fact in update.fact_set.archived]),
     )
-    # Or the profile would go on telling what is no longer true; the next update writes such a section anew.
     if update.fact_set.archived:
+        # Or the profile would go on telling what is no longer true; the next update writes such a section anew.
         fresh = {section.name for section in extraction.profile}
-        over = [fact.content for fact in update.fact_set.archived]
+        over = [fact.content for fact in update.fact_set.archived if fact.status != "evicted"]
         yield from side_by_side(drop_sections_about(owner, epoch, over, kept=fresh), trim_history(owner))
     outcome = update.result(settled)
     logger.info(
@@ -242,22 +242,32 @@ class FactUpdate:
             edit=like.edit if like else "",
         )
         self.fact_set, fact = place(self.fact_set, draft)
+        if fact.created_at != draft.created_at:  # it comes back from history, and so was said again
+            self._note_again(fact, change)
         if status == "active":
             self._created.append(fact)
         return fact
 
     def _confirm(self, target: Fact, change: Change) -> None:
+        self._note_again(target, change)
+        self._confirmed.append(target.id)
+
+    def _note_again(self, target: Fact, change: Change) -> None:
         evidence = "\n".join((self._thread_id, *change.sources))
         said_at = change.said_at or self._now
         confirmation = Confirmation(target.id, evidence, said_at, self._thread_id, change.sources)
         self.fact_set = confirm(self.fact_set, confirmation)
-        self._confirmed.append(target.id)
 
     def _correct(self, target: Fact, change: Change) -> None:
         known = same_content(self.fact_set, change.content)
         if known is not None and known.id == target.id:
             self._confirm(target, change)
             return
+        if known is not None and is_protected(target) and not is_protected(known):
+            # Or what a person protected would be left to a fact that an eviction may take.
+            key, _ = find(self.fact_set, known.id)
+            known = replace(known, pinned=True)
+            self.fact_set = replace(self.fact_set, rows={**self.fact_set.rows, key: known})
         successor = known or self._add(change, like=target)
         if known is not None and not self._made(known, change):  # the message that corrects says it again
             self._confirm(known, change)

@@ -49,6 +49,7 @@ from memory.facts.rows import (
     read_history,
     settle,
     stands,
+    trim_history,
     write_difference,
 )
 from memory.facts.rules import (
@@ -121,7 +122,7 @@ class FactEffects:
         suspect = admitted(said, "content") is not None
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
         for _ in range(_TRIES):
-            epoch, before = yield from read_current_fact_set(self.owner, (said,))
+            epoch, before = yield from read_current_fact_set(self.owner, (said,), said_again=True)
             known = same_content(before, said)
             if known is not None and status == "waiting":  # nobody has to say yes to what is known
                 return known
@@ -132,6 +133,7 @@ class FactEffects:
             )  # fmt: skip
             after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
             settled = yield from self._write(epoch, before, after)
+            yield from self._take_back_evicted(epoch, after)
             # The person wants it all the same: it is written again, under the new epoch.
             if settled is None:
                 continue
@@ -142,14 +144,22 @@ class FactEffects:
             return fact
         raise RuntimeError(_ERASED)
 
+    def restore(self, fact_id: str) -> StoreEffects[Fact]:
+        """Make a fact that went at the limit an active one again."""
+        for fact in (yield from self.list("evicted")):
+            if fact.id == fact_id:
+                return (yield from self.create(fact.content, fact.category, fact.confidence, fact.source, fact.pinned))
+        raise FactNotFound(fact_id)
+
     def insert(self, epoch: str, drafts: Sequence[Fact], fresh: frozenset[str]) -> StoreEffects[InsertedFacts]:
         """Add facts that were exported, beside those that are there (`memory.facts.rules.insert`).
 
         Nothing looks whether the epoch still stands afterwards: the caller does, who writes more.
         """
-        before = yield from read_fact_set(self.owner, epoch, [draft.content for draft in drafts])
+        before = yield from read_fact_set(self.owner, epoch, [draft.content for draft in drafts], said_again=True)
         after, done = insert(before, drafts, self.config, fresh)
         yield from write_difference(self.owner, epoch, before, after)
+        yield from self._take_back_evicted(epoch, after)
         older = replace(before, rows={key: row for key, row in before.rows.items() if key not in fresh})
         settled = yield from settle(self.owner, epoch, older, self.config)
         keys = {fact.id: key for key, fact in settled.rows.items()}
@@ -167,8 +177,10 @@ class FactEffects:
         """Read the facts of one status, strongest first; `None` reads all that are no history."""
         epoch, fact_set = yield from read_current_fact_set(self.owner)
         found: Sequence[Fact] = list(fact_set.rows.values())
-        if status in ("superseded", "ended"):
-            found = yield from read_history(self.owner, epoch)
+        if status in ("superseded", "ended", "evicted"):
+            # An undo may have brought back what went at the limit: it stays in history, too.
+            present = {fact.id for fact in fact_set.rows.values()} if status == "evicted" else set()
+            found = [fact for fact in (yield from read_history(self.owner, epoch)) if fact.id not in present]
         return strongest_first([fact for fact in found if status in (None, fact.status)])
 
     def search(
@@ -306,6 +318,12 @@ class FactEffects:
         yield from write_difference(self.owner, epoch, before, after)
         settled = yield from settle(self.owner, epoch, before, self.config)
         return settled if (yield from stands(self.owner, epoch)) else None
+
+    def _take_back_evicted(self, epoch: str, after: FactSet) -> StoreEffects[None]:
+        """Delete from history again what went there at the limit and was erased while it was written."""
+        if evicted := [fact.id for fact in after.archived]:
+            yield from take_back_erased(self.owner, epoch, LastErasure("unknown"), evicted)
+            yield from trim_history(self.owner)
 
     def _rewrite(self, epoch: str, before: FactSet, after: FactSet, fact: Fact) -> StoreEffects[None]:
         """Write a change of one fact; `FactNotFound` if somebody deleted it meanwhile, and nothing of it is left."""

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar, get_args
 from memory.config import CATEGORIES, Category
 from memory.text import digest, normalize, sanitize
 
-Status = Literal["active", "quarantined", "waiting", "superseded", "ended"]
+Status = Literal["active", "quarantined", "waiting", "superseded", "ended", "evicted"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
 
 Name = TypeVar("Name", bound=str)
@@ -69,7 +69,7 @@ class Fact:
         updated_at: ISO 8601 in UTC of the newest revision.
         source: Who wrote it: a conversation (extracted), the library, the page, the API or the command line.
         status: `active` ones are injected; `quarantined` ones read as an order and wait for review; `waiting` ones wait
-            for a person's yes; the others are history.
+            for a person's yes; the others are history: `superseded` by another one, `ended`, or `evicted` at the limit.
         pinned: `True` if a person asked that it be kept.
         revision: Counts the edits, from 1.
         epoch: The epoch of the user under which it was written.

@@ -1,20 +1,21 @@
 """How an owner's facts are read from a store, and what changes of them is written back."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from langgraph.store.base import GetOp, Item, Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
-from memory.facts.confirmations import confirmation_puts
+from memory.facts.confirmations import Confirmations, confirmation_puts
 from memory.facts.fact import Fact, from_item, is_proper, to_item
 from memory.facts.rules import FactSet, adopt, candidates, identify, limit, unite
 from memory.namespaces import Kind, Owner
+from memory.text import normalize
 
 logger = logging.getLogger(__name__)
 
@@ -31,43 +32,62 @@ OUTCOMES: Final = "applied"
 ERASED: Final = "erased"
 
 
-def read_fact_set(owner: Owner, epoch: str, contents: Sequence[str] = ()) -> StoreEffects[FactSet]:
+def read_fact_set(
+    owner: Owner, epoch: str, contents: Sequence[str] = (), *, said_again: bool = False
+) -> StoreEffects[FactSet]:
     """Read an owner's facts of this epoch; rows that are no facts are skipped and counted.
 
     Args:
         owner: Whose facts.
         epoch: The user's current epoch; rows of others do not count.
-        contents: What is about to be added: ids that history holds for them are looked up.
+        contents: What is about to be added: facts that history holds for them are looked up.
+        said_again: Whether to read how often each was said again, for the order in which they go at the limit.
     """
-    items, retired = yield from _read_rows(owner, contents)
-    return _fact_set_of(owner, epoch, items, retired)
+    rows = yield from _read_rows(owner, contents, said_again)
+    return _fact_set_of(owner, epoch, rows)
 
 
-def read_current_fact_set(owner: Owner, contents: Sequence[str] = ()) -> StoreEffects[tuple[str, FactSet]]:
+def read_current_fact_set(
+    owner: Owner, contents: Sequence[str] = (), *, said_again: bool = False
+) -> StoreEffects[tuple[str, FactSet]]:
     """Read the user's current epoch, and the owner's facts of it."""
-    epoch, (items, retired) = yield from side_by_side(read_epoch(owner), _read_rows(owner, contents))
-    return epoch, _fact_set_of(owner, epoch, items, retired)
+    epoch, rows = yield from side_by_side(read_epoch(owner), _read_rows(owner, contents, said_again))
+    return epoch, _fact_set_of(owner, epoch, rows)
 
 
-def _read_rows(owner: Owner, contents: Sequence[str]) -> StoreEffects[tuple[list[Item], frozenset[str]]]:
+class _Rows(NamedTuple):
+    """Items of an owner: facts, first revisions in history of what is about to be added, and confirmations."""
+
+    facts: list[Item]
+    history: list[Item]
+    confirmations: list[Item]
+
+
+def _read_rows(owner: Owner, contents: Sequence[str], said_again: bool) -> StoreEffects[_Rows]:
     ids = [new_id for content in contents for _, new_id in islice(candidates(_salt(owner), content), _CANDIDATES)]
-    items, found = yield from side_by_side(
+    facts, history, confirmations = yield from side_by_side(
         scan(owner.namespace("facts")),
         # Whatever became of a fact, its first revision is in history as soon as it was changed or went.
         read_many(owner.namespace("history"), [history_key(fact_id, 1) for fact_id in ids]),
+        scan(owner.namespace("confirmations")) if said_again else _nothing(),
     )
-    return items, frozenset(fact_id for fact_id, item in zip(ids, found, strict=True) if item is not None)
+    return _Rows(facts, [item for item in history if item], confirmations)
+
+
+def _nothing() -> StoreEffects[list[Item]]:
+    return []
+    yield
 
 
 def _salt(owner: Owner) -> str:
     return f"{owner.segment}/{owner.agent_name}"
 
 
-def _fact_set_of(owner: Owner, epoch: str, items: Sequence[Item], retired: frozenset[str]) -> FactSet:
+def _fact_set_of(owner: Owner, epoch: str, read: _Rows) -> FactSet:
     rows: dict[str, Fact] = {}
     unowned = set()
     broken = 0
-    for item in items:
+    for item in read.facts:
         if not belongs(item.value, epoch):
             continue
         try:
@@ -78,7 +98,18 @@ def _fact_set_of(owner: Owner, epoch: str, items: Sequence[Item], retired: froze
             continue
         if not is_proper(item.key, item.value):
             unowned.add(item.key)
-    return identify(FactSet(_salt(owner), rows, retired, broken=broken, unowned=frozenset(unowned)))
+    known = [item for item in read.confirmations if belongs(item.value, epoch)]
+    before = list(_revisions(read.history, epoch))
+    fact_set = FactSet(
+        _salt(owner),
+        rows,
+        frozenset(item.key.rpartition(".")[0] for item in read.history),
+        said_again={item.key: Confirmations.from_json(item.value).count for item in known},
+        evicted={normalize(fact.content): fact for fact in reversed(before) if fact.status == "evicted"},
+        broken=broken,
+        unowned=frozenset(unowned),
+    )
+    return identify(fact_set)
 
 
 def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[dict[str, Fact]]:
@@ -101,6 +132,10 @@ def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> St
         put(history, history_key(fact.id, fact.revision), to_item(fact)) for fact in new.archived[len(old.archived) :]
     ]
     operations += [delete(facts, key) for key in old.rows if key not in new.rows]
+    # What came back from history is no history any more.
+    operations += [
+        delete(history, history_key(fact.id, fact.revision)) for fact in old.evicted.values() if fact.id in present
+    ]
     retired = {fact.id for fact in new.archived}
     operations += [delete(owner.namespace("confirmations"), fact_id) for fact_id in gone if fact_id not in retired]
     operations += yield from confirmation_puts(owner, epoch, new.confirmations[len(old.confirmations) :], present)
@@ -152,9 +187,10 @@ def settle(owner: Owner, epoch: str, before: FactSet, config: MemoryConfig) -> S
         before: The facts as they were read.
         config: The limit, and which categories are protected.
     """
-    after = yield from read_fact_set(owner, epoch)
+    after = yield from read_fact_set(owner, epoch, said_again=True)
     new = frozenset(after.rows) - frozenset(before.rows)
-    settled = limit(unite(adopt(after, epoch)), config, new)
+    # Nobody looks afterwards whether these were erased meanwhile, so their words must not be written once more.
+    settled = limit(unite(adopt(after, epoch)), config, new, to_history=False)
     edited = yield from write_difference(owner, epoch, after, settled)
     yield from put_back(owner, edited)
     return replace(settled, rows={**settled.rows, **edited})
@@ -183,25 +219,28 @@ def take_back(owner: Owner, epoch: str) -> StoreEffects[None]:
 
 def read_history(owner: Owner, epoch: str) -> StoreEffects[list[Fact]]:
     """Read the revisions that are no longer true, oldest first; they are never injected."""
-    items = yield from scan(owner.namespace("history"))
-    facts = []
+    facts = _revisions((yield from scan(owner.namespace("history"))), epoch)
+    return sorted(facts, key=lambda fact: (fact.updated_at, fact.id, fact.revision))
+
+
+def _revisions(items: Iterable[Item], epoch: str) -> Iterator[Fact]:
     for item in items:
         if not _is_revision(item) or not belongs(item.value, epoch):
             continue
         try:
-            facts.append(from_item(item.value, epoch=epoch, written_at=item.created_at))
+            yield from_item(item.value, epoch=epoch, written_at=item.created_at)
         except ValueError:
             logger.warning("skipped an unreadable revision under key %.64s", item.key)
-    return sorted(facts, key=lambda fact: (fact.updated_at, fact.id, fact.revision))
 
 
 def trim_history(owner: Owner) -> StoreEffects[None]:
     """Delete the oldest revisions, and the oldest deletion records, above their bounds."""
     # By the store's time of the last write, which items of every kind have.
     items = sorted((yield from scan(owner.namespace("history"))), key=lambda item: (item.updated_at, item.key))
-    revisions = [item for item in items if _is_revision(item)]
+    evicted = [item for item in items if item.value.get("status") == "evicted"]
+    revisions = [item for item in items if _is_revision(item) and item.value.get("status") != "evicted"]
     deletions = [item for item in items if item.key.startswith(DELETION)]
-    surplus = [*revisions[:-KEPT_HISTORY], *deletions[:-KEPT_DELETIONS]]
+    surplus = [*evicted[:-KEPT_HISTORY], *revisions[:-KEPT_HISTORY], *deletions[:-KEPT_DELETIONS]]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
 

@@ -4,6 +4,7 @@ A `FactSet` is what one owner's facts are at a moment. Every rule takes one and 
 written is the difference of the two (`memory.facts.rows`).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -55,6 +56,8 @@ class FactSet:
         retired: Ids in history, which no other fact may get.
         archived: Revisions that left the rows since these were read; they go to history.
         confirmations: What was said again since the rows were read.
+        said_again: How often each fact was said again before, by its id; where it was not read, 0 for all.
+        evicted: Facts in history that went at the limit, by their normalized content, as far as they were looked up.
         broken: How many stored rows could not be read as facts.
         unowned: Keys of rows that a hand wrote without a proper key, id or epoch.
     """
@@ -64,6 +67,8 @@ class FactSet:
     retired: frozenset[str] = frozenset()
     archived: tuple[Fact, ...] = ()
     confirmations: tuple[Confirmation, ...] = ()
+    said_again: Mapping[str, int] = field(default_factory=dict)
+    evicted: Mapping[str, Fact] = field(default_factory=dict)
     broken: int = 0
     unowned: frozenset[str] = frozenset()
 
@@ -90,7 +95,11 @@ def same_content(fact_set: FactSet, content: str, status: Status = "active") -> 
 
 
 def place(fact_set: FactSet, draft: Fact) -> tuple[FactSet, Fact]:
-    """Put a new fact into a row of its own, with an id that no fact has or had."""
+    """Put a new fact into a row of its own, with an id that no fact has or had.
+
+    What went at the limit and is said again comes back: the same fact, as it is told now.
+    """
+    back = fact_set.evicted.get(normalize(draft.content)) if draft.status == "active" else None
     taken = fact_set.retired | {fact.id for fact in fact_set.rows.values()}
     key, new_id = next(
         (key, new_id)
@@ -98,6 +107,15 @@ def place(fact_set: FactSet, draft: Fact) -> tuple[FactSet, Fact]:
         if key not in fact_set.rows and new_id not in taken
     )
     fact = replace(draft, id=new_id)
+    if back is not None and all(back.id != each.id for each in fact_set.rows.values()):
+        fact = replace(
+            draft,
+            id=back.id,
+            created_at=back.created_at,
+            revision=back.revision,
+            thread_id=draft.thread_id or back.thread_id,
+            message_ids=draft.message_ids or back.message_ids,
+        )
     return replace(fact_set, rows={**fact_set.rows, key: fact}), fact
 
 
@@ -272,19 +290,27 @@ def confirm(fact_set: FactSet, confirmation: Confirmation) -> FactSet:
     return replace(fact_set, confirmations=(*fact_set.confirmations, confirmation))
 
 
-def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str]) -> FactSet:
+def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str], *, to_history: bool = True) -> FactSet:
     """Return the facts, at most `max_facts` active ones and the newest of those that wait for a person.
 
     The order in which they stay is total, so that writers who see the same rows agree: protected, then new in
-    this update, then confidence, then the younger, then the key.
+    this update, then confidence, then how often it was said again, then the younger, then the key.
+
+    Args:
+        fact_set: What is there.
+        config: The limit, and which categories are protected.
+        new: Keys of the rows that are new.
+        to_history: Whether what goes is kept there, as `evicted`, since the time of the newest of the new ones. What
+            is new and finds no room was never learned, and is not.
     """
     active = fact_set.active()
+    again = Counter(fact_set.said_again) + Counter(each.fact_id for each in fact_set.confirmations)
 
-    def standing(key: str) -> tuple[bool, bool, float, str, str]:
+    def standing(key: str) -> tuple[bool, bool, float, int, str, str]:
         fact = active[key]
         # A total order, so that writers who see the same rows let the same ones go: no store has compare-and-swap.
         is_safe = is_protected(fact, config.protected_categories)
-        return (is_safe, key in new, fact.confidence, fact.created_at, key)
+        return (is_safe, key in new, fact.confidence, again[fact.id], fact.created_at, key)
 
     order = sorted(active, key=standing, reverse=True)
     waiting = sorted(
@@ -293,7 +319,10 @@ def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str]) -> FactS
         reverse=True,
     )
     surplus = order[config.max_facts :] + waiting[MAX_HELD:]
-    return remove(fact_set, *surplus) if surplus else fact_set
+    now = max((active[key].updated_at for key in new if key in active), default="")
+    went = [active[key] for key in order[config.max_facts :] if to_history and key not in new]
+    evicted = tuple(replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went)
+    return replace(remove(fact_set, *surplus), archived=(*fact_set.archived, *evicted)) if surplus else fact_set
 
 
 def unite(fact_set: FactSet) -> FactSet:

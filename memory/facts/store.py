@@ -247,7 +247,7 @@ class FactStore:
     def undo(self) -> UndoneFacts | None:
         """Take back the last change of the facts, whoever made it; undoing again does it again.
 
-        What was deleted for good, what an eviction took, and what an update wrote into the profile does not come back.
+        What was deleted for good, and what an update wrote into the profile, does not come back.
 
         Returns:
             What that changed; `None` if nothing changed since facts were erased.
@@ -257,6 +257,19 @@ class FactStore:
     async def aundo(self) -> UndoneFacts | None:
         """Do what `undo` does, asynchronously."""
         return await arun(self._store, self._facts.undo())
+
+    def restore(self, fact_id: str) -> Fact:
+        """Make a fact that went at the limit an active one again, in the place of the weakest.
+
+        Raises:
+            FactNotFound: If no fact that went at the limit has the id.
+            MemoryFull: If all facts that are there are protected.
+        """
+        return run(self._store, self._facts.restore(fact_id))
+
+    async def arestore(self, fact_id: str) -> Fact:
+        """Do what `restore` does, asynchronously."""
+        return await arun(self._store, self._facts.restore(fact_id))
 
     def quarantine(self, fact_id: str) -> Fact:
         """Put an active fact aside, where nothing uses it until `release`; what was said before does not bring it back.

@@ -95,6 +95,15 @@ def test_a_correction_that_says_what_another_fact_says_leaves_one() -> None:
     assert applied.superseded == (oslo.id,)
 
 
+def test_a_correction_of_a_protected_fact_by_a_known_one_leaves_that_protected() -> None:
+    before = fact_set_of(draft("Lives in Oslo", source="page"), draft("Lives in Bergen"))
+    oslo, _ = before.rows.values()
+
+    fact_set, _ = apply(before, change("Lives in Bergen", "corrects", target=oslo.id))
+
+    assert is_protected(only(fact_set))
+
+
 def test_a_correction_that_changes_nothing_is_a_confirmation() -> None:
     before = fact_set_of(draft("Lives in Oslo"))
 

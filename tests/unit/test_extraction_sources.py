@@ -8,6 +8,7 @@ import pytest
 from memory import prompts
 from memory.extraction.extraction import MAX_SHOWN, extract_facts
 from memory.facts.changes import Extraction
+from memory.facts.fact import strongest_first
 from memory.message import StoredMessage
 from tests.extracting import extract, found, known, reasons, said
 from tests.fakes import RecordingModel
@@ -222,3 +223,14 @@ def test_without_a_new_message_of_the_user_the_model_is_not_asked(messages: list
 
     assert extract_facts(model, messages) == Extraction()
     assert not model.prompts
+
+
+def test_a_correction_to_what_is_known_already_reaches_the_fact_that_is_no_longer_true() -> None:
+    existing = (known("User lives in Oslo", 1), known("User lives in Bergen", 2))
+    oslo = 1 + [fact.content for fact in strongest_first(existing)].index("User lives in Oslo")
+    corrects = found("User lives in Bergen", action="corrects", known=oslo)
+
+    for answer in ([corrects], [found("User lives in Bergen"), corrects], [corrects, corrects]):
+        extraction = extract(*answer, existing=existing)
+        retired = [change.target for change in extraction.changes if change.action == "corrects"]
+        assert retired == ["fact_00000001"], answer
