@@ -18,6 +18,7 @@ from memory.facts.fact import (
     checked_category,
     checked_confidence,
     checked_content,
+    checked_period,
     moment,
     timestamp,
 )
@@ -90,6 +91,8 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
         thread_id=short_text(raw.get("thread_id")),
         message_ids=short_texts(raw.get("message_ids")),
         edited_at=_time(raw.get("editedAt"), ""),
+        valid_from=checked_period(raw.get("validFrom")),
+        valid_to=checked_period(raw.get("validTo")),
     )
 
 

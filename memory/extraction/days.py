@@ -34,14 +34,14 @@ _RELATIVE = re.compile(
     r"|(?P<side>last|this|next)\s+(?P<span>weekend|week|month|year))\b(?!\s*\(|['\u2019]s\b|\s+(?:morning|night)s\b)",
     re.IGNORECASE,
 )
-_MONTHS: Final = (
+MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
 # Years that a message may be from, or speak of: near the ends of Python's calendar, "yesterday" is no date at all.
 FIRST_YEAR: Final = 1900
 LAST_YEAR: Final = 2100
-_MONTH: Final = "|".join(f"{name}|{name[:3]}\\.?" for name in _MONTHS)
+_MONTH: Final = "|".join(f"{name}|{name[:3]}\\.?" for name in MONTHS)
 # One space at a time: runs of them would be tried in every division among the parts.
 _TIME: Final = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?m\.?)?(?:\s?(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
 _STAMP = re.compile(
@@ -75,7 +75,7 @@ def stamped_day(stamp: str) -> date | None:
             day = date.fromisoformat(found["iso"])
         else:
             start = (found["month"] or found["us_month"])[:3].lower()
-            month = next(at for at, name in enumerate(_MONTHS, 1) if name.startswith(start))
+            month = next(at for at, name in enumerate(MONTHS, 1) if name.startswith(start))
             day = date(int(found["year"] or found["us_year"]), month, int(found["day"] or found["us_day"]))
     except ValueError:
         return None

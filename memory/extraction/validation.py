@@ -20,6 +20,7 @@ from memory.extraction.grounding import (
     is_thanks_or_greeting,
     unsaid,
 )
+from memory.extraction.validity import validity
 from memory.facts.changes import ACTIONS, Action, Change, Extraction, Reason, Refusal, Section
 from memory.facts.fact import Fact
 from memory.facts.profile import SECTIONS, Profile, base_of, bounded
@@ -211,7 +212,11 @@ class _Reading:
             raise _Refused(objection)
         self._check_said(content, target, self._sources(fact))
         self._learn(content, target, fact)
-        change = Change(action=action, content=content, category=fact.category, confidence=confidence, target=target)
+        begin, end = validity(content, day_of(self._sources(fact)[-1]))
+        change = Change(
+            action=action, content=content, category=fact.category, confidence=confidence, target=target,
+            valid_from=begin, valid_to=end,
+        )  # fmt: skip
         return self._made(fact, change)
 
     def _made(self, fact: _RawFact, change: Change) -> Change:

@@ -240,6 +240,8 @@ class FactUpdate:
             message_ids=change.sources,
             edited_at=like.edited_at if like else "",
             edit=like.edit if like else "",
+            valid_from=change.valid_from,
+            valid_to=change.valid_to,
         )
         self.fact_set, fact = place(self.fact_set, draft)
         if fact.created_at != draft.created_at:  # it comes back from history, and so was said again

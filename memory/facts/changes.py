@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, Self, get_args
 
 from memory.config import Category
-from memory.facts.fact import checked_category, checked_confidence, one_of
+from memory.facts.fact import checked_category, checked_confidence, checked_period, one_of
 from memory.text import digest
 
 Action = Literal["new", "confirms", "corrects", "ends"]
@@ -50,6 +50,8 @@ class Change:
         said_at: When the newest of them was said, ISO 8601.
         said_after: The number of the user's newest edit by hand then (`memory.control`); empty if unknown.
         target_revision: The revision of the existing fact that the model was shown; 0 if unknown.
+        valid_from: From when what it says holds (`Fact`).
+        valid_to: Until when.
     """
 
     action: Action
@@ -61,6 +63,8 @@ class Change:
     said_at: str = ""
     said_after: str = ""
     target_revision: int = 0
+    valid_from: str = ""
+    valid_to: str = ""
 
     def refused(self, reason: Reason) -> "Refusal":
         """Return the refusal of this change."""
@@ -74,8 +78,10 @@ class Change:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return plain JSON."""
-        return {**asdict(self), "sources": list(self.sources)}
+        """Return plain JSON, without an empty time: an extraction is known again by its JSON."""
+        rare = {"valid_from", "valid_to"}
+        value = {name: each for name, each in asdict(self).items() if each or name not in rare}
+        return {**value, "sources": list(self.sources)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
@@ -91,6 +97,8 @@ class Change:
             said_at=str(value.get("said_at", "")),
             said_after=str(value.get("said_after", "")),
             target_revision=int(value.get("target_revision", 0)),
+            valid_from=checked_period(value.get("valid_from")),
+            valid_to=checked_period(value.get("valid_to")),
         )
 
 

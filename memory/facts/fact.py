@@ -4,7 +4,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, TypeVar, get_args
 
 from memory.config import CATEGORIES, Category
@@ -23,6 +23,10 @@ HELD: Final[frozenset[Status]] = frozenset({"quarantined", "waiting"})
 BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
 MAX_CONTENT_CHARS: Final = 10_000
 
+_DAY: Final = timedelta(days=1)
+_PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
+# The last place on earth where a day ends is twelve hours behind UTC.
+_LAST_ZONE_SECONDS: Final = 12 * 3600.0
 _FACT_ID = re.compile(r"fact_[0-9a-f]{8}")
 _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/fact")
 
@@ -79,6 +83,9 @@ class Fact:
         edited_at: ISO 8601 in UTC of the newest change by hand; empty if there was none.
         edit: The number of that change (`memory.control`).
         reviewed: The digest of the content that a person released from quarantine; empty if none did.
+        valid_from: From when it holds, ISO 8601, as exact as its text says: `2026-05-08`, `2026-05` or `2026`; empty
+            where it does not.
+        valid_to: Until when, that day, month or year included; then it is history, and no prompt shows it as current.
     """
 
     id: str
@@ -98,6 +105,33 @@ class Fact:
     edited_at: str = field(default="", compare=False)
     edit: str = field(default="", compare=False)
     reviewed: str = ""
+    valid_from: str = ""
+    valid_to: str = ""
+
+
+def period_end(text: str) -> date | None:
+    """Return the last day of `2026-05-08`, `2026-05` or `2026`; `None` for any other text."""
+    try:
+        if not _PERIOD.fullmatch(text):
+            return None
+        year, *parts = map(int, text.split("-"))
+        first = date(year, *(*parts, 1, 1)[:2])
+        if len(parts) == 2:
+            return first
+        return date(year + first.month // 12, first.month % 12 + 1, 1) - _DAY if parts else date(year, 12, 31)
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_over(fact: Fact, now: float) -> bool:
+    """Say whether a fact holds no longer: the day until which it holds has ended everywhere on earth.
+
+    Args:
+        fact: Any fact; one without an end is never over.
+        now: Seconds since 1970.
+    """
+    last = period_end(fact.valid_to)
+    return last is not None and datetime.fromtimestamp(now - _LAST_ZONE_SECONDS, UTC).date() > last
 
 
 def review_digest(content: str) -> str:
@@ -214,6 +248,7 @@ def to_item(fact: Fact) -> dict[str, object]:
         "message_ids": list(fact.message_ids),
     }
     rare = {"replaced_by": fact.replaced_by, "editedAt": fact.edited_at, "edit": fact.edit, "reviewed": fact.reviewed}
+    rare |= {"validFrom": fact.valid_from, "validTo": fact.valid_to}
     return {**item, **{name: value for name, value in rare.items() if value}}
 
 
@@ -253,7 +288,14 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
         edited_at=_text(value.get("editedAt")),
         edit=_text(value.get("edit")),
         reviewed=_text(value.get("reviewed")),
+        valid_from=checked_period(value.get("validFrom")),
+        valid_to=checked_period(value.get("validTo")),
     )
+
+
+def checked_period(value: object) -> str:
+    """Return a day, month or year of ISO 8601; empty for anything else."""
+    return value if isinstance(value, str) and period_end(value) is not None else ""
 
 
 def is_proper(key: str, value: Mapping[str, object]) -> bool:

@@ -228,6 +228,8 @@ def update(
     )
     if new == old:
         return fact_set, old
+    if new.content != old.content:  # what the old words said of its time need not hold for the new ones
+        new = replace(new, valid_from="", valid_to="")
     if new.content != old.content and admitted(new.content, "content") is not None:
         new = replace(new, status="quarantined")
     twin = same_content(fact_set, new.content, new.status)

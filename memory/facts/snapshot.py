@@ -4,10 +4,10 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Final
+from typing import Final, Self
 
 from memory.effects import StoreEffects, scan, side_by_side
-from memory.facts.fact import Fact, review_digest, strongest_first
+from memory.facts.fact import Fact, is_over, review_digest, strongest_first
 from memory.facts.profile import StoredSection, sections_of, told
 from memory.facts.rows import read_current_fact_set
 from memory.namespaces import Owner
@@ -29,6 +29,10 @@ class MemorySnapshot:
     facts: tuple[Fact, ...] = ()
     profile: Mapping[str, StoredSection] = field(default_factory=dict)
     broken: int = 0
+
+    def at(self, now: float) -> Self:
+        """Return what of it holds at a time (seconds since 1970): what is over is history, and no prompt shows it."""
+        return replace(self, facts=tuple(fact for fact in self.facts if not is_over(fact, now)))
 
 
 def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:

@@ -33,11 +33,11 @@ def words(text: str) -> frozenset[str]:
         if _UNSPACED.search(word):
             found.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
         elif word not in _COMMON:
-            found.add(_stem(word))
+            found.add(stem(word))
     return frozenset(found)
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     """Return what an English word begins with in all its forms; other words as they are."""
     if not (word.isascii() and word.isalpha()):
         return word

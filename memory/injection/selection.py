@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, Self
 from memory import prompts
 from memory.config import Category
 from memory.facts.fact import Fact, is_protected, moment
+from memory.facts.repeats import without_repeats
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data, render_memory_block
 
@@ -136,7 +137,11 @@ class TurnConditions:
 def inject(
     previous: Injected | None, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
 ) -> Injected:
-    """Return what the prompt of this turn shows: the block as it was and what arrived since, or a new block."""
+    """Return what the prompt of this turn shows: the block as it was and what arrived since, or a new block.
+
+    What holds no longer is not shown as current.
+    """
+    snapshot = snapshot.at(turn.now)
     if previous is None or needs_rebase(previous, snapshot, turn, token_counter) is not None:
         return Injected(block=choose_block(snapshot, turn, token_counter), since=turn.now, at=turn.now)
     chosen = choose_delta(previous, snapshot, turn, token_counter)
@@ -166,7 +171,8 @@ def needs_rebase(
 def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter) -> tuple[Entry, ...]:
     """Return what the block shows: the profile, then facts while they fit.
 
-    Protected facts come first, then standing instructions, then the others; in each group the strongest.
+    Protected facts come first, then standing instructions, then the others; in each group the strongest. What says the
+    same as another fact is shown once.
     """
 
     def rank(fact: Fact) -> tuple[bool, bool, float, str]:
@@ -174,7 +180,7 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, token_counter: 
         return (not protected, fact.category not in STANDING, -fact.confidence, fact.id)
 
     texts = {name: section.text for name, section in snapshot.profile.items()}
-    data = memory_data(sorted(snapshot.facts, key=rank), texts)
+    data = memory_data(without_repeats(sorted(snapshot.facts, key=rank)), texts)
     chosen = {fact.id for fact in fitting_facts(data, turn.budget, token_counter) if isinstance(fact, Fact)}
     sections = [(name, section.revision) for name, section in snapshot.profile.items()]
     facts = [(fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen]

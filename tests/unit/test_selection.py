@@ -249,3 +249,21 @@ def test_the_state_holds_ids_and_comes_back_as_itself(facts: list[Fact]) -> None
 )
 def test_a_state_that_cannot_be_read_counts_as_none(state: Any) -> None:
     assert Injected.from_state(state) is None
+
+
+def test_a_fact_that_holds_no_longer_leaves_the_prompt_also_in_the_middle_of_a_thread() -> None:
+    ends = fact(1, valid_to="2025-10-09")  # NOW is 08:53 on that day
+    memory = known(ends, fact(2))
+    before = first(memory)
+    assert before.fact_ids() == ("fact_00000001", "fact_00000002")
+
+    later = inject(before, memory, replace(TURN, now=NOW + 200, cache_ttl_seconds=1e9), len)
+    over = inject(later, memory, replace(TURN, now=NOW + 2 * 86_400, cache_ttl_seconds=1e9), len)
+
+    assert later.fact_ids() == before.fact_ids()
+    assert over.fact_ids() == ("fact_00000002",)
+
+
+def test_a_block_shows_once_what_two_facts_say() -> None:
+    memory = known(fact(1, "User likes figs", 0.9), fact(2, "The user really likes figs.", 0.8), fact(3))
+    assert first(memory).fact_ids() == ("fact_00000001", "fact_00000003")

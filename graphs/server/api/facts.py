@@ -47,6 +47,8 @@ class FactView(BaseModel):
     revision: int
     thread_id: str = Field(description="The thread it was said in; empty if it was not taken from one.")
     message_ids: list[str] = Field(description="The messages it was taken from.")
+    valid_from: str = Field(description="From when it holds, as exact as it was said (2026, 2026-05, 2026-05-08).")
+    valid_to: str = Field(description="Until when, included; a fact that holds no longer is not shown as current.")
 
 
 class FactDetail(FactView):
