@@ -140,6 +140,20 @@ MUTANTS = (
         "",
         ("tests/unit/test_extraction_sources.py",),
     ),
+    Mutant(
+        "what holds no longer is shown as current",
+        "memory/injection/selection.py",
+        "snapshot = snapshot.at(turn.now)",
+        "pass",
+        ("tests/unit/test_selection.py",),
+    ),
+    Mutant(
+        "what was over when it was said ends",
+        "memory/extraction/validity.py",
+        "last is None or said is None or last < said",
+        "last is None",
+        ("tests/unit/test_validity.py",),
+    ),
     Mutant("one-page drain", "memory/effects.py", "        limit *= 4\n", "        break\n", UPDATER),
     Mutant(
         "a line for each time that a message is written down",

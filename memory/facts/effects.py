@@ -13,7 +13,7 @@ from memory.control import count_edit, read_epoch
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts, refused_as_stale
 from memory.facts.chain import Chain, dormant
-from memory.facts.changes import Extraction, Outcome, Reason
+from memory.facts.changes import Extraction, Outcome
 from memory.facts.confirmations import Confirmations, read_confirmations, read_provenance
 from memory.facts.deletions import (
     LastErasure,
@@ -54,6 +54,7 @@ from memory.facts.rows import (
 )
 from memory.facts.rules import (
     FactSet,
+    InsertedFacts,
     create,
     find,
     insert,
@@ -87,19 +88,6 @@ class DeletedFacts:
 
     chain: Chain
     sections: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InsertedFacts:
-    """What became of facts that were added together.
-
-    Attributes:
-        done: For each, in their order, the fact that it became, or why it became none.
-        keys: The store keys of all facts that are there now, by their ids.
-    """
-
-    done: tuple[Fact | Reason, ...]
-    keys: dict[str, str]
 
 
 class FactEffects:

@@ -13,7 +13,8 @@ from memory.control import belongs, read_epoch
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.confirmations import Confirmations, confirmation_puts
 from memory.facts.fact import Fact, from_item, is_proper, to_item
-from memory.facts.rules import FactSet, adopt, candidates, identify, limit, unite
+from memory.facts.rules import FactSet, candidates, limit
+from memory.facts.tidying import adopt, identify, unite
 from memory.namespaces import Kind, Owner
 from memory.text import normalize
 

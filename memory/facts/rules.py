@@ -77,6 +77,19 @@ class FactSet:
         return {key: fact for key, fact in self.rows.items() if fact.status == "active"}
 
 
+@dataclass(frozen=True, slots=True)
+class InsertedFacts:
+    """What became of facts that were added together.
+
+    Attributes:
+        done: For each, in their order, the fact that it became, or why it became none.
+        keys: The store keys of all facts that are there now, by their ids.
+    """
+
+    done: tuple[Fact | Reason, ...]
+    keys: dict[str, str]
+
+
 def find(fact_set: FactSet, fact_id: str) -> tuple[str, Fact]:
     """Return key and fact of an id; `FactNotFound` if no row has it."""
     for key, fact in fact_set.rows.items():
@@ -325,40 +338,3 @@ def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str], *, to_hi
     went = [active[key] for key in order[config.max_facts :] if to_history and key not in new]
     evicted = tuple(replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went)
     return replace(remove(fact_set, *surplus), archived=(*fact_set.archived, *evicted)) if surplus else fact_set
-
-
-def unite(fact_set: FactSet) -> FactSet:
-    """Return the facts with one row for each content: concurrent edits may have made two say the same."""
-    kept: dict[tuple[str, str], str] = {}
-    surplus = []
-    for key in sorted(
-        fact_set.rows, key=lambda key: (not is_protected(fact_set.rows[key]), fact_set.rows[key].created_at, key)
-    ):
-        fact = fact_set.rows[key]
-        if kept.setdefault((fact.status, normalize(fact.content)), key) != key:
-            surplus.append(key)
-    return remove(fact_set, *surplus) if surplus else fact_set
-
-
-def identify(fact_set: FactSet) -> FactSet:
-    """Return the facts with an id for every row that has none, or that shows the id of another (a hand copied it)."""
-    rows: dict[str, Fact] = {}
-    taken: set[str] = set()
-    # Rows of our own writes first: where a hand copied one, the copy gets another id.
-    for key in sorted(fact_set.rows, key=lambda key: (key in fact_set.unowned, key)):
-        fact = fact_set.rows[key]
-        if not fact.id or fact.id in taken:
-            fact = replace(fact, id=next(new for _, new in candidates(fact_set.salt, fact.content) if new not in taken))
-        rows[key] = fact
-        taken.add(fact.id)
-    return replace(fact_set, rows=rows)
-
-
-def adopt(fact_set: FactSet, epoch: str) -> FactSet:
-    """Return the facts with every row that a hand wrote under a proper key and epoch."""
-    rows = dict(fact_set.rows)
-    for key in sorted(fact_set.unowned & set(rows)):
-        fact = replace(rows.pop(key), epoch=epoch)
-        proper = next(new for new, _ in candidates(fact_set.salt, fact.content) if new not in rows)
-        rows[proper] = fact
-    return replace(fact_set, rows=rows, unowned=frozenset())

@@ -11,17 +11,15 @@ from memory.facts.rules import (
     MAX_HELD,
     Confirmation,
     FactSet,
-    adopt,
     create,
     find,
-    identify,
     limit,
     release,
     remove,
     retire,
-    unite,
     update,
 )
+from memory.facts.tidying import adopt, identify, unite
 
 SALT = "u_0123/default"
 T0 = "2026-01-01T00:00:00+00:00"
