@@ -113,6 +113,8 @@ MUTANTS = (
         "if not (again or ahead or waits):",
         "if False:",
         AHEAD,
+    ),
+    Mutant(
         "what was just repeated goes first at the limit",
         "memory/facts/rules.py",
         "fact.confidence, again[fact.id], fact.created_at, key)",
