@@ -105,7 +105,7 @@ MUTANTS = (
         "graphs/turn/prepared.py",
         "        if kept.made_for != made_for:\n            self._kept.pop(thread, None)",
         "        if False:\n            self._kept.pop(thread, None)",
-        AHEAD,
+        ("tests/unit/test_prepared_summaries.py",),
     ),
     Mutant(
         "wait for a summary after all",
