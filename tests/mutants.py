@@ -38,6 +38,13 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
+        "let what a tool remembers outlive its thread",
+        "memory/tool_calls.py",
+        "if call.epochs.thread and erased_between(call.epochs.thread, thread_epoch):",
+        "if False:",
+        ("tests/unit/test_remembering.py",),
+    ),
+    Mutant(
         "keep the vectors of what is deleted",
         "memory/effects.py",
         "    return [*batch, *gone]",
