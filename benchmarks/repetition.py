@@ -3,7 +3,7 @@
     PALIMPSEST_MODEL=local PALIMPSEST_LOCAL_BASE_URL=http://127.0.0.1:8080/v1 \\
         python -m benchmarks.repetition examples/conversation.json [--plain]
 
-An answer counts as repeated when more than half of its runs of five words stand in an earlier answer.
+An answer counts as repeated when more than half of its runs of five words stand in earlier answers.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from memory import prompts
 from memory.context.tokens import count_tokens
 
 RUN = 5
+REPEATED = 0.5
 _WORD = re.compile(r"\w+")
 
 
@@ -32,12 +33,14 @@ def runs(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
 
 
-def repeated(answers: Sequence[str]) -> list[int]:
-    """Return which answers have more than half of their runs in one earlier answer; those without a run have none."""
-    own = [runs(answer) for answer in answers]
-    return [
-        at for at, mine in enumerate(own) if mine and any(2 * len(mine & earlier) > len(mine) for earlier in own[:at])
-    ]
+def shares(answers: Sequence[str]) -> list[float]:
+    """Return for each answer the share of its runs that stand in earlier answers; 0 for one without a run."""
+    said: set[tuple[str, ...]] = set()
+    found = []
+    for own in map(runs, answers):
+        found.append(len(own & said) / len(own) if own else 0.0)
+        said |= own
+    return found
 
 
 def newest(said: Sequence[BaseMessage], tokens: int) -> list[BaseMessage]:
@@ -72,8 +75,10 @@ def main() -> None:
         body = {name: value for name, value in (model.extra_body or {}).items() if not name.startswith("dry_")}
         model = model.model_copy(update={"extra_body": body})
     answers = talk(model, read_conversation(chosen.path, chosen.turns).turns, chosen.tokens)
-    again = repeated(answers)
-    print(f"{len(again)} of {len(answers)} answers repeat an earlier one: {[at + 1 for at in again]}")
+    found = shares(answers)
+    again = [at for at, share in enumerate(found, 1) if share > REPEATED]
+    print(f"{len(again)} of {len(answers)} answers repeat earlier ones: {again}")
+    print(f"{sum(found) / len(found):.3f} of an answer's runs were said before, {max(found):.2f} at most")
 
 
 if __name__ == "__main__":

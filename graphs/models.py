@@ -294,13 +294,15 @@ class LocalChatModel(ChatOpenAI):
     def of(cls, settings: Settings, call: _LocalCall) -> Self:
         """Return the model for a kind of call."""
         awaited_url, background_url = settings.local_base_url, settings.local_background_url
+        patience = _LOCAL_TIMEOUT_SECONDS if call.is_awaited else _LOCAL_BACKGROUND_TIMEOUT_SECONDS
         model = cls(
             model=LOCAL,
             base_url=awaited_url if call.is_awaited else background_url or awaited_url,
             api_key=_NO_KEY,
             temperature=call.temperature,
             max_completion_tokens=call.max_tokens,
-            timeout=_LOCAL_TIMEOUT_SECONDS if call.is_awaited else _LOCAL_BACKGROUND_TIMEOUT_SECONDS,
+            timeout=patience,
+            stream_chunk_timeout=patience,  # 120 s by default: on busy cores a full prompt takes longer
             max_retries=0,  # a second request would only queue behind the first
             stream_usage=True,
             use_responses_api=False,

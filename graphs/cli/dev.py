@@ -69,7 +69,8 @@ def dev(
         variables = {**server_environment(environ, local), **found}
         server = start(langgraph_command(host, port, options), variables)
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
-        welcome = _Welcome(host, port, describe(settings, local), reach(settings, host, given))
+        notes = (describe(settings, local), learning(settings), reach(settings, host, given))
+        welcome = _Welcome(host, port, *notes)
         code = supervise(server, local, welcome, grace_seconds)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
@@ -201,6 +202,15 @@ def describe(settings: Settings, local: LocalModel | None) -> str:
     return settings.model
 
 
+def learning(settings: Settings) -> str:
+    """Return in one line when what was said is known in later conversations."""
+    if not settings.memory.enabled:
+        return "off (PALIMPSEST_MEMORY=false)"
+    quiet = f"reads what you said once a conversation was quiet for {settings.memory.debounce_seconds:g} s"
+    is_local = (settings.memory_model or settings.model or LOCAL) == LOCAL
+    return f"{quiet}; the local model takes a few seconds a message" if is_local else quiet
+
+
 def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
     """Return in one line who may ask the server, where that is not plain."""
     if not settings.single_user:
@@ -219,6 +229,7 @@ class _Welcome:
     host: str
     port: int
     model: str
+    memory: str
     reach: str
 
     def __call__(self, server: Child) -> None:
@@ -228,7 +239,7 @@ class _Welcome:
         url = f"http://{address}:{self.port}"
         open_to = f"Open to  {self.reach}\n" if self.reach else ""
         places = f"\nReady    {url}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"
-        click.echo(f"{places}Model    {self.model}\n{open_to}Stop     Ctrl-C\n")
+        click.echo(f"{places}Model    {self.model}\nMemory   {self.memory}\n{open_to}Stop     Ctrl-C\n")
 
 
 def supervise(

@@ -77,7 +77,7 @@ _LISTS: Final = ("facts", "newFacts", "memories")
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")
 _OBJECT = re.compile(r"{")
-_SENTENCE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt])+"')
+_SENTENCE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]){1,1000}"')
 _FACT_LIST = re.compile(r'"(?:facts|newFacts|memories)"\s*:\s*\[')
 
 

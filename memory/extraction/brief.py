@@ -99,8 +99,16 @@ def _shown(message: StoredMessage, messages: Sequence[StoredMessage]) -> str:
 
 _ASKING = re.compile(
     r"(?:(?:and|but|so|also|then|ok|okay|well|hi|hello|hey|thanks|please)[,!]?\s)*"
-    r"(?:what|which|how|who|whom|whose|where|when|why|is|are|was|were|do|does|did|can i|can we|could i|could we|can it|"
-    r"could it|should|shall|would it|would that|will it|has|have|had|any|anything|funny|right|really)\b",
+    r"(?:what|which|how|who|whom|whose|where|when|why|is|are|was|were|do|does|did|can|could|"
+    r"should|shall|would|will|has|have|had|any|anything|funny|right|really)\b",
+    re.IGNORECASE,
+)
+
+
+# "Could you always answer in two sentences?" asks for nothing that is done with one answer.
+_STANDING_REQUEST = re.compile(
+    r"^(?:can|could|would|will) you (?:please )?(?P<wish>.{0,300}\b(?:always|never|from now on|in future|"
+    r"(?:answer|write to|speak to|talk to|call|address) me)\b.{0,300})\?$",
     re.IGNORECASE,
 )
 
@@ -108,10 +116,10 @@ _ASKING = re.compile(
 def without_questions(text: str) -> str:
     """Return a text without its questions, which a small model answers, or takes for facts.
 
-    What begins like a statement stays ("I can't eat nuts, what could I bake?"), and so does a request.
+    What begins like a statement stays ("I can't eat nuts, what could I bake?"), and so does what is asked for good.
     """
-    parts = [part for part in _ENDS.split(text) if part.strip()]
-    return " ".join(part for part in parts if not (part.rstrip().endswith("?") and _ASKING.match(part)))
+    parts = [_STANDING_REQUEST.sub(r"Please \g<wish>.", part.strip()) for part in _ENDS.split(text) if part.strip()]
+    return " ".join(part for part in parts if not (part.endswith("?") and _ASKING.match(part)))
 
 
 _ACKNOWLEDGED = re.compile(
@@ -150,12 +158,14 @@ def about_its_subject(sentence: str, source: str) -> str:
     claimed = _USER_DOES.match(sentence)
     if claimed is None:
         return sentence
-    verb = re.escape(claimed["verb"])
-    found = re.search(rf"(?:(?P<own>\b[Mm]y|\b[Oo]ur) )?(?P<subject>[^\W\d_]+) {verb}\b", source)
-    if found is None or found["subject"].casefold() in _SELF:
+    said = source.split()
+    at = next((n for n, word in enumerate(said) if n and word.rstrip(".,;:!?") == claimed["verb"]), 0)
+    subject, rest = (said[at - 1] if at else ""), sentence.removeprefix("User")
+    if not subject.isalpha() or subject.casefold() in _SELF:
         return sentence
-    subject, rest = found["subject"], sentence.removeprefix("User")
-    if found["own"]:
+    if subject.casefold() in rest.casefold():  # "Karis told me": of "User told Karis" neither half can be trusted
+        return ""
+    if at > 1 and said[at - 2].casefold() in ("my", "our"):
         return f"User's {subject}{rest}"
     if subject.casefold() in _SOMEBODY:
         return ""

@@ -76,7 +76,8 @@ def test_what_only_asks_or_thanks_costs_no_call() -> None:
     [
         ("I like tea. Which one is best?", "I like tea."),
         ("I can't eat nuts, what could I bake?", "I can't eat nuts, what could I bake?"),
-        ("Could you always answer in one sentence?", "Could you always answer in one sentence?"),
+        ("Could you always answer in one sentence? Thanks.", "Please always answer in one sentence. Thanks."),
+        ("Hello. Can you plan a trip for me?", "Hello."),
         ("Gibt es hier Feigen?", "Gibt es hier Feigen?"),
         ("Ok, so where do I begin?", ""),
     ],
@@ -147,6 +148,7 @@ def test_what_tells_something_is_one(sentence: str) -> None:
         ("User stays in Porto.", "My partner Tom stays in Porto until June.", "Tom stays in Porto."),
         ("User visits next week.", "Good. Next week my mother visits.", "User's mother visits next week."),
         ("User agreed to stop.", "Yes. He agreed to stop.", ""),
+        ("User told Karis to send a list.", "Karis told me to send a list.", ""),
         ("User moved to Oslo.", "Just moved to Oslo.", "User moved to Oslo."),
         ("User moved to Oslo.", "I moved to Oslo.", "User moved to Oslo."),
         ("User is a nurse.", "I'm a nurse.", "User is a nurse."),

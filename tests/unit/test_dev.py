@@ -16,6 +16,7 @@ from graphs.cli.dev import (
     free_port,
     has_login,
     langgraph_command,
+    learning,
     reach,
     server_environment,
     server_settings,
@@ -138,6 +139,23 @@ def test_a_line_in_env_that_would_hide_the_local_model_is_named(name: str) -> No
     with pytest.raises(click.ClickException, match=name):
         check_not_hidden({name: ""})
     check_not_hidden({"PALIMPSEST_MODEL": ""})
+
+
+@pytest.mark.parametrize(
+    ("variables", "says", "is_slow"),
+    [
+        ({}, "quiet for 30 s", True),
+        ({"PALIMPSEST_DEBOUNCE_SECONDS": "2.5"}, "quiet for 2.5 s", True),
+        ({"OPENAI_API_KEY": "k"}, "quiet for 30 s", False),
+        ({"OPENAI_API_KEY": "k", "PALIMPSEST_MEMORY_MODEL": "local"}, "quiet for 30 s", True),
+        ({"PALIMPSEST_MODEL": "local", "PALIMPSEST_MEMORY_MODEL": "openai:m"}, "quiet for 30 s", False),
+        ({"PALIMPSEST_MEMORY": "false"}, "off", False),
+    ],
+)
+def test_it_says_when_memory_reads_what_was_said(variables: dict[str, str], says: str, is_slow: bool) -> None:
+    said = learning(Settings.from_environment(variables))
+    assert says in said
+    assert ("local model" in said) is is_slow
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,11 @@ def test_a_call_in_the_background_may_take_longer_than_one_that_a_turn_waits_for
         assert background.request_timeout == 2 * (local("chat", TWICE).request_timeout or 0)
 
 
+def test_an_answer_that_is_streamed_may_take_as_long_to_begin_as_one_that_is_not() -> None:
+    for purpose in PURPOSES:
+        assert local(purpose).stream_chunk_timeout == local(purpose).request_timeout
+
+
 def test_only_the_chat_avoids_to_repeat_itself() -> None:
     """Where facts and summaries are written, what looks like a loop may be a name that is copied."""
     assert {purpose: [name for name in body(local(purpose)) if "dry" in name] for purpose in PURPOSES} == {
