@@ -25,7 +25,6 @@ from memory.facts.rows import stands
 from memory.facts.snapshot import read_snapshot
 from memory.injection.block import escape, fact_line
 from memory.journal.entry import JournalEntry, day_of
-from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.outbox.outbox import settle_thread
@@ -33,6 +32,7 @@ from memory.outbox.receipts import UpdateReceipt, receipt_put, trim_receipts
 from memory.outbox.transcript import to_turn
 from memory.recall import Document, Index
 from memory.recall.kept_vectors import read_vectors
+from memory.recall.past import read_past
 from memory.recall.search import relevant, similarity_of
 from memory.recall.vectors import QueryVector
 from memory.screening.door import without_suspects
@@ -134,7 +134,7 @@ def find(call: ToolCall, query: str, limit: int, question: QueryVector | None = 
         read_known_time_zone(call.owner),
     )
     may_be_shown = {fact.id for fact in snapshot.facts}
-    journal = yield from read_journal(call.owner, snapshot.epoch)
+    journal = yield from read_past(call.owner, snapshot.epoch)
     vectors = {}
     if question is not None:
         vectors = yield from read_vectors(call.owner, snapshot.epoch, question.embedder)
@@ -176,7 +176,7 @@ def tell_found(found: Found, query: str, limit: int) -> str:
 def read_around(call: ToolCall, source: str) -> StoreEffects[Told]:
     """Tell what was said around a hit of a search, oldest first."""
     epoch, _ = yield from side_by_side(read_epoch(call.owner), read_known_time_zone(call.owner))
-    journal = yield from read_journal(call.owner, epoch)
+    journal = yield from read_past(call.owner, epoch)
     hit = next((entry for entry in journal if entry.key == source.strip()), None)
     if hit is None:
         return Told("No past conversation has this source: take one that search_memory names.")

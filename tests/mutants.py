@@ -150,6 +150,13 @@ MUTANTS = (
         ("tests/unit/test_extraction_sources.py",),
     ),
     Mutant(
+        "past messages of deleted facts are told again",
+        "memory/facts/deletions.py",
+        "    if not records:\n        return {}",
+        "    if records or not records:\n        return {}",
+        ("tests/unit/test_rollup.py", "tests/integration/test_memory_tools.py"),
+    ),
+    Mutant(
         "what holds no longer is shown as current",
         "memory/injection/selection.py",
         "snapshot = snapshot.at(turn.now)",

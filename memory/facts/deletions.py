@@ -11,13 +11,14 @@ from typing import Literal, Self
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit, was_said_after
-from memory.effects import StoreEffects, delete, put, read, read_many, side_by_side
+from memory.effects import StoreEffects, delete, put, read, read_many, scan, side_by_side
 from memory.facts.chain import Chain, dormant, read_chain
 from memory.facts.changes import Change, Section
 from memory.facts.confirmations import read_provenance
 from memory.facts.fact import HELD, Fact, FactNotFound, fact_key, moment
 from memory.facts.rows import DELETION, ERASED, history_key, read_fact_set, read_history
 from memory.facts.rules import FactSet
+from memory.message import StoredMessage, find_gone
 from memory.namespaces import Owner
 from memory.text import digest
 
@@ -234,6 +235,30 @@ def read_deleted(owner: Owner, epoch: str) -> StoreEffects[Chain]:
     deleted = {fact.id for fact, record in zip(ended, records, strict=True) if record and record.is_of(fact)}
     ids = dormant((*history, *fact_set.rows.values()), deleted)
     return Chain.of([fact for fact in history if fact.id in ids], (yield from read_provenance(owner, sorted(ids))))
+
+
+def read_gone(
+    owner: Owner, epoch: str, conversations: Sequence[tuple[str, Sequence[StoredMessage]]]
+) -> StoreEffects[dict[str, frozenset[str]]]:
+    """Find the messages that nothing may tell of, and the replies to them: ids by thread.
+
+    A deleted fact came from them, or they say what one says that a person may want back.
+
+    Args:
+        owner: Whose memory.
+        epoch: The user's current epoch.
+        conversations: Messages, oldest first, each after the thread they are from.
+    """
+    deleted, items = yield from side_by_side(read_deleted(owner, epoch), scan(owner.namespace("history")))
+    records = {item.key for item in items if item.key.startswith(DELETION) and DeletionRecord.of_item(item, epoch)}
+    if not records:
+        return {}
+    return find_gone(
+        conversations,
+        lambda thread_id, one: (
+            _message_key(thread_id, one.id) in records or (bool(deleted.ids) and deleted.is_in(thread_id, one))
+        ),
+    )
 
 
 def was_said_before(said: Change | Section, time: str, edit: str) -> bool:

@@ -55,6 +55,11 @@ class JournalEntry:
         """How many bytes its texts take."""
         return sum(len(message.text.encode("utf-8", "surrogatepass")) for message in self.messages)
 
+    def without(self, ids: Collection[str]) -> Self | None:
+        """Return the entry without these messages; `None` if nothing is left."""
+        kept = tuple(message for message in self.messages if message.id not in ids)
+        return replace(self, messages=kept) if kept else None
+
     def joined(self, other: Self) -> Self:
         """Return this entry, which is in the journal, once the other tells the same exchange; of one id one message.
 

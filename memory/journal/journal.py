@@ -146,11 +146,9 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[li
     taken: list[JournalEntry] = []
     writes: list[Op] = []
     for item, entry in ((item, _readable(item)) for item in items):
-        ids = gone.get(entry.thread_id, ()) if entry else ()
-        kept = tuple(message for message in entry.messages if message.id not in ids) if entry else ()
-        if entry and kept != entry.messages:
-            left = put(item.namespace, item.key, replace(entry, messages=kept).to_json()) if kept else None
-            writes.append(left or delete(item.namespace, item.key))
+        left = entry.without(gone.get(entry.thread_id, ())) if entry else None
+        if entry and left != entry:
+            writes.append(put(item.namespace, item.key, left.to_json()) if left else delete(item.namespace, item.key))
             taken.append(entry)
     if writes:
         yield [*writes, revision_put(owner)]

@@ -16,11 +16,10 @@ from memory import prompts
 from memory.control import Epochs, belongs, read_epochs, read_time_zone
 from memory.effects import StoreEffects, delete, put, read
 from memory.facts.changes import Section
-from memory.facts.deletions import forgotten_messages, read_deleted
+from memory.facts.deletions import forgotten_messages, read_gone
 from memory.facts.profile import read_profile, texts_of, write_profile
 from memory.journal.entry import JournalEntry, day_of
 from memory.journal.journal import prune, read_journal
-from memory.message import with_replies
 from memory.namespaces import Owner
 from memory.screening.door import without_suspects
 from memory.text import one_line
@@ -254,18 +253,13 @@ def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) 
 
 def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> StoreEffects[list[Fold]]:
     """Leave out messages that deleted facts came from, or that say the same: the journal itself still has them."""
-    deleted = yield from read_deleted(owner, epoch)
-    kept = []
-    for one in folds:
-        entries = []
-        for entry in one.entries:
-            forgotten = yield from _forgotten_in(owner, epoch, entry)
-            alike = {message.id for message in entry.messages if deleted.is_in(entry.thread_id, message)}
-            gone = with_replies(entry.messages, forgotten | alike)
-            messages = tuple(message for message in entry.messages if message.id not in gone)
-            entries += [replace(entry, messages=messages)] if messages else []
-        kept.append(replace(one, entries=tuple(entries)))
-    return kept
+    planned = list(folds)
+    if not planned:
+        return []
+    told = [(entry.thread_id, entry.messages) for one in planned for entry in one.entries]
+    gone = yield from read_gone(owner, epoch, told)
+    kept = [[entry.without(gone.get(entry.thread_id, ())) for entry in one.entries] for one in planned]
+    return [replace(one, entries=tuple(filter(None, left))) for one, left in zip(planned, kept, strict=True)]
 
 
 def _forgotten_in(owner: Owner, epoch: str, entry: JournalEntry) -> StoreEffects[frozenset[str]]:

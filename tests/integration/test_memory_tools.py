@@ -22,6 +22,7 @@ from graphs.turn.context import Context
 from memory.control import write_learning
 from memory.effects import run
 from memory.erase import aerase_thread
+from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Source
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
@@ -249,6 +250,21 @@ async def test_nothing_is_remembered_in_read_only_mode_or_while_learning_is_paus
     run(talk.store, write_learning(ADA, False))
     assert "Not remembered" in await talk.say("I like plums", call)
     assert talk.remembered() == []
+
+
+async def test_no_tool_tells_of_a_past_message_that_a_deleted_fact_came_from_until_it_is_back() -> None:
+    talk = Talk()
+    key, _ = journal(talk.store, "I like figs.", "I like plums.")
+    change = Change(action="new", content="Likes figs", category="preference", sources=("old-0",), said_at="2026-03-01")
+    talk.facts.apply(Extraction(changes=(change,)), thread_id="old", epoch="initial", now="2026-03-01T10:00:00+00:00")
+    (fact,) = talk.facts.list()
+    search = calls("search_memory", query="figs")
+    assert "I like figs." in await talk.say("What do I like?", search)
+    talk.facts.retire(fact.id)
+    assert "I like figs." not in await talk.say("What do I like?", search)
+    assert "figs" not in await talk.say("And then?", calls("read_conversation", source=key))
+    talk.facts.undo()
+    assert "I like figs." in await talk.say("What do I like?", search)
 
 
 async def test_a_tool_reaches_nobody_elses_memory() -> None:
