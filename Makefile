@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-floors test-busy test-wheel check check-mutants e2e bench bench-model demo lock
+.PHONY: help dev test test-floors test-busy test-wheel check check-mutants e2e bench bench-model bench-quality demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -88,6 +88,12 @@ bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the R
 bench-model: $(VENV)/dev ## Measure what the local model learns from our dialogues, and from conversations (DATA=folder or file)
 	@$(BIN)/python -m benchmarks.extraction benchmarks/dialogues.jsonl $(filter-out examples/%,$(DATA))
 
+# DATA has another default for the demo.
+QUALITY_DATA = $(if $(findstring file,$(origin DATA)),../shared/data,$(DATA))
+EMBEDDED ?= local
+bench-quality: $(VENV)/bench ## Measure what recall finds of public conversations, beside peers; no model is asked (DATA=DIR EMBEDDED=local|none)
+	@MEM0_TELEMETRY=False nice $(BIN)/python -m benchmarks.quality "$(QUALITY_DATA)" --embedder $(EMBEDDED) --write docs/recall.md
+
 check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see the tests notice (3 minutes)
 	@$(BIN)/python -m tests.mutants
 
@@ -106,5 +112,5 @@ lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
 	@$(LOCK) --extra server --extra tokens --extra embedder -o requirements/embedder.lock
 	@$(LOCK) $(DEV) -o requirements/dev.lock
-	@$(LOCK) --extra tokens --group bench -o requirements/bench.lock
+	@$(LOCK) --extra tokens --extra embedder --group bench -o requirements/bench.lock
 	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock
