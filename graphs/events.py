@@ -115,10 +115,13 @@ class TokenParts(BaseModel):
 
 
 class MemoryInjected(MemoryEvent):
-    """The model is about to see these facts."""
+    """The model is about to see these facts and past turns."""
 
     name: ClassVar[str] = "memory.injected"
     facts: tuple[str, ...] = Field(description="Ids of the facts in the prompt.")
+    recalled: tuple[str, ...] = Field(
+        default=(), description="Keys of the journal entries of which the prompt shows lines."
+    )
     tokens: TokenParts
 
 

@@ -20,6 +20,7 @@ from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.embedders import Embedder, embedder_of
 from graphs.identity import as_server
 from graphs.models import Purpose
+from graphs.recalling import Recalling
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreWatch
 from graphs.turn.prepared import PreparedSummaries
@@ -90,6 +91,7 @@ class MemoryService:
         self._client = client
         self._born = clock()
         self._calls = ModelCalls()
+        self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = StoreWatch()
         self._gate = UpdateGate()
@@ -169,6 +171,7 @@ class MemoryService:
 
     def _vectors_after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
         if drained.receipts:
+            self.recalling.follow(store, owner, only_held=True)
             self.make_vectors(store, owner)
 
     async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
@@ -288,6 +291,7 @@ class MemoryService:
                 handlers: Handlers = {list: store.batch, Embed: lambda effect: embedder.documents(effect.texts)}
                 if made := perform(make_vectors(owner, embedder.name), handlers):
                     logger.info("made %d vectors for %s", made, owner.due_key)
+                    self.recalling.follow(store, owner, only_held=True)
 
     def _look_for_vectors(self, store: BaseStore, owner: Owner) -> None:
         """Make what vectors are lacking with an owner's first turn in this process: the embedder may be another one."""

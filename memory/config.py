@@ -50,6 +50,8 @@ class MemoryConfig:
         journal_bytes: So many bytes of text the journal of one user and agent keeps; then the oldest go, once a day.
         prepare_summary_share: After a turn that fills so large a share of a thread's budget, the summary that the next
             cut will need is written in the background; 1 switches that off, where turns wait for summaries.
+        recall_megabytes: What one process may hold in memory to recall from, for all users together; those who were
+            served longest ago make room.
     """
 
     enabled: bool = True
@@ -76,6 +78,7 @@ class MemoryConfig:
     journal_days: int = 90
     journal_bytes: int = 8_000_000
     prepare_summary_share: float = 0.7
+    recall_megabytes: int = 512
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -83,7 +86,16 @@ class MemoryConfig:
 
 
 _POSITIVE_INTEGERS = frozenset(
-    {"max_facts", "max_fact_chars", "max_attempts", "portion_messages", "seen_limit", "journal_days", "journal_bytes"}
+    {
+        "max_facts",
+        "max_fact_chars",
+        "max_attempts",
+        "portion_messages",
+        "seen_limit",
+        "journal_days",
+        "journal_bytes",
+        "recall_megabytes",
+    }
 )
 _OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text")}
 

@@ -12,7 +12,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.control import EDIT_KEY, LEARNING_KEY, edit_in, learning_in, note_assistants_time_zone
 from memory.effects import StoreEffects, read_many, scan, side_by_side
-from memory.facts.snapshot import MemorySnapshot, read_snapshot
+from memory.facts.snapshot import MemorySnapshot
+from memory.injection.past_turns import read_snapshot_with
+from memory.journal.revision import JournalRevision, read_revision
 from memory.message import iso_time, stored_id, to_stored
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -184,15 +186,19 @@ class Opening:
         snapshot: What may be shown of the user's memory; `None` if nothing may, or it cannot be read.
         epochs: Under which epochs it began; `None` if it is not learned, or they cannot be read.
         updates: The receipts of updates since the turn before, oldest first.
+        revision: The journal's.
     """
 
     mode: MemoryMode | None
     snapshot: MemorySnapshot | None = None
     epochs: TurnEpochs | None = None
     updates: tuple[UpdateReceipt, ...] = ()
+    revision: JournalRevision = JournalRevision()  # noqa: RUF009 - a frozen value
 
 
-def open_turn(owner: Owner, thread_id: str, mode: MemoryMode, before: float | None) -> StoreEffects[Opening]:
+def open_turn(
+    owner: Owner, thread_id: str, mode: MemoryMode, before: float | None, lines: Sequence[tuple[str, str]] = ()
+) -> StoreEffects[Opening]:
     """Read what a turn begins with: all of it at one moment, in one batch.
 
     Args:
@@ -201,20 +207,22 @@ def open_turn(owner: Owner, thread_id: str, mode: MemoryMode, before: float | No
         mode: What assistant, thread and run declare; nothing is read in a mode that may not read.
         before: When the thread's turn before read its memory, seconds since the epoch. Of later updates the receipts
             are told; `None` in a first turn, which is told of none.
+        lines: The past turns that the thread's prompt shows (`Injected.lines`).
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, thread_epoch, (learning, edit), receipts = yield from side_by_side(
-        read_snapshot(owner),
+    snapshot, thread_epoch, (learning, edit), revision, receipts = yield from side_by_side(
+        read_snapshot_with(owner, lines),
         read_thread_epoch(thread_id),
         read_many(owner.control, [LEARNING_KEY, EDIT_KEY]),
+        read_revision(owner),
         scan(owner.namespace("receipts")),
     )
     if not learning_in(learning):  # the user may have paused it
         mode = effective_mode(mode, "read_only")
     epochs = TurnEpochs(snapshot.epoch, thread_epoch, edit_in(edit)) if may_learn(mode) else None
     told = [] if before is None else receipts_of(receipts, snapshot.epoch, iso_time(before))
-    return Opening(mode, snapshot, epochs, tuple(told))
+    return Opening(mode, snapshot, epochs, tuple(told), revision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.config import get_config
 
 from graphs.service import MemoryService, Queued
@@ -16,9 +16,12 @@ from graphs.turn.deadlines import Access, StoreAway, TurnDeadlines
 from graphs.turn.run import Run, mode_of_run
 from graphs.turn.state import NotWritten, Warnings, WithoutMemory, why_without
 from memory.effects import arun, arun_patiently, tolerated
-from memory.facts.snapshot import MemorySnapshot, read_snapshot
+from memory.facts.snapshot import MemorySnapshot
+from memory.injection.past_turns import read_snapshot_with
+from memory.injection.selection import Injected
 from memory.outbox.entry import EntryKind
 from memory.outbox.transcript import ThreadView
+from memory.recall.user_index import NOTHING, Asked, Recalled
 from memory.turn import (
     Closing,
     MemoryMode,
@@ -55,6 +58,16 @@ class Closed:
     unwritten: tuple[Unwritten, ...] = ()
 
 
+def asked_of(messages: Sequence[BaseMessage], now: float) -> Asked:
+    """Return what is recalled for: the newest message of the user, and what was said in the turn before it."""
+    places = [at for at, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    if not places:
+        return Asked("")
+    before = messages[places[-2] : places[-1]] if len(places) > 1 else ()
+    said = [message.text for message in before if isinstance(message, HumanMessage | AIMessage)]
+    return Asked(messages[places[-1]].text, "\n".join(said), now)
+
+
 class TurnMemory:
     """The memory of whoever a run belongs to. A run without an owner or a store has none.
 
@@ -71,12 +84,12 @@ class TurnMemory:
         self._warnings = Warnings()
         self._writing: set[asyncio.Task[object]] = set()
 
-    async def open(self, run: Run, before: float | None) -> Opening:
+    async def open(self, run: Run, previous: Injected | None) -> Opening:
         """Read what memory may do in a turn, and what it begins with: once, in one batch.
 
         Args:
             run: The turn's run.
-            before: When this thread's turn before read its memory, seconds since the epoch; `None` in a first turn.
+            previous: What the thread's prompt shows; `None` in a first turn.
         """
         if run.owner is None or run.store is None:
             return Opening(run.context.memory_mode)
@@ -87,7 +100,8 @@ class TurnMemory:
         except TimeoutError:
             logger.warning("the modes of assistant and thread cannot be read in time, incognito")
             return Opening("incognito")
-        reading = partial(open_turn, run.owner, run.thread_id, mode, before)
+        before, lines = (previous.at, previous.lines()) if previous else (None, ())
+        reading = partial(open_turn, run.owner, run.thread_id, mode, before, lines)
         if not may_read(mode):
             return await arun(store, reading())  # which reads nothing then
         with _tolerated(_WITHOUT):
@@ -96,22 +110,38 @@ class TurnMemory:
         # Nobody knows whether the user has learning paused; that nothing is to be learned is known.
         return Opening(None if may_learn(mode) else mode)
 
-    async def shown(self, run: Run, mode: MemoryMode, fresh: MemorySnapshot | None) -> MemorySnapshot | None:
+    async def recall(self, run: Run, opening: Opening, messages: Sequence[BaseMessage]) -> Recalled:
+        """Return what of the user's memory has to do with the newest message; nothing in a turn without memory.
+
+        Args:
+            run: The turn's run.
+            opening: What the turn read.
+            messages: The thread, or as much of it as the model sees.
+        """
+        if run.owner is None or run.store is None:
+            return NOTHING
+        asked = partial(asked_of, messages, self._service.clock())
+        return await self._service.recalling.recall(run.store, run.owner, opening, asked)
+
+    async def shown(
+        self, run: Run, mode: MemoryMode, fresh: MemorySnapshot | None, injected: Injected | None
+    ) -> MemorySnapshot | None:
         """Return what a call of the model may be shown; `None` as in `Opening`.
 
         Args:
             run: The turn's run.
             mode: The mode in which the turn's question was said.
             fresh: What was read only just; without it, memory is read again.
+            injected: What the thread's prompt shows.
         """
         # A client may send a question with a stricter mode than its run has.
         if run.owner is None or run.store is None or run.context.memory_tokens == 0 or not may_read(mode):
             return None
         if fresh is not None:
             return fresh
-        store, owner = run.store, run.owner
+        store, reading = run.store, partial(read_snapshot_with, run.owner, injected.lines() if injected else ())
         with _tolerated(_WITHOUT):
-            return await self._deadlines.ask(run.turn, store, "read", lambda: arun(store, read_snapshot(owner)))
+            return await self._deadlines.ask(run.turn, store, "read", lambda: arun(store, reading()))
         return None
 
     def why_without(self, run: Run, opening: Opening) -> WithoutMemory | None:

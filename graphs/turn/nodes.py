@@ -32,7 +32,8 @@ from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
 from memory.effects import tolerated
-from memory.injection.selection import TurnConditions, inject
+from memory.injection.selection import TurnConditions, inject, told
+from memory.recall.user_index import Recalled
 from memory.turn import MemoryMode, TurnEpochs, mode_of_newest, with_mode
 from memory.unwritten import Named, named
 
@@ -95,6 +96,8 @@ class ChatNodes:
                 messages_budget=begun.prompt.shares.messages,
                 updates=[update.to_json() for update in begun.opening.updates],
             )
+            if begun.injected and begun.opening.snapshot and (lines := begun.injected.lines()):
+                receipt["recalled"] = list(dict.fromkeys(entry for entry, _ in lines))
             if reason := self._memory.why_without(run, begun.opening):
                 receipt["without_memory"] = reason
             if lost := summary_lost(get_config()):
@@ -144,10 +147,15 @@ class ChatNodes:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
         run, thread = await self._run(state, runtime)
         mode = mode_of_newest(thread.messages)
-        snapshot = await self._memory.shown(run, mode, self._turns.take_fresh(_name(run, thread)))
+        fresh = self._turns.take_fresh(_name(run, thread))
+        snapshot = await self._memory.shown(run, mode, fresh, thread.injected)
         prompt = self._prompt(run, thread, thread.visible(run.context)).showing(thread.injected, snapshot)
         if isinstance(thread.messages[-1], HumanMessage):
-            event = MemoryInjected(facts=tuple(thread.receipt.get("facts", ())), tokens=prompt.tokens())
+            event = MemoryInjected(
+                facts=tuple(thread.receipt.get("facts", ())),
+                recalled=tuple(thread.receipt.get("recalled", ())),
+                tokens=prompt.tokens(),
+            )
             await aemit(MemoryInjected.name, event)
         model = await self._service.aload_model(run.context.model, "chat")
         return {"messages": [with_mode(await self._answer(model, prompt, run.model), mode)]}
@@ -236,12 +244,15 @@ class ChatNodes:
 
         async def begin() -> Begun[Prompt]:
             previous = thread.injected
-            opening = await self._memory.open(run, previous.at if previous else None)
+            opening = await self._memory.open(run, previous)
             prompt = self._prompt(run, thread, thread.divided.live).showing(previous, opening.snapshot)
             injected = previous
             # Where memory cannot be read, the choice before stays for the next turn.
             if opening.snapshot is not None:
-                injected = inject(previous, opening.snapshot, self._conditions(run, prompt), self._counter.text)
+                recalled = await self._memory.recall(run, opening, prompt.messages)
+                conditions = self._conditions(run, prompt, recalled)
+                injected = inject(previous, opening.snapshot, conditions, self._counter.text)
+                opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
                 prompt = prompt.showing(injected, opening.snapshot)
             return Begun.of(thread, opening, injected, prompt)
 
@@ -252,7 +263,7 @@ class ChatNodes:
         tools = (*self._tools, *of_memory) if run.calls_tools and run.model not in self._toolless else ()
         return prompt_of(run.context, thread, messages, tools, self._counter, model=run.model)
 
-    def _conditions(self, run: Run, prompt: Prompt) -> TurnConditions:
+    def _conditions(self, run: Run, prompt: Prompt, recalled: Recalled) -> TurnConditions:
         asked = [message.id for message in prompt.messages if isinstance(message, HumanMessage)]
         return TurnConditions(
             thread_id=run.thread_id,
@@ -263,6 +274,8 @@ class ChatNodes:
             will_summarize=prompt.exceeds(),
             budget=prompt.memory_budget,
             protected_categories=self._service.settings.memory.protected_categories,
+            room=prompt.memory_room,
+            recalled=recalled,
         )
 
     def _messages_budget(self, run: Run, thread: Thread) -> int:

@@ -63,6 +63,11 @@ class Prompt:
         """Tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
         return min(self.context.memory_tokens, self.context.max_tokens // _MEMORY_SHARE)
 
+    @property
+    def memory_room(self) -> int:
+        """Tokens that what was recalled for single messages may take together, before a new block takes its place."""
+        return self.context.max_tokens // _MEMORY_SHARE
+
     @cached_property
     def shares(self) -> Shares:
         """How many tokens each part has."""

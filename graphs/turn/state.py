@@ -126,6 +126,8 @@ class Receipt(TypedDict, total=False):
     """Id of the user message that the turn answers."""
     facts: list[str]
     """Ids of the facts in the prompt."""
+    recalled: list[str]
+    """Keys of the journal entries of which the prompt shows lines; absent where there are none."""
     tokens: dict[str, int]
     """Tokens of each part of the prompt, as in `graphs.events.TokenParts`."""
     messages_budget: int

@@ -22,13 +22,15 @@ _JUDGED_CHARS: Final = 200_000
 class MemorySnapshot:
     """Active facts, strongest first, and the profile, under the epoch they were read with.
 
-    `broken` counts the stored rows that could not be read as facts: somebody edited them by hand.
+    `broken` counts the stored rows that could not be read as facts: somebody edited them by hand. `lines` are past
+    turns as a prompt shows them, by the ids that the journal gives its lines.
     """
 
     epoch: str = ""
     facts: tuple[Fact, ...] = ()
     profile: Mapping[str, StoredSection] = field(default_factory=dict)
     broken: int = 0
+    lines: Mapping[str, str] = field(default_factory=dict)
 
     def at(self, now: float) -> Self:
         """Return what of it holds at a time (seconds since 1970): what is over is history, and no prompt shows it."""

@@ -5,12 +5,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple, Self
 
 from memory import prompts
 from memory.config import CATEGORIES
 from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact
+from memory.screening.door import without_suspects
 from memory.text import one_line
 
 TextCounter = Callable[[str], int]
@@ -168,6 +170,13 @@ def fitting_facts(
 def fact_line(fact: Fact | Mapping[str, object]) -> str:
     """Return the one line of a fact, `- [{category} | {confidence:.2f}] {content}`."""
     return str(_FactLine.of(fact))
+
+
+@lru_cache(maxsize=20_000)
+def turn_line(day: str, role: str, text: str, most_chars: int = 300) -> str:
+    """Return one past message as a dated line, without what must not stand in a prompt; empty if nothing is left."""
+    shown = escape(without_suspects(text[: 2 * most_chars])[0])
+    return f"- {day} {role}: {shown[:most_chars]}{'...' if len(shown) > most_chars else ''}" if shown else ""
 
 
 def escape(text: str) -> str:

@@ -9,7 +9,17 @@ from memory.config import Category
 from memory.facts.fact import Fact, is_protected, moment
 from memory.facts.repeats import without_repeats
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data, render_memory_block
+from memory.injection.block import (
+    TextCounter,
+    fact_line,
+    fitting_facts,
+    memory_data,
+    render_memory_block,
+)
+from memory.injection.past_turns import choose_lines, lines_by_entry, past_section, relevant, texts_of
+from memory.journal.entry import line_id
+from memory.recall import is_about_answers
+from memory.recall.user_index import NOTHING, Recalled, fact_sources
 
 Entry = tuple[str, int]
 Rebase = Literal["first", "summary", "stale", "idle", "full"]
@@ -22,12 +32,19 @@ DELTA_SHARE: Final = 4
 DELTAS_SHARE: Final = 2
 
 
+# Lines of past turns: the key of a journal entry, and which of its messages.
+Line = tuple[str, str]
+
+FRESH_SECONDS: Final = 7 * 86_400.0
+
+
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Facts that are shown directly before one message of the user."""
+    """Facts, and lines of past turns, that are shown directly before one message of the user."""
 
     message_id: str
     facts: tuple[Entry, ...]
+    lines: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +75,8 @@ class Injected:
             return cls(
                 block=_entries(value["basis"]),
                 deltas=tuple(
-                    Delta(str(each["message_id"]), _entries(each["facts"])) for each in value.get("deltas", ())
+                    Delta(str(each["message_id"]), _entries(each["facts"]), _lines(each.get("lines", ())))
+                    for each in value.get("deltas", ())
                 ),
                 since=float(value.get("since", 0.0)),
                 at=float(value.get("at", 0.0)),
@@ -71,7 +89,11 @@ class Injected:
         return {
             "basis": [list(entry) for entry in self.block],
             "deltas": [
-                {"message_id": delta.message_id, "facts": [list(entry) for entry in delta.facts]}
+                {
+                    "message_id": delta.message_id,
+                    "facts": [list(entry) for entry in delta.facts],
+                    **({"lines": [list(line) for line in delta.lines]} if delta.lines else {}),
+                }
                 for delta in self.deltas
             ],
             "since": self.since,
@@ -86,9 +108,15 @@ class Injected:
         """Return the ids of all facts that are shown."""
         return tuple(dict.fromkeys(name for name, _ in self.entries() if not _is_section(name)))
 
+    def lines(self) -> tuple[Line, ...]:
+        """Return the lines of past turns that are shown."""
+        return tuple(dict.fromkeys(line for delta in self.deltas for line in delta.lines))
+
     def is_stale(self, snapshot: MemorySnapshot) -> bool:
-        """Say whether the prompt shows a fact that was corrected, edited or deleted, or a section that is gone."""
+        """Say whether the prompt shows a fact that was corrected, edited or deleted, or what is gone."""
         current = {(fact.id, fact.revision) for fact in snapshot.facts}
+        if any(line not in snapshot.lines for _, line in self.lines()):
+            return True
         return any(
             snapshot.profile[name].at(revision) is None
             if _is_section(name) and name in snapshot.profile
@@ -99,6 +127,10 @@ class Injected:
 
 def _entries(value: Iterable[Any]) -> tuple[Entry, ...]:
     return tuple((str(name), int(revision)) for name, revision in value)
+
+
+def _lines(value: Iterable[Any]) -> tuple[Line, ...]:
+    return tuple((str(entry), str(line)) for entry, line in value)
 
 
 def _is_section(name: str) -> bool:
@@ -118,6 +150,8 @@ class TurnConditions:
         will_summarize: `True` if messages leave the prompt in this turn, so that its prefix changes anyway.
         budget: Tokens of the block, fence included.
         protected_categories: Categories that come first, as those that are pinned.
+        room: Tokens that all deltas together may take before one new block takes their place; the budget if it is more.
+        recalled: What recall found for the newest message.
     """
 
     thread_id: str
@@ -128,6 +162,8 @@ class TurnConditions:
     will_summarize: bool
     budget: int
     protected_categories: frozenset[Category] = frozenset()
+    room: int = 0
+    recalled: Recalled = NOTHING
 
     def shows(self, fact: Fact) -> bool:
         """Say whether the model reads in the thread itself what a fact was taken from."""
@@ -137,16 +173,53 @@ class TurnConditions:
 def inject(
     previous: Injected | None, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
 ) -> Injected:
-    """Return what the prompt of this turn shows: the block as it was and what arrived since, or a new block.
+    """Return what the prompt of this turn shows: the block as it was, with what is new or matters now; or a new block.
 
-    What holds no longer is not shown as current.
+    What holds no longer is not shown as current. The texts of past turns that it shows are not in the snapshot yet:
+    `told` adds them.
     """
     snapshot = snapshot.at(turn.now)
-    if previous is None or needs_rebase(previous, snapshot, turn, token_counter) is not None:
-        return Injected(block=choose_block(snapshot, turn, token_counter), since=turn.now, at=turn.now)
-    chosen = choose_delta(previous, snapshot, turn, token_counter)
-    deltas = (*previous.deltas, Delta(turn.message_id, chosen)) if chosen else previous.deltas
-    return replace(previous, deltas=deltas, at=turn.now)
+    if previous is not None and needs_rebase(previous, snapshot, turn, token_counter) is None:
+        facts = choose_delta(previous, snapshot, turn, token_counter)
+        lines = _lines_for(previous, (*previous.entries(), *facts), snapshot, turn, token_counter)
+        delta = Delta(turn.message_id, facts, lines)
+        after = replace(previous, deltas=(*previous.deltas, delta) if facts or lines else previous.deltas, at=turn.now)
+        used = tokens_of_deltas(after, told(after, snapshot, turn.recalled), token_counter)
+        if not (facts or lines) or used <= max(turn.room, turn.budget // DELTAS_SHARE):
+            return after
+    # With half of the budget first: that says which past turns a fact tells already.
+    new = Injected(since=turn.now, at=turn.now)
+    half = choose_block(snapshot, replace(turn, budget=turn.budget // 2), token_counter)
+    lines = _lines_for(new, half, snapshot, turn, token_counter)
+    new = replace(new, deltas=(Delta(turn.message_id, (), lines),) if lines else ())
+    left = turn.budget - tokens_of_deltas(new, told(new, snapshot, turn.recalled), token_counter)
+    return replace(new, block=choose_block(snapshot, replace(turn, budget=left), token_counter))
+
+
+def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> MemorySnapshot:
+    """Return the snapshot with the texts of the past turns that were just found, as far as a prompt shows them."""
+    new = [line for _, line in injected.lines() if line not in snapshot.lines]
+    return replace(snapshot, lines={**snapshot.lines, **texts_of(recalled, new)}) if new else snapshot
+
+
+def _lines_for(
+    previous: Injected,
+    entries: Iterable[Entry],
+    snapshot: MemorySnapshot,
+    turn: TurnConditions,
+    token_counter: TextCounter,
+) -> tuple[Line, ...]:
+    names = {name for name, _ in entries}
+    of_facts = {source for fact in snapshot.facts if fact.id in names for source in fact_sources(fact)}
+    in_window = {line_id(turn.thread_id, message_id) for message_id in turn.window}
+    lines = choose_lines(
+        turn.recalled,
+        budget=turn.budget // 2 - token_counter(render_delta([])),
+        token_counter=token_counter,
+        left_out=of_facts | in_window,
+        shown={line for _, line in previous.lines()},
+    )
+    return lines_by_entry(lines, turn.recalled.entries)
 
 
 def needs_rebase(
@@ -164,20 +237,31 @@ def needs_rebase(
         return "stale"
     if turn.now - previous.at > turn.cache_ttl_seconds:
         return "idle"
-    used = sum(token_counter(text) for text in render_deltas(previous, snapshot).values())
-    return "full" if used > turn.budget // DELTAS_SHARE else None
+    used = tokens_of_deltas(previous, snapshot, token_counter)
+    return "full" if used > max(turn.room, turn.budget // DELTAS_SHARE) else None
+
+
+def tokens_of_deltas(injected: Injected, snapshot: MemorySnapshot, token_counter: TextCounter) -> int:
+    """Return how many tokens the deltas take together."""
+    return sum(token_counter(text) for text in render_deltas(injected, snapshot).values())
 
 
 def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter) -> tuple[Entry, ...]:
     """Return what the block shows: the profile, then facts while they fit.
 
-    Protected facts come first, then standing instructions, then the others; in each group the strongest. What says the
-    same as another fact is shown once.
+    Protected facts come first; then what holds for every answer: wishes about answers, and fresh corrections; then what
+    fits the message, best first; then standing instructions; then the others; of equals the strongest. What says the same as another fact is shown
+    once.
     """
+    places = {hit.document.id: place for place, hit in enumerate(turn.recalled.hits)}
 
-    def rank(fact: Fact) -> tuple[bool, bool, float, str]:
+    def rank(fact: Fact) -> tuple[bool, bool, int, bool, float, str]:
         protected = is_protected(fact, turn.protected_categories)
-        return (not protected, fact.category not in STANDING, -fact.confidence, fact.id)
+        place = places.get(fact.id, len(places))
+        return (
+            not protected, not _holds_always(fact, turn.now), place, fact.category not in STANDING, -fact.confidence,
+            fact.id,
+        )  # fmt: skip
 
     texts = {name: section.text for name, section in snapshot.profile.items()}
     data = memory_data(without_repeats(sorted(snapshot.facts, key=rank)), texts)
@@ -187,22 +271,43 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, token_counter: 
     return (*sections, *facts)
 
 
+def _holds_always(fact: Fact, now: float) -> bool:
+    if fact.category == "preference":
+        return is_about_answers(fact.content)
+    written = moment(fact.updated_at)
+    return fact.category == "correction" and written is not None and now - written.timestamp() < FRESH_SECONDS
+
+
 def choose_delta(
     previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
 ) -> tuple[Entry, ...]:
-    """Return the facts written since the block was chosen that the prompt does not show yet, as many as fit.
+    """Return the facts that the prompt does not show yet: those written since the block was chosen, and what matters.
 
-    The strongest come first. A fact that was older when the block was chosen found no place there, and is no news.
+    Of the first, the strongest come first. A fact that was older when the block was chosen found no place there, and is
+    no news; it is shown where a message asks for it.
     """
     shown = set(previous.fact_ids())
-    chosen: list[Fact] = []
+    new: list[Fact] = []
     for fact in snapshot.facts:
         written = moment(fact.updated_at)
         if fact.id in shown or turn.shows(fact) or written is None or written.timestamp() <= previous.since:
             continue
-        if token_counter(render_delta([*chosen, fact])) <= turn.budget // DELTA_SHARE:
-            chosen.append(fact)
-    return tuple((fact.id, fact.revision) for fact in chosen)
+        if token_counter(render_delta([*new, fact])) <= turn.budget // DELTA_SHARE:
+            new.append(fact)
+    facts = {fact.id: fact for fact in snapshot.facts}
+    chosen = {fact.id for fact in new}
+    # What is shown already counts against the half that a new block would give to facts.
+    left = turn.budget // 2
+    for hit in relevant(turn.recalled.hits):
+        wanted = facts.get(hit.document.id)
+        if wanted is None:
+            continue
+        left -= token_counter(fact_line(wanted) + "\n")
+        if left < 0:
+            break
+        if wanted.id not in shown and not turn.shows(wanted):
+            chosen.add(wanted.id)
+    return tuple((fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen)
 
 
 def render_block(injected: Injected, snapshot: MemorySnapshot, budget: int, token_counter: TextCounter) -> str:
@@ -221,12 +326,15 @@ def render_block(injected: Injected, snapshot: MemorySnapshot, budget: int, toke
 def render_deltas(injected: Injected, snapshot: MemorySnapshot) -> dict[str, str]:
     """Return the fenced texts to show directly before messages of the user, by the messages' ids."""
     facts = {fact.id: fact for fact in snapshot.facts}
-    texts: dict[str, list[Fact]] = {}
+    parts: dict[str, tuple[list[Fact], list[str]]] = {}
     for delta in injected.deltas:
-        texts.setdefault(delta.message_id, []).extend(facts[name] for name, _ in delta.facts if name in facts)
-    return {message_id: render_delta(shown) for message_id, shown in texts.items() if shown}
+        shown, lines = parts.setdefault(delta.message_id, ([], []))
+        shown.extend(facts[name] for name, _ in delta.facts if name in facts)
+        lines.extend(snapshot.lines[line] for _, line in delta.lines if line in snapshot.lines)
+    return {message_id: render_delta(*each) for message_id, each in parts.items() if any(each)}
 
 
-def render_delta(facts: Iterable[Fact]) -> str:
-    """Return facts as one fenced text, named as reference data."""
-    return prompts.MEMORY_DELTA.format(memory="\n".join(map(fact_line, facts)))
+def render_delta(facts: Iterable[Fact], lines: Iterable[str] = ()) -> str:
+    """Return facts, strongest first, and past turns, oldest first, as one fenced text, named as reference data."""
+    strongest = [fact_line(fact) for fact in sorted(facts, key=lambda fact: -fact.confidence)]
+    return prompts.MEMORY_DELTA.format(memory="\n\n".join(filter(None, ["\n".join(strongest), past_section(lines)])))

@@ -13,7 +13,7 @@ from langgraph.store.base import Item, Op
 
 from memory.control import belongs, control_get, epoch_in
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
-from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated, placed
+from memory.journal.entry import JournalEntry, JournalLine, LineSource, entry_key, lines_of, outdated, placed
 from memory.journal.revision import JournalRevision, read_revision, revision_get, revision_put
 from memory.namespaces import Owner
 
@@ -108,6 +108,12 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
     # The revision is read no later than the entries: a newer one would hide that they are old.
     (epoch, now), every = yield from side_by_side(_read_controls(controls), scan(namespace))
     return JournalView(epoch, now, _entries(every, epoch), is_whole=True)
+
+
+def lines_in(items: Iterable[Item | None], epoch: str) -> list[JournalLine]:
+    """Return the messages of those items that are entries of this epoch."""
+    entries = _entries((item for item in items if item), epoch)
+    return [line for entry in entries.values() for line in lines_of(entry)]
 
 
 def _read_controls(controls: list[Op]) -> StoreEffects[tuple[str, JournalRevision]]:

@@ -10,5 +10,6 @@ ranking is lexical. What is hidden (superseded, quarantined, erased) is not put 
 
 from memory.recall.choice import choose
 from memory.recall.index import Document, Hit, Index
+from memory.recall.standing import is_about_answers
 
-__all__ = ["Document", "Hit", "Index", "choose"]
+__all__ = ["Document", "Hit", "Index", "choose", "is_about_answers"]

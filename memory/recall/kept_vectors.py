@@ -18,7 +18,8 @@ from memory.control import belongs, read_epoch
 from memory.effects import Batch, StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.fact import from_item
 from memory.facts.rows import read_current_fact_set
-from memory.journal import JournalEntry, read_journal
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import read_journal
 from memory.namespaces import Owner, vectors_key
 from memory.text import digest
 

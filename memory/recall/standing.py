@@ -21,3 +21,16 @@ _STANDING = re.compile(
 def is_standing(text: str) -> bool:
     """Say whether a message of the user reads as an instruction for all later answers; only English ones are seen."""
     return len(text) <= _MOST_CHARS and _STANDING.search(text) is not None
+
+
+_ABOUT_ANSWERS = re.compile(
+    r"\b(?:answer|repl(?:y|ies)|respon[ds]|explanation|explain|format|bullet|emoji|tone|concise|brief|verbose|jargon"
+    r"|step[- ]by[- ]step|address(?:ed)? (?:as|by)|be called|call (?:him|her|them)|translat|summar(?:y|ies|ize)"
+    r"|(?:in|speaks?|write) (?:english|french|german|spanish|italian|portuguese|dutch|norwegian|chinese|japanese))",
+    re.IGNORECASE,
+)
+
+
+def is_about_answers(content: str) -> bool:
+    """Say whether a fact tells how the user wants to be answered; only English ones are seen."""
+    return _ABOUT_ANSWERS.search(content) is not None

@@ -1,0 +1,114 @@
+"""What one process recalls from: the users' indexes, kept up to date behind their turns."""
+
+import functools
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from langgraph.store.base import BaseStore
+
+from graphs.embedders import Embedder
+from memory.effects import in_daemon_thread, run, tolerated
+from memory.journal.journal import read_view
+from memory.namespaces import Owner
+from memory.recall.kept_vectors import read_vectors, text_key
+from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndex, UserIndexes
+from memory.turn import Opening
+
+logger = logging.getLogger(__name__)
+
+_QUERY_CHARS: Final = 2_000
+"""Of a pasted document the beginning says what it is about; all of it would match everything."""
+
+
+class Recalling:
+    """The indexes of the users whom this process served last.
+
+    Args:
+        embedder: What finds texts by their meaning, if there is one.
+        most_bytes: What all indexes of one store may take together.
+    """
+
+    def __init__(self, embedder: Embedder | None, most_bytes: int) -> None:
+        self._embedder = embedder
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._stores: WeakKeyDictionary[BaseStore, UserIndexes] = WeakKeyDictionary()
+        # Whose journal is being read, and whether somebody asked for it since that began.
+        self._following: dict[tuple[int, Owner], bool] = {}
+
+    async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
+        """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
+
+        No store is read: facts are those of the turn's own read, and of the journal is used what is indexed and did not
+        change since. What is lacking is read behind the turn.
+        """
+        snapshot = opening.snapshot
+        if snapshot is None:
+            return NOTHING
+        with tolerated(logger, "nothing is recalled for the message"):
+            index = self._of(store).of(owner)
+            index.follow_facts(snapshot.facts)
+            question = asked()
+            text = question.text[:_QUERY_CHARS]
+            vector = await self._embedder.aquery(text) if self._embedder and len(index) else None
+            recalled = index.recall(
+                Asked(text, question.before[:_QUERY_CHARS], question.now, vector), snapshot.epoch, opening.revision
+            )
+            view = index.view
+            if view is None or (view.epoch, view.revision) != (snapshot.epoch, opening.revision):
+                self.follow(store, owner)
+            return recalled
+        return NOTHING
+
+    def follow(self, store: BaseStore, owner: Owner, *, only_held: bool = False) -> None:
+        """Bring an owner's index up to date on a thread of its own; one at a time, which goes on with what came.
+
+        Args:
+            store: Where memory is kept.
+            owner: Whose.
+            only_held: Do nothing for a user whose index this process does not hold.
+        """
+        if only_held and not self._of(store).holds(owner):
+            return
+        place = (id(store), owner)
+        with self._lock:
+            is_begun = place in self._following
+            self._following[place] = True
+        if not is_begun:
+            in_daemon_thread(functools.partial(self._follow, store, owner), "palimpsest-recall")
+
+    def _follow(self, store: BaseStore, owner: Owner) -> None:
+        place = (id(store), owner)
+        try:
+            while self._is_wanted(place):
+                index = self._of(store).of(owner)
+                view = run(store, read_view(owner, index.view))
+                for _ in index.follow_journal(view):
+                    pass
+                if self._embedder:
+                    self._follow_vectors(self._embedder, store, owner, index, view.epoch)
+                self._of(store).trim()
+        except Exception:
+            logger.warning("the index of %s is not up to date: the next turn tries again", owner.due_key, exc_info=True)
+            with self._lock:
+                self._following.pop(place, None)
+
+    def _is_wanted(self, place: tuple[int, Owner]) -> bool:
+        with self._lock:
+            if wanted := self._following.get(place, False):
+                self._following[place] = False
+            else:
+                self._following.pop(place, None)
+            return wanted
+
+    def _follow_vectors(self, embedder: Embedder, store: BaseStore, owner: Owner, index: UserIndex, epoch: str) -> None:
+        kept = run(store, read_vectors(owner, epoch, embedder.name))
+        keys = {name: text_key(text) for name, text in index.texts().items()}
+        index.follow_vectors(embedder.name, {name: kept[key] for name, key in keys.items() if key in kept})
+
+    def _of(self, store: BaseStore) -> UserIndexes:
+        with self._lock:
+            return self._stores.setdefault(store, UserIndexes(self._most_bytes))

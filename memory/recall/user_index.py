@@ -1,0 +1,252 @@
+"""What one process holds in memory to recall from: an index a user, kept up to date without ever being rebuilt.
+
+Facts follow what each turn reads anyway. The journal follows its revision: a turn uses what is there, leaves out what
+changed since, and the rest is read behind the turn. So what was erased is never shown, however old the index is.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from memory.facts.fact import Fact
+from memory.journal.entry import JournalEntry, line_id, lines_of
+from memory.journal.journal import JournalView
+from memory.journal.revision import JournalRevision
+from memory.message import iso_time
+from memory.recall.index import Document, Hit, Index
+from memory.recall.vectors import QueryVector, VectorIndex
+
+_ENTRIES_AT_ONCE: Final = 10
+_TEXT_BYTES: Final = 2  # a character with what its string takes besides
+# A line of the journal that takes more than this is a document that was pasted: its beginning has to do.
+_MOST_CHARS: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was found for a message.
+
+    Attributes:
+        hits: Facts and past turns, best first.
+        standing: Past turns in which the user asked for something once and for all, what fits the message first.
+        entries: The journal entries that hold these turns: key by line.
+    """
+
+    hits: Sequence[Hit] = ()
+    standing: Sequence[Document] = ()
+    entries: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING: Final = Recalled()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is recalled for.
+
+    Attributes:
+        text: The user's newest message.
+        before: The turn before it.
+        now: Seconds since 1970.
+        vector: What an embedder makes of the message, if there is one.
+        limit: So many hits at most.
+    """
+
+    text: str
+    before: str = ""
+    now: float = 0.0
+    vector: QueryVector | None = None
+    limit: int = 400
+
+
+class UserIndex:
+    """The facts and the journal of one user and agent. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._index = Index()
+        self._vectors = VectorIndex("")
+        self._facts: dict[str, Fact] = {}
+        self._lines: dict[str, tuple[str, ...]] = {}
+        self._entry_of: dict[str, str] = {}
+        self._view: JournalView | None = None
+        self._chars = 0
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def view(self) -> JournalView | None:
+        """The journal that is indexed, without its entries; `None` before the first."""
+        return self._view
+
+    def follow_facts(self, facts: Iterable[Fact]) -> None:
+        """Index the facts that changed, and drop those that are gone: only active ones are given."""
+        with self._lock:
+            now = {fact.id: fact for fact in facts}
+            self._drop([name for name in self._facts if name not in now])
+            self._put([fact_document(fact) for name, fact in now.items() if self._facts.get(name) != fact])
+            self._facts = now
+
+    def follow_journal(self, view: JournalView) -> Iterator[None]:
+        """Index what a view of the journal brings, some entries at a step, so that nobody waits long for the lock."""
+        gone = set(self._lines) - set(view.entries) if view.is_whole else set[str]()
+        changed = sorted(view.entries.items())
+        if view.is_whole and self._view is not None and self._view.epoch == view.epoch:
+            changed = [(key, entry) for key, entry in changed if not self._holds(key, entry)]
+        with self._lock:
+            # Until all of it is there, the old revision tells which entries are as they were.
+            for key in gone:
+                self._drop_entry(key)
+        for start in range(0, len(changed), _ENTRIES_AT_ONCE):
+            with self._lock:
+                for key, entry in changed[start : start + _ENTRIES_AT_ONCE]:
+                    self._drop_entry(key)
+                    documents = turn_documents(entry)
+                    self._put(documents)
+                    self._lines[key] = tuple(document.id for document in documents)
+                    self._entry_of.update((document.id, key) for document in documents)
+            yield
+        self._view = JournalView(view.epoch, view.revision, {}, is_whole=True)
+
+    def recall(self, asked: Asked, epoch: str, revision: JournalRevision) -> Recalled:
+        """Return what has to do with a message. What the journal changed since it was indexed is left out.
+
+        Args:
+            asked: The message.
+            epoch: The user's epoch as it is now.
+            revision: The journal's.
+        """
+        with self._lock:
+            changed = revision.keys_since(self._view.revision.token) if self._is_of(epoch) and self._view else None
+            hits = self._index.rank(
+                asked.text,
+                before=asked.before,
+                now=iso_time(asked.now) if asked.now else "",
+                similarity=self._vectors.similarity(asked.vector),
+                limit=asked.limit,
+            )
+
+            def is_current(document: Document) -> bool:
+                if document.kind == "fact":
+                    return True
+                return changed is not None and self._entry_of.get(document.id) not in changed
+
+            hits = [hit for hit in hits if is_current(hit.document)]
+            standing = [document for document in self._index.standing(hits) if is_current(document)]
+            named = (*(hit.document.id for hit in hits), *(document.id for document in standing))
+            return Recalled(hits, standing, {each: self._entry_of[each] for each in named if each in self._entry_of})
+
+    def texts(self) -> dict[str, str]:
+        """Return the texts that are indexed, by the ids of their documents."""
+        with self._lock:
+            return {name: self._index[name].text for name in [*self._facts, *self._entry_of]}
+
+    def follow_vectors(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep these vectors, as they are kept in the store, by the ids of their documents."""
+        fresh = VectorIndex(embedder)
+        fresh.put(vectors)
+        with self._lock:
+            self._vectors = fresh
+
+    def size(self) -> int:
+        """Return about how many bytes it takes."""
+        return self._index.size() + self._vectors.size + _TEXT_BYTES * self._chars + 400 * len(self._facts)
+
+    def _is_of(self, epoch: str) -> bool:
+        return self._view is not None and self._view.epoch == epoch
+
+    def _holds(self, key: str, entry: JournalEntry) -> bool:
+        documents = turn_documents(entry)
+        return self._lines.get(key) == tuple(each.id for each in documents) and all(
+            self._index[each.id] == each for each in documents
+        )
+
+    def _put(self, documents: Iterable[Document]) -> None:
+        for document in documents:
+            self._drop([document.id])
+            self._index.put([document])
+            self._chars += len(document.text)
+
+    def _drop(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self._index:
+                self._chars -= len(self._index[name].text)
+                self._index.remove([name])
+                self._vectors.remove([name])
+
+    def _drop_entry(self, key: str) -> None:
+        for line in self._lines.pop(key, ()):
+            self._entry_of.pop(line, None)
+            self._drop([line])
+
+
+def fact_document(fact: Fact) -> Document:
+    """Return a fact as a document; what it was taken from are lines of the journal."""
+    return Document(
+        id=fact.id,
+        text=fact.content,
+        when=fact.created_at,
+        session=f"{fact.thread_id}/{fact.created_at[:10]}" if fact.thread_id else "",
+        sources=fact_sources(fact),
+    )
+
+
+def fact_sources(fact: Fact) -> tuple[str, ...]:
+    """Return the lines of the journal that a fact was taken from, by their ids."""
+    return tuple(line_id(fact.thread_id, message) for message in fact.message_ids)
+
+
+def turn_documents(entry: JournalEntry) -> list[Document]:
+    """Return the messages of an exchange as documents, each on the user's day."""
+    return [
+        Document(
+            id=line.id,
+            text=line.text[:_MOST_CHARS],
+            when=line.day,
+            session=f"{line.thread_id}/{line.day}",
+            # Sorted by time, and within one by their order; the end of a time is the same for all.
+            place=int("".join(filter(str.isdigit, line.time[:19])) or "0") * 100 + number,
+            kind="turn",
+            is_reply=line.role == "assistant",
+        )
+        for number, line in enumerate(lines_of(entry))
+    ]
+
+
+class UserIndexes:
+    """The indexes of the users that this process served last, within a bound of bytes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._indexes: OrderedDict[Hashable, UserIndex] = OrderedDict()
+
+    def of(self, user: Hashable) -> UserIndex:
+        """Return a user's index, empty if it is not there; those that were asked for longest ago make room."""
+        with self._lock:
+            index = self._indexes.setdefault(user, UserIndex())
+            self._indexes.move_to_end(user)
+            return index
+
+    def holds(self, user: Hashable) -> bool:
+        """Say whether a user's index is here."""
+        return user in self._indexes
+
+    def trim(self) -> None:
+        """Let the indexes go that were asked for longest ago, until the others keep the bound; the newest stays."""
+        with self._lock:
+            sizes = {user: index.size() for user, index in self._indexes.items()}
+            over = sum(sizes.values()) - self._most_bytes
+            for user in list(self._indexes)[:-1]:
+                if over <= 0:
+                    break
+                over -= sizes[user]
+                del self._indexes[user]
+
+    def drop(self, user: Hashable) -> None:
+        """Let a user's index go: what it held was erased."""
+        with self._lock:
+            self._indexes.pop(user, None)
