@@ -67,7 +67,7 @@ class UserIndex:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._index = Index()
-        self._vectors = VectorIndex("")
+        self._vectors: VectorIndex | None = None  # it needs numpy
         self._facts: dict[str, Fact] = {}
         self._lines: dict[str, tuple[str, ...]] = {}
         self._entry_of: dict[str, str] = {}
@@ -125,7 +125,7 @@ class UserIndex:
                 asked.text,
                 before=asked.before,
                 now=iso_time(asked.now) if asked.now else "",
-                similarity=self._vectors.similarity(asked.vector),
+                similarity=self._vectors.similarity(asked.vector) if self._vectors else None,
                 limit=asked.limit,
             )
 
@@ -153,7 +153,8 @@ class UserIndex:
 
     def size(self) -> int:
         """Return about how many bytes it takes."""
-        return self._index.size() + self._vectors.size + _TEXT_BYTES * self._chars + 400 * len(self._facts)
+        vectors = self._vectors.size if self._vectors else 0
+        return self._index.size() + vectors + _TEXT_BYTES * self._chars + 400 * len(self._facts)
 
     def _is_of(self, epoch: str) -> bool:
         return self._view is not None and self._view.epoch == epoch
@@ -175,7 +176,8 @@ class UserIndex:
             if name in self._index:
                 self._chars -= len(self._index[name].text)
                 self._index.remove([name])
-                self._vectors.remove([name])
+                if self._vectors:
+                    self._vectors.remove([name])
 
     def _drop_entry(self, key: str) -> None:
         for line in self._lines.pop(key, ()):
