@@ -8,6 +8,7 @@ chats; the last table shows the others apart.
 """
 
 import argparse
+import asyncio
 import random
 import re
 import sqlite3
@@ -24,6 +25,7 @@ from langgraph.store.memory import InMemoryStore
 from benchmarks import quality_peers
 from benchmarks.measuring import progress
 from benchmarks.quality_data import Question, Talk, beam, halumem, locomo
+from benchmarks.quality_graph import measure_graph
 from benchmarks.quality_plot import plot
 from benchmarks.quality_report import OURS, SEED, WITH, Rows, report
 from graphs.embedders import embedder_of
@@ -283,6 +285,7 @@ def main() -> int:
             measure_locomo(rows, talk, WITH, Recall((*talk.turns, *talk.facts), embeddings))
         asked = {who: peer for who, peer in peers.items() if number < SLOW_TALKS or who not in SLOW}
         measure_peers(rows, talk, asked)
+        asyncio.run(measure_graph(rows, talk, BUDGETS))
     for talk in beam(options.data):
         progress(f"{talk.name}: {len(talk.questions)} questions")
         for who, inner in ((OURS, None), (WITH, embeddings)):

@@ -80,6 +80,10 @@ class Recalling:
         if not is_begun:
             in_daemon_thread(functools.partial(self._follow, store, owner), "palimpsest-recall")
 
+    def is_following(self) -> bool:
+        """Say whether an index is being brought up to date."""
+        return bool(self._following)
+
     def _follow(self, store: BaseStore, owner: Owner) -> None:
         place = (id(store), owner)
         try:
