@@ -80,15 +80,15 @@ class Recall:
         kept = list(documents)
         self.index = Index.of(kept)
         self._embeddings = embeddings
-        self._vectors = VectorIndex("bench")
-        if embeddings is not None:
+        self._vectors = None if embeddings is None else VectorIndex("bench")
+        if embeddings is not None and self._vectors is not None:
             vectors = embeddings.embed_documents(
                 [f"{each.who}: {each.text}" if each.who else each.text for each in kept]
             )
             self._vectors.put({each.id: packed(vector) for each, vector in zip(kept, vectors, strict=True)})
 
     def rank(self, question: str) -> list[Hit]:
-        if self._embeddings is None:
+        if self._embeddings is None or self._vectors is None:
             return self.index.rank(question)
         query = QueryVector.of("bench", self._embeddings.embed_query(question))
         return self.index.rank(question, similarity=self._vectors.similarity(query))

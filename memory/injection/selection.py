@@ -250,8 +250,8 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, token_counter: 
     """Return what the block shows: the profile, then facts while they fit.
 
     Protected facts come first; then what holds for every answer: wishes about answers, and fresh corrections; then what
-    fits the message, best first; then standing instructions; then the others; of equals the strongest. What says the same as another fact is shown
-    once.
+    fits the message, best first; then standing instructions; then the others; of equals the strongest. What says the
+    same as another fact is shown once.
     """
     places = {hit.document.id: place for place, hit in enumerate(turn.recalled.hits)}
 
