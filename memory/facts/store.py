@@ -259,12 +259,7 @@ class FactStore:
         return await arun(self._store, self._facts.undo())
 
     def restore(self, fact_id: str) -> Fact:
-        """Make a fact that went at the limit an active one again, in the place of the weakest.
-
-        Raises:
-            FactNotFound: If no fact that went at the limit has the id.
-            MemoryFull: If all facts that are there are protected.
-        """
+        """Make a fact that went at the limit an active one, in the weakest's place; `FactNotFound` for any other id."""
         return run(self._store, self._facts.restore(fact_id))
 
     async def arestore(self, fact_id: str) -> Fact:
