@@ -217,8 +217,9 @@ _LOCAL_PROFILE = ModelProfile(
 # A sampler that avoids what was said before (llama.cpp's DRY, repetition penalties) cannot tell a loop from a fact that
 # is copied: it changes names and drops numbers. So memory and summaries have none: what they write is bounded, and
 # loops in summaries are cut (`memory/context/summarizer.py`). In a long chat this model repeats its earlier answers.
-# DRY makes each token less likely there that would continue a copied run of so many tokens: sentences, not names.
-_CHAT_SAMPLING = {"dry_multiplier": 0.8, "dry_base": 1.75, "dry_allowed_length": 5, "dry_penalty_last_n": 3072}
+# DRY makes each token less likely there that would continue a copied run of so many tokens: sentences, not facts.
+# With 5 instead of 16 it told a price of 15,000 kroner from memory as 1,500.
+_CHAT_SAMPLING = {"dry_multiplier": 0.8, "dry_base": 1.75, "dry_allowed_length": 16, "dry_penalty_last_n": 3072}
 # What works in the background has a slot of the server for itself: an extraction between two turns would otherwise
 # evict the chat's cached prefix, and the next turn would read all of it again. A summary is what a turn waits for: it
 # must not queue behind an extraction, and the prefix that it evicts is no longer the same after it.

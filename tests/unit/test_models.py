@@ -91,6 +91,7 @@ def test_only_the_chat_avoids_to_repeat_itself() -> None:
         "summary": [],
         "memory": [],
     }
+    assert body(local("chat"))["dry_allowed_length"] >= 16  # a fact that is quoted: "at most 15,000 kroner a month"
     assert body(local("chat"))["dry_penalty_last_n"] >= 0  # its server refuses -1, llama.cpp's own word for "all"
     ahead = in_background(local("summary", TWICE))
     assert isinstance(ahead, ChatOpenAI)
