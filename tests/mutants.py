@@ -45,6 +45,13 @@ MUTANTS = (
         ("tests/unit/test_remembering.py",),
     ),
     Mutant(
+        "erase local files that a server has in its memory",
+        "graphs/cli/local_files.py",
+        'if files == "alone" and ',
+        "if False and ",
+        ("tests/integration/test_command_line.py",),
+    ),
+    Mutant(
         "keep the vectors of what is deleted",
         "memory/effects.py",
         "    return [*batch, *gone]",

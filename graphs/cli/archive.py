@@ -52,11 +52,12 @@ def _whole(path: Path, force: bool) -> Iterator[BinaryIO]:
         raise Refused(f"{path} is there already: --force writes over it")
     name = ""
     try:
+        # In the same folder: only within a file system is a file renamed as a whole.
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "wb") as written:
             yield written
             written.flush()
-            os.fsync(written.fileno())
+            os.fsync(written.fileno())  # a name in front of lost bytes would pass for a backup
         Path(name).replace(path)
         name = ""
     except OSError as error:
@@ -99,7 +100,7 @@ async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
             out.say(f"refused {each['part']}[{each['index']}]: {each['reason']}")
 
     out.answer(done, lines)
-    if done["refused"]:
+    if done["refused"]:  # the others are in: said above, and the script that moves a memory must know
         raise typer.Exit(1)
 
 

@@ -76,6 +76,7 @@ async def open_memory(shell: Shell, where: Where, files: Files = "there") -> Asy
         Refused: If there is none.
     """
     if where.local:
+        # Both at once would leave open which memory was meant.
         if where.url or where.token:
             raise typer.BadParameter("--local asks no server: leave out --url and --token")
         async with (
@@ -122,7 +123,7 @@ def asks_memory(files: Files = "there") -> Callable[[Command], Callable[..., Non
 
             asyncio.run(ask())
 
-        own = list(inspect.signature(command).parameters.values())[2:]
+        own = list(inspect.signature(command).parameters.values())[2:]  # without memory and output
         of_typer = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (of_typer, *own, *shared.values())]
         # These two are where typer looks for what a command takes.

@@ -136,6 +136,7 @@ class _Talk:
             if self.is_typed and text.startswith("/"):
                 runner.run(self._carry_out(conversation, text))
                 return
+            # In a pipe nothing passes between two turns: the end tells it all.
             learned = runner.run(conversation.learned()) if self.is_typed else []
             self.tell(learned)
             answered = runner.run(conversation.say(text, self._piece))

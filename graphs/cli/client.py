@@ -11,7 +11,7 @@ from graphs.cli.shell import Json, Refused
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
-_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
+THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 NO_SERVER = "start one with `palimpsest dev`, or name another with --url or PALIMPSEST_URL"
 LOGIN = (
@@ -39,7 +39,7 @@ def connect(url: str, token: str, transport: httpx.AsyncBaseTransport | None = N
         base_url=url.rstrip("/"),
         headers=bearer(token),
         transport=transport,
-        trust_env=parts.hostname not in _THIS_MACHINE,
+        trust_env=parts.hostname not in THIS_MACHINE,
     )
 
 

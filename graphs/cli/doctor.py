@@ -11,10 +11,12 @@ import typer
 
 from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
 from graphs.cli.checks import Finding, Machine, examine
+from graphs.cli.client import THIS_MACHINE, connect
 from graphs.cli.output import Output, counted
 from graphs.cli.shell import Refused, Shell
 from graphs.settings import environment
 
+_SERVER_SECONDS = 5.0
 _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("FAILED", "bold red")}
 
 
@@ -36,6 +38,7 @@ def doctor(
     environ = environment(ENV_FILE, shell.environ)
     found: list[Finding] = []
 
+    # Each is shown as soon as it is known: the model may think for seconds.
     def told(findings: Iterator[Finding]) -> None:
         for finding in findings:
             found.append(finding)
@@ -56,14 +59,16 @@ async def _running(shell: Shell, where: Where) -> list[Finding]:
     """Look at the server that would be asked, and at what waits in the memory that can be reached."""
     url = where.url or client_settings(shell).url
     try:
-        async with httpx.AsyncClient(transport=shell.transport, timeout=5.0, trust_env=False) as http:
-            (await http.get(f"{url.rstrip('/')}/ok")).raise_for_status()
+        async with connect(url, "", shell.transport) as http:
+            (await http.get("/ok", timeout=_SERVER_SECONDS)).raise_for_status()
     except (httpx.ConnectError, httpx.ConnectTimeout):
-        is_here = httpx.URL(url).host in ("127.0.0.1", "localhost", "::1")
+        is_here = httpx.URL(url).host in THIS_MACHINE
         free = Finding("server", "ok", f"none runs at {url}: `palimpsest dev` may start there")
         away = Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
         return [free if is_here else away, *await _waiting(shell, Where(local=True))]
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+    except ValueError as error:
+        return [Finding("server", "failed", str(error), "change --url or PALIMPSEST_URL")]
+    except httpx.HTTPError as error:
         fix = "stop it, or start with `palimpsest dev --port 2025` and ask with --url http://127.0.0.1:2025"
         return [Finding("server", "warning", f"another program answers at {url} ({type(error).__name__})", fix)]
     return await _waiting(shell, where)

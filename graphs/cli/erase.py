@@ -33,6 +33,7 @@ async def fact(
     yes: Yes = False,
 ) -> None:
     """Erase one fact wherever memory holds it. Conversations keep their words; those that do are named."""
+    # Read first: who is asked should see the words, not an id.
     found = await memory.get(f"/facts/{fact}")
     confirm(
         f"“{found['content']}” goes for good, with what it corrected and what corrected it, its history, and the "
@@ -87,6 +88,7 @@ async def everything(memory: MemoryClient, out: Output, yes: Yes = False) -> Non
     )
     done = await memory.ask("POST", "/erase/everything", body={"erase": "everything"}, patience=_PATIENCE_SECONDS)
     out.answer(done, lambda: _told(out, done))
+    # Of one fact, threads that keep the words are as promised; here each is one that should be gone.
     if done["still_in_threads"]:
         raise Refused(done["note"])
 

@@ -56,6 +56,7 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
     try:
         async with open_store(path) as store, open_checkpointer(settings.data_dir / CHECKPOINTS) as saver:
             checkpoints = CheckpointFile(settings.data_dir / CHECKPOINTS)
+            # It reads states only, and no tool of a deployment is needed for that.
             graph = build_graph(tools=()).compile(checkpointer=saver)
             service = Service(
                 settings=settings,

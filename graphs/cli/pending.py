@@ -88,7 +88,7 @@ async def discard(
 
 async def _dead(memory: MemoryClient, keys: list[str], every: bool) -> list[Json]:
     """Return the updates that are meant: all dead ones, or those whose keys begin so."""
-    if bool(keys) == every:
+    if bool(keys) == every:  # neither, or both: a slip must not discard all
         raise typer.BadParameter("name the keys, or --all")
     found: list[Json] = (await memory.get("/updates"))["updates"]
     if every:

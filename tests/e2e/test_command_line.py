@@ -141,5 +141,17 @@ def test_ctrl_c_ends_a_turn_and_not_the_conversation(
         person.sees("you> ")
         person.process.send_signal(signal.SIGINT)
         person.sees("Ctrl-D ends the conversation")
+        person.sees("you> ")  # what is typed before the prompt is there may be lost
         person.types("\x04")
-        assert person.process.wait(60) == 0
+        assert person.process.wait(120) == 0
+
+
+def test_a_person_is_asked_before_all_is_erased(server: DevServer, typed: Typed, tmp_path: Path) -> None:
+    typed("facts", "add", "Likes plums")
+    for answer, code, left in (("n", 1, 1), ("y", 0, 0)):
+        with Terminal(server, tmp_path, "erase", "everything") as person:
+            person.sees("Everything goes for good: 1 fact")
+            person.sees("Go on?")
+            person.types(f"{answer}\n")
+            assert person.process.wait(120) == code
+        assert typed.json("facts", "list")["total"] == left
