@@ -51,7 +51,7 @@ def _store(service: MemoryService) -> BaseStore:
 
 def _deleted_threads() -> DeletedThreads:
     service = service_of_process()
-    return DeletedThreads(_store(service), service.saver_of_server(), service.clock, service.summaries.drop)
+    return DeletedThreads(_store(service), service.saver_of_server(), service.clock, service.forget)
 
 
 async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event) -> None:

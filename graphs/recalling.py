@@ -71,7 +71,7 @@ class Recalling:
             owner: Whose.
             only_held: Do nothing for a user whose index this process does not hold.
         """
-        if only_held and not self._of(store).holds(owner):
+        if only_held and not self.holds(store, owner):
             return
         place = (id(store), owner)
         with self._lock:
@@ -79,6 +79,17 @@ class Recalling:
             self._following[place] = True
         if not is_begun:
             in_daemon_thread(functools.partial(self._follow, store, owner), "palimpsest-recall")
+
+    def holds(self, store: BaseStore, owner: Owner) -> bool:
+        """Say whether this process holds an owner's index."""
+        return self._of(store).holds(owner)
+
+    def drop(self, erased: str) -> None:
+        """Forget the indexes that hold something of a thread, by its id, or of a user, by the user's segment."""
+        for indexes in list(self._stores.values()):
+            indexes.drop(
+                lambda user, index: isinstance(user, Owner) and (user.segment == erased or index.holds_thread(erased))
+            )
 
     def is_following(self) -> bool:
         """Say whether an index is being brought up to date."""

@@ -247,6 +247,11 @@ class MemoryService:
         for store in list(self._stores):
             self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
 
+    def forget(self, erased: str) -> None:
+        """Drop what this process holds in memory of an erased thread, by its id, or user, by the user's segment."""
+        self.summaries.drop(erased)
+        self.recalling.drop(erased)
+
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
 

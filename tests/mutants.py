@@ -38,6 +38,13 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
+        "past turns that changed since they were indexed are shown",
+        "memory/recall/user_index.py",
+        "return changed is not None and self._entry_of.get(document.id) not in changed",
+        "return True",
+        ("tests/unit/test_user_index.py",),
+    ),
+    Mutant(
         "let what a tool remembers outlive its thread",
         "memory/tool_calls.py",
         "if call.epochs.thread and erased_between(call.epochs.thread, thread_epoch):",

@@ -6,7 +6,7 @@ changed since, and the rest is read behind the turn. So what was erased is never
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -76,6 +76,13 @@ class UserIndex:
 
     def __len__(self) -> int:
         return len(self._index)
+
+    def holds_thread(self, thread_id: str) -> bool:
+        """Say whether anything said in a thread is indexed."""
+        with self._lock:
+            return any(
+                self._index[name].session.startswith(f"{thread_id}/") for name in [*self._facts, *self._entry_of]
+            )
 
     @property
     def view(self) -> JournalView | None:
@@ -248,7 +255,9 @@ class UserIndexes:
                 over -= sizes[user]
                 del self._indexes[user]
 
-    def drop(self, user: Hashable) -> None:
-        """Let a user's index go: what it held was erased."""
+    def drop(self, is_erased: Callable[[Hashable, UserIndex], bool]) -> None:
+        """Let the indexes go of which something was erased: nothing of it stays in memory."""
         with self._lock:
-            self._indexes.pop(user, None)
+            for user, index in list(self._indexes.items()):
+                if is_erased(user, index):
+                    del self._indexes[user]

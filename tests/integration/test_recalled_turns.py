@@ -125,6 +125,23 @@ async def test_what_was_erased_is_gone_from_the_very_next_prompt(talks: Talks, *
     assert "Ines" not in await talks.say("Who teaches me the cello?", "new")
 
 
+async def test_nothing_of_what_was_erased_stays_in_memory(talks: Talks) -> None:
+    await talks.say("My cello teacher is called Ines", "first")
+    await talks.learn()
+    await talks.until("asked", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
+    held = talks.service.recalling
+    assert held.holds(talks.store, ADA)
+
+    talks.service.forget("another thread")
+    assert held.holds(talks.store, ADA)
+    talks.service.forget("first")
+    assert not held.holds(talks.store, ADA)
+    await talks.until("again", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
+    talks.service.forget(ADA.segment)
+
+    assert not held.holds(talks.store, ADA)
+
+
 async def test_a_new_process_ranks_facts_at_once_and_past_turns_behind_its_first_turn(talks: Talks) -> None:
     facts = FactStore(talks.store, "local", clock=talks.clock)
     for number in range(120):

@@ -42,7 +42,7 @@ def service_of_server(settings: Settings) -> Service:
         checkpoints=CheckpointFile(settings.data_dir / CHECKPOINTS),
         empty_logs=partial(empty_logs, settings.data_dir),
         limit=RateLimit(settings.requests_per_minute),
-        forget=lambda erased: service_of_process().summaries.drop(erased),
+        forget=lambda erased: service_of_process().forget(erased),
         embed=lambda text: service_of_process().aembed(text),
         wake=lambda owner, thread_id: service_of_process().wake(owner, thread_id),
     )
