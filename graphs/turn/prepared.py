@@ -1,7 +1,9 @@
 """Summaries that are written before they are due: in this process's memory only, a few, dropped when stale."""
 
 import asyncio
+import contextlib
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -24,6 +26,7 @@ class _Prepared:
     made_for: Hashable
     of: tuple[str, ...]
     writing: "Future[WrittenSummary | None]"
+    begun: float
 
 
 class PreparedSummaries:
@@ -37,6 +40,8 @@ class PreparedSummaries:
         timeout: Seconds that one may take.
         limit: How many are kept; the oldest goes first.
         begin: Carries a call out in the background and returns its future.
+        patience: Seconds that a turn waits at least for one that is still written.
+        clock: Returns seconds; only differences matter.
     """
 
     def __init__(
@@ -44,8 +49,11 @@ class PreparedSummaries:
         timeout: float,
         limit: int = 256,
         begin: Callable[[Write], "Future[WrittenSummary | None]"] = in_daemon_thread,
+        patience: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._timeout, self._limit, self._begin = timeout, limit, begin
+        self._timeout, self._limit, self._begin, self._patience = timeout, limit, begin, patience
+        self._clock = clock
         # Places of their own: an update must not wait for a summary, nor a summary for an update.
         self._calls = ModelCalls(max_workers=2, max_abandoned=2)
         self._kept: OrderedDict[Hashable, _Prepared] = OrderedDict()
@@ -73,7 +81,8 @@ class PreparedSummaries:
             return
         # A model that keeps failing is asked once a turn, and the log says so once.
         level = logging.DEBUG if kept is not None and _has_failed(kept.writing) else logging.WARNING
-        self._kept[thread] = _Prepared(made_for, of, self._begin(partial(self._write, write, level)))
+        begun = self._clock()
+        self._kept[thread] = _Prepared(made_for, of, self._begin(partial(self._write, write, level)), begun)
         self._kept.move_to_end(thread)
         while len(self._kept) > self._limit:
             self._kept.popitem(last=False)
@@ -86,7 +95,10 @@ class PreparedSummaries:
             raise
 
     async def get(self, thread: Hashable, made_for: Hashable, *, waits: bool = True) -> WrittenSummary | None:
-        """Return a thread's summary, once it is there; `None` if there is none for this, or its writing has failed.
+        """Return a thread's summary; `None` if there is none for this, its writing has failed, or it takes too long.
+
+        One that is still written is waited for, but no longer than it has been under way, and ten seconds at least. It
+        may be written on a machine's spare time: then the turn asks for its own, which is done sooner.
 
         Args:
             thread: Whose summary it is.
@@ -106,10 +118,18 @@ class PreparedSummaries:
             return _written(kept.writing)
         if not waits:
             return None
-        # It was begun before the turn, so it is there sooner than one that is asked for now. A turn that is cancelled
-        # must not cancel it.
-        async with asyncio.timeout(self._timeout):
-            return await asyncio.shield(asyncio.wrap_future(kept.writing))
+        patience = max(self._patience, self._clock() - kept.begun)
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        kept.writing.add_done_callback(lambda _: loop.is_closed() or loop.call_soon_threadsafe(ended.set))
+        # A turn that is cancelled, or goes on, does not cancel the writing.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(patience, self._timeout)):
+                await ended.wait()
+        if kept.writing.done():
+            return kept.writing.result()
+        logger.info("a summary that is still written is not waited for any longer")
+        return None
 
     def drop(self, erased: str) -> None:
         """Forget what was written of a thread, by its id, or of all threads of a user, by the user's segment."""

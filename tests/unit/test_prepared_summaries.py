@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from graphs.turn.prepared import PreparedSummaries
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
-from tests.fakes import RecordingModel
+from tests.fakes import Clock, RecordingModel
 from tests.summarizing import human, saying, talk
 from tests.threads import Life, broken_pairs, newest_user, own_ids, start, word_counter
 
@@ -224,6 +224,19 @@ async def test_one_state_is_prepared_once_and_an_answer_under_way_is_waited_for(
     assert await getting == {"summary": "s"}
     begin(kept, writing)
     assert await kept.get("thread", "one") == {"summary": "s"}
+    assert writing.calls == 1
+
+
+async def test_one_that_takes_its_time_is_waited_for_no_longer_than_it_has_been_under_way() -> None:
+    clock, writing = Clock(), Writing({"summary": "s"})
+    kept = PreparedSummaries(WAIT, patience=0.01, clock=clock)
+    begin(kept, writing)
+    assert await kept.get("thread", "one") is None  # the turn asks for its own
+    clock.advance(WAIT)
+    getting = asyncio.create_task(kept.get("thread", "one"))
+    await asyncio.sleep(0)
+    writing.may_end.set()
+    assert await getting == {"summary": "s"}
     assert writing.calls == 1
 
 
