@@ -95,9 +95,9 @@ async def add(
         Category, typer.Option(show_choices=False, metavar="NAME", help=f"One of {_CATEGORIES}.")
     ] = "knowledge",
     confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure it is, 0 to 1.")] = 1.0,
-    pin: Annotated[bool, typer.Option("--pin", help="Always show it to the model, and never let it be pushed out.")] = (
-        False
-    ),
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Show it to the model first, and never let others push it out.")
+    ] = (False),
 ) -> None:
     """Add a fact. One that is known already is shown as it is."""
     made = await memory.post("/facts", content=content, category=category, confidence=confidence, pinned=pin)
@@ -129,7 +129,7 @@ async def edit(
 @facts.command(epilog=examples("palimpsest facts pin fact_1a2b3c4d"))
 @asks_memory()
 async def pin(memory: MemoryClient, out: Output, fact: FactId) -> None:
-    """Pin a fact: it is always shown to the model, and never pushed out by others."""
+    """Pin a fact: it comes first in what the model is shown, and others never push it out."""
     changed = await memory.patch(f"/facts/{fact}", pinned=True)
     out.answer(changed, lambda: _show_one(out, changed))
 
