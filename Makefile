@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-floors test-busy test-wheel check check-mutants e2e bench bench-model bench-quality demo lock
+.PHONY: help dev test test-agents test-floors test-busy test-wheel check check-mutants e2e bench bench-model bench-quality demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -65,6 +65,9 @@ test-wheel: $(VENV)/dev ## Run the unit and integration tests against the built 
 	@echo "Running the tests against the wheel ..."
 	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/unit tests/integration
 
+test-agents: ## Run the agents' tests with deepagents, in an environment of their own
+	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents TESTS=".venv-agents/bin/python -m pytest tests/integration/test_every_door.py tests/integration/test_middleware.py tests/integration/test_middleware_tools.py tests/e2e/test_agents.py --numprocesses 2 --dist loadfile" test
+
 KILLS ?= 30
 e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)
 	@echo "Running the server tests with $(KILLS) crashes ..."
@@ -112,5 +115,6 @@ lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
 	@$(LOCK) --extra server --extra tokens --extra embedder -o requirements/embedder.lock
 	@$(LOCK) $(DEV) -o requirements/dev.lock
+	@$(LOCK) $(DEV) --group agents -o requirements/agents.lock
 	@$(LOCK) --extra tokens --extra embedder --group bench -o requirements/bench.lock
 	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock

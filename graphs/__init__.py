@@ -3,6 +3,7 @@
 from graphs.deployment import Deployment, configured_service, service_of_process
 from graphs.events import aemit, emit, memory_event_schemas
 from graphs.memory_tools import memory_tools
+from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
 from graphs.models import load_chat_model
 from graphs.persistence import open_checkpointer, open_store
 from graphs.service import MemoryService
@@ -27,7 +28,11 @@ __all__ = [
     "TOOLS",
     "Context",
     "Deployment",
+    "MemoryContext",
     "MemoryService",
+    "PalimpsestMemory",
+    "PalimpsestState",
+    "PalimpsestSummary",
     "RunFailed",
     "Settings",
     "StreamEvent",

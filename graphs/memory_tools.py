@@ -8,6 +8,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, get_args
 
 from langchain.tools import ToolRuntime
@@ -19,10 +20,12 @@ from graphs.deployment import service_of_process
 from graphs.events import MemoryUpdated, aemit
 from graphs.identity import owner_of_run
 from graphs.service import MemoryService
+from graphs.synchronous import ThreadedStore, finished
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.run import STATELESS, mode_of_run
 from memory.config import Category
 from memory.effects import StoreEffects, arun
+from memory.namespaces import Owner
 from memory.tool_calls import (
     Told,
     ToolCall,
@@ -44,20 +47,44 @@ Runtime = ToolRuntime[Any, Any]
 Answer = Coroutine[Any, Any, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRun:
+    """In whose name a tool is called.
+
+    Attributes:
+        owner: Whose memory it uses; `None` without an identity.
+        mode: What assistant and run declare; a server's rows may be stricter.
+        kept: What the thread's state keeps of memory.
+    """
+
+    owner: Owner | None
+    mode: MemoryMode
+    kept: Mapping[str, object]
+
+
 class _Refused(Exception):
     """The tool cannot be used in this run; the message tells the model why."""
 
 
 def memory_tools(
-    names: Sequence[MemoryToolName] = NAMES, *, service: Callable[[], MemoryService] = service_of_process
+    names: Sequence[MemoryToolName] = NAMES,
+    *,
+    service: Callable[[], MemoryService] = service_of_process,
+    asked_by: Callable[[Runtime], ToolRun] | None = None,
 ) -> tuple[BaseTool, ...]:
     """Return tools for a chat graph, or for any agent whose tools are given a `ToolRuntime`, such as `create_agent`.
 
     Args:
         names: Which ones. Where the run's context is a `Context`, that must name them too.
         service: Returns the service whose settings and clock they use; called when a tool is.
+        asked_by: Returns in whose name a tool is called; by default as the chat graph sees its own run.
+
+    Raises:
+        ValueError: If there is no tool of a name.
     """
-    tools = _MemoryTools(service)
+    if unknown := sorted(set(names) - set(NAMES)):
+        raise ValueError(f"tools: there is no {', '.join(map(repr, unknown))}; there are {', '.join(NAMES)}")
+    tools = _MemoryTools(service, asked_by)
     wanted: dict[MemoryToolName, Callable[..., Answer]] = {
         "search_memory": tools.search_memory,
         "read_conversation": tools.read_conversation,
@@ -85,7 +112,9 @@ def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
     @functools.wraps(answer)
     def told_in_thread(**arguments: Any) -> str:
         # An agent that is invoked synchronously runs its tools on threads without an event loop.
-        return asyncio.run(told(**arguments))
+        runtime = arguments.pop("runtime")
+        store = ThreadedStore(runtime.store) if runtime.store is not None else None
+        return finished(told(runtime=replace(runtime, store=store), **arguments))
 
     return StructuredTool.from_function(func=told_in_thread, coroutine=told, name=name)
 
@@ -93,8 +122,11 @@ def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
 class _MemoryTools:
     """The tools' bodies; their docstrings are what the model reads of them."""
 
-    def __init__(self, service: Callable[[], MemoryService]) -> None:
+    def __init__(
+        self, service: Callable[[], MemoryService], asked_by: Callable[[Runtime], ToolRun] | None = None
+    ) -> None:
         self._service = service
+        self._asked_by = asked_by or self._asked_by_graph
         # The loop itself holds tasks weakly.
         self._working: set[asyncio.Task[Told]] = set()
 
@@ -164,25 +196,37 @@ class _MemoryTools:
     async def _open(self, runtime: Runtime) -> tuple[ToolCall, BaseStore, MemoryMode]:
         """Return in which turn, on which store and in which mode a tool is called, as the run says it."""
         service, configurable = self._service(), runtime.config.get("configurable", {})
-        context = runtime.context if isinstance(runtime.context, Context) else Context()
-        owner = owner_of_run(configurable, context.agent_name, single_user=service.settings.single_user)
-        if owner is None or runtime.store is None:
+        asked_by = self._asked_by(runtime)
+        if asked_by.owner is None or runtime.store is None:
             raise _Refused("There is no memory in this conversation: nobody is logged in, or nothing is stored.")
         state = runtime.state if isinstance(runtime.state, Mapping) else {}
         messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
         on_server = runtime.server_info is not None
-        declared = await mode_of_run(runtime.config, context.memory_mode, on_server=on_server)
+        declared = await mode_of_run(runtime.config, asked_by.mode, on_server=on_server)
         mode = effective_mode(declared, mode_of_newest(messages))
         if not may_read(mode):
             raise _Refused("This conversation is incognito: memory is neither used nor changed in it.")
-        thread_id, memory = str(configurable.get("thread_id") or STATELESS), state.get("memory")
+        thread_id = str(configurable.get("thread_id") or STATELESS)
         call = ToolCall(
-            owner=owner,
+            owner=asked_by.owner,
             thread_id=thread_id,
             messages=messages,
-            epochs=TurnEpochs.from_state(memory if isinstance(memory, Mapping) else {}),
+            epochs=TurnEpochs.from_state(asked_by.kept),
             now=service.clock(),
             key=receipt_key(thread_id, str(runtime.tool_call_id)),
             config=service.settings.memory,
         )
         return call, runtime.store, mode
+
+    def _asked_by_graph(self, runtime: Runtime) -> ToolRun:
+        context = runtime.context if isinstance(runtime.context, Context) else Context()
+        kept = runtime.state.get("memory") if isinstance(runtime.state, Mapping) else None
+        return ToolRun(
+            owner=owner_of_run(
+                runtime.config.get("configurable", {}),
+                context.agent_name,
+                single_user=self._service().settings.single_user,
+            ),
+            mode=context.memory_mode,
+            kept=kept if isinstance(kept, Mapping) else {},
+        )

@@ -280,6 +280,17 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
     return _local(settings, _LOCAL_CALLS[purpose]) if wanted == LOCAL else _remote(wanted, settings)
 
 
+def caches_marked_prompts(model: BaseChatModel) -> bool:
+    """Say whether a model's provider caches a prompt up to the marks in it, as Anthropic does."""
+    return model._llm_type.startswith("anthropic-chat")
+
+
+def input_tokens(model: BaseChatModel) -> int:
+    """Return how many tokens a model takes; 0 where its profile does not tell."""
+    told = (getattr(model, "profile", None) or {}).get("max_input_tokens")
+    return told if isinstance(told, int) and told > 0 else 0
+
+
 def in_background(model: BaseChatModel) -> BaseChatModel:
     """Return the model for a call that no turn waits for: a local one is asked where it has a low priority."""
     return model.in_background() if isinstance(model, LocalChatModel) else model

@@ -19,7 +19,7 @@ from langgraph_sdk.client import LangGraphClient
 from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.embedders import Embedder, embedder_of
 from graphs.identity import as_server
-from graphs.models import Purpose
+from graphs.models import ModelUnavailable, Purpose, resolve
 from graphs.recalling import Recalling
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreWatch
@@ -89,6 +89,8 @@ class MemoryService:
         self.load_model = load_model
         self.clock = clock
         self._client = client
+        self.lent_model: BaseChatModel | None = None
+        """What reads conversations where no model is configured: the one that answers in them."""
         self._born = clock()
         self._calls = ModelCalls()
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
@@ -128,7 +130,13 @@ class MemoryService:
         return await asyncio.wrap_future(in_daemon_thread(lambda: self.load_model(name, purpose)))
 
     def _memory_model(self, name: str) -> BaseChatModel:
-        return self.load_model(self.settings.memory_model or name, "memory")
+        named = self.settings.memory_model or name
+        try:
+            return self.load_model(named, "memory")
+        except ModelUnavailable:
+            if self.lent_model is None or resolve(named, self.settings):
+                raise
+            return self.lent_model
 
     async def aremember(self, store: BaseStore, closing: Closing, *, reader: str | None = None) -> Queued | None:
         """Write down what was said, then trigger its update.

@@ -16,11 +16,12 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
-from graphs.events import MemoryInjected, MemoryLeftOut, MemoryQueued, MemorySummarized, aemit
+from graphs.events import MemoryInjected, MemoryLeftOut, MemorySummarized, aemit
 from graphs.models import ModelUnavailable, in_background, refuses_tools
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
+from graphs.turn.ending import end_turn
 from graphs.turn.memory import TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prompt import Prompt, ask, prompt_of
@@ -35,7 +36,6 @@ from memory.effects import tolerated
 from memory.injection.selection import TurnConditions, inject, told
 from memory.recall.user_index import Recalled
 from memory.turn import MemoryMode, TurnEpochs, mode_of_newest, with_mode
-from memory.unwritten import Named, named
 
 logger = logging.getLogger(__name__)
 
@@ -179,24 +179,13 @@ class ChatNodes:
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
         run, thread = await self._run(state, runtime)
-        closed = await self._memory.close(
-            run,
-            thread.messages,
-            thread.epochs,
-            thread.view(get_config()),
-            thread.unwritten,
-            is_read=thread.receipt.get("without_memory") not in ("unreadable", "store_away"),
-        )
-        if closed.queued is not None:
-            await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(closed.queued)))
+        memory = await end_turn(self._memory, run, thread, thread.view(get_config()))
         self._prepare_summary(run, thread)
-        receipt = Receipt(**{**thread.receipt, "queued": closed.queued.entry if closed.queued else None})
-        if closed.not_written:
-            receipt["not_written"] = closed.not_written
         if thread.left_out.messages:
-            receipt["left_out"] = LeftOutMessages(messages=thread.left_out.messages, ids=[*thread.left_out.ids])
-        kept = {key: value for key, value in thread.memory.items() if key not in Named.__annotations__}
-        return {"memory": {**kept, "receipt": receipt, **named(closed.unwritten)}}
+            memory["receipt"]["left_out"] = LeftOutMessages(
+                messages=thread.left_out.messages, ids=[*thread.left_out.ids]
+            )
+        return {"memory": memory}
 
     def _prepare_summary(self, run: Run, thread: Thread) -> None:
         """Begin to write the summary that the thread will need soon, so that no turn has to wait for it."""

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -15,6 +16,8 @@ from memory.context.running_summary import SUMMARY_ID
 from memory.context.tokens import TokenCounter
 
 logger = logging.getLogger(__name__)
+
+Message = TypeVar("Message", bound=BaseMessage)
 
 _NOT_CARRIED_OUT = "This call was not carried out."
 
@@ -144,7 +147,7 @@ def view(
             shown[message_id] = told
             room -= tokens
     fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
-    return [system, *(_with_recalled(message, shown.get(message.id, "")) for message in fitting)]
+    return [system, *(with_recalled(message, shown.get(message.id, "")) for message in fitting)]
 
 
 def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
@@ -180,7 +183,8 @@ def smaller(max_tokens: int) -> int:
     return int(max_tokens * _SMALLER)
 
 
-def _with_recalled(message: BaseMessage, recalled: str) -> BaseMessage:
+def with_recalled(message: Message, recalled: str) -> Message:
+    """Return the message with what was recalled for it before what it says; the message itself is not changed."""
     if not recalled:
         return message
     if isinstance(message.content, str):

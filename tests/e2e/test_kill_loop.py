@@ -17,7 +17,6 @@ from typing import IO, Any
 
 import pytest
 
-from graphs.chat import build_graph
 from graphs.persistence import open_checkpointer, open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -118,20 +117,20 @@ def journaled(folder: Path) -> set[int]:
     return {int(number) for text in asyncio.run(read()) for number in re.findall(r"I like thing(\d+)", text)}
 
 
-def said(folder: Path, threads: int) -> tuple[list[int], int]:
+def said(folder: Path, threads: int, **orders: Any) -> tuple[list[int], int]:
     """The numbers of the turns that are in the newest checkpoints of the threads, and how many have a summary."""
 
     async def read() -> tuple[list[int], int]:
         numbers: list[int] = []
         summaries = 0
         async with open_checkpointer(folder / "checkpoints.sqlite") as saver:
-            service = MemoryService(Settings(), Orders(folder=str(folder)).models())
-            graph = build_graph(service=service).compile(checkpointer=saver)
+            talked = Orders(folder=str(folder), **orders)
+            graph = talked.chat(MemoryService(Settings(), talked.models()), checkpointer=saver)
             for thread in range(threads):
                 values = (await graph.aget_state({"configurable": {"thread_id": f"T{thread}"}})).values
                 texts = [message.text for message in values.get("messages", []) if message.type == "human"]
                 numbers += [int(number) for text in texts for number in re.findall(r"I like thing(\d+)", text)]
-                summaries += isinstance(values.get("context", {}).get("running_summary"), RunningSummary)
+                summaries += isinstance(talked.kept(values)[1], RunningSummary)
         return numbers, summaries
 
     return asyncio.run(read())
@@ -149,12 +148,13 @@ def things(numbers: list[int]) -> list[str]:
 
 
 @pytest.mark.timeout(1800)
-def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize("door", ["graph", "agent"])
+def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path: Path, kills: int, door: str) -> None:
     random.seed(7)
     written: list[int] = []
     first = 0
     for _ in range(max(3, kills)):
-        with talking(tmp_path, first=first, turns=100, thinks=0.2) as talker:
+        with talking(tmp_path, first=first, turns=100, thinks=0.2, door=door) as talker:
             talker.wait_for(r"written \d+")
             time.sleep(random.uniform(0, 1.5))
             talker.end(signal.SIGKILL)
@@ -168,7 +168,7 @@ def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path
     assert set(things(written)) <= set(learnt)
     assert len(learnt) <= len(written) + max(3, kills)
     assert len(written) > kills
-    numbers, summaries = said(tmp_path, threads=first // TURNS_A_THREAD + 1)
+    numbers, summaries = said(tmp_path, threads=first // TURNS_A_THREAD + 1, door=door)
     assert len(numbers) == len(set(numbers))
     assert set(written) <= set(numbers)
     assert summaries

@@ -104,7 +104,7 @@ def test_what_make_offers_is_listed_by_make() -> None:
 
 def test_a_program_of_ones_own(server: DevServer, model: StubModel, tmp_path: Path) -> None:
     model.respond = Scripted(chat=answer)
-    program = snippets("python", server)[-1]
+    (program,) = (one for one in snippets("python", server) if "build_graph" in one)
     (tmp_path / "program.py").write_text(program)
     provider = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub"}
     assert run(tmp_path, sys.executable, "program.py", **provider) == "Noted.\n"

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.base import PutOp, SearchOp
+from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import interrupt
 
@@ -20,11 +20,10 @@ from graphs.models import ModelUnavailable
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
-from memory import FactStore, RunningSummary
+from memory import RunningSummary
 from memory.config import MemoryConfig
 from memory.context.summarization import SUMMARY_ID
 from memory.context.tokens import shared_counter
-from memory.erase import aerase_user, erase_user
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel
 
@@ -81,46 +80,6 @@ async def test_G1_a_turn_is_answered_and_written_down_before_it_ends(house: Hous
     assert state["memory"]["receipt"]["queued"] == entry.key
 
 
-async def test_G2_what_is_said_in_one_thread_is_known_in_the_next(house: House) -> None:
-    house.facts = [FACT]
-    await house.say("I am allergic to peanuts.")
-    await house.settle()
-    state = await house.say("What should I cook?", thread="another")
-    system = house.chat.prompts[-1][0]
-    assert isinstance(system, SystemMessage)
-    assert "- [knowledge | 0.90] User is allergic to peanuts" in system.text
-    assert len(state["memory"]["basis"]) == 1
-    assert "peanuts" not in json.dumps(state["memory"])
-
-
-async def test_users_do_not_see_each_other(house: House) -> None:
-    house.facts = [FACT]
-    await house.say("I am allergic to peanuts.", user_id="ada")
-    await house.settle("ada")
-    await house.say("What should I cook?", thread="other", user_id="bob")
-    assert "peanuts" not in house.chat.prompts[-1][0].text
-
-
-async def test_what_is_said_in_a_turn_that_an_edit_overtakes_does_not_change_the_fact(house: House) -> None:
-    facts = FactStore(house.store, "local")
-    fact = facts.create("User is allergic to nuts", "knowledge", 0.9)
-
-    def answer_late(_: list[BaseMessage]) -> str:
-        facts.update(fact.id, content="User is allergic to almonds", source="api")
-        return "Noted."
-
-    house.chat.respond = answer_late
-    house.facts = [{**FACT, "action": "corrects", "known": 1}]
-    await house.say("I am allergic to peanuts.")
-    await house.settle()
-    assert [each.content for each in facts.list()] == ["User is allergic to almonds"]
-
-    house.chat.respond = lambda _: "Noted."
-    await house.say("Really, I am allergic to peanuts.")
-    await house.settle()
-    assert [each.content for each in facts.list()] == ["User is allergic to peanuts"]
-
-
 async def test_C1_G2_a_long_thread_is_summarized_and_the_summary_is_checkpointed(house: House) -> None:
     context = Context(max_tokens=900, reply_tokens=64, max_summary_tokens=64)
     for number in range(12):
@@ -143,20 +102,6 @@ async def test_compact_threads_lose_what_was_summarized(house: House) -> None:
     assert len(state["messages"]) < 24
     assert house.chat.prompts[-1][-1].text.startswith("11: ")
     assert "They talked." in house.chat.prompts[-1][0].text
-
-
-async def test_tools_are_called_and_answered() -> None:
-    @tool
-    def weather(city: str) -> str:
-        """Tell the weather."""
-        return f"rain in {city}"
-
-    house = House(tools=[weather])
-    call = {"name": "weather", "args": {"city": "Bergen"}, "id": "1", "type": "tool_call"}
-    house.chat.replies = [AIMessage("", tool_calls=[call]), "Take an umbrella."]
-    state = await house.say("What is the weather?")
-    assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
-    assert house.chat.prompts[-1][-1].text == "rain in Bergen"
 
 
 async def test_functions_are_tools() -> None:
@@ -184,29 +129,6 @@ async def test_what_a_client_says_under_the_id_of_summaries_is_said(transcript: 
         await house.say(f"{number}: " + "word " * 60, context=context)
     assert any("I keep bees." in prompt[-1].text for prompt in house.memory.prompts)
     assert [message for message in house.chat.prompts[-1] if message.text == "I keep bees."] == []
-
-
-class BrokenStore(InMemoryStore):
-    def batch(self, ops: Any) -> Any:
-        raise OSError("disk full")
-
-    async def abatch(self, ops: Any) -> Any:
-        raise OSError("disk full")
-
-
-async def test_a_broken_store_never_fails_a_turn(caplog: pytest.LogCaptureFixture) -> None:
-    house = House(store=BrokenStore())
-    state = await house.say("Hello")
-    assert state["messages"][-1].text == "reply to Hello"
-    assert state["memory"]["receipt"]["queued"] is None
-    assert "OSError" in caplog.text
-    assert "Hello" not in caplog.text
-
-
-async def test_B8_memory_switched_off_writes_nothing_down() -> None:
-    house = House(memory=MemoryConfig(enabled=False))
-    await house.say("I am allergic to peanuts.")
-    assert house.store.search(("palimpsest",), limit=10) == []
 
 
 @pytest.mark.parametrize("noise", [{"user": 1}, "text", ["list"], None])
@@ -315,66 +237,6 @@ async def test_a_memory_model_that_cannot_be_loaded_fails_no_turn(house: House) 
         state = await graph.ainvoke(said, config, context=context)
     assert state["messages"][-1].text.startswith("reply to 7")
     assert set(state["context"]) == {"not_summarized", "left_out"}
-
-
-async def test_erase_wins_over_a_turn_that_is_being_answered(house: House) -> None:
-    house.facts = [FACT]
-
-    def erase_meanwhile(messages: list[BaseMessage]) -> str:
-        erase_user(house.store, "local")
-        return "Noted."
-
-    house.chat.respond = erase_meanwhile
-    await house.say("I am allergic to peanuts.")
-    await house.settle()
-    assert FactStore(house.store, "local").list() == []
-
-
-async def test_erase_wins_over_a_question_that_was_never_answered(house: House) -> None:
-    house.chat.replies = [ConnectionError("down")]
-    with pytest.raises(RuntimeError, match="No server answers"):
-        await house.say("I am allergic to peanuts.")
-    await aerase_user(house.store, "local")
-    await house.say("Hello again.")
-    written = house.store.search(Owner.of("local").namespace("outbox"))
-    assert "peanuts" not in json.dumps([item.value for item in written])
-
-
-class DownWhileReading(InMemoryStore):
-    """A store that does not answer who looks for facts, while told so."""
-
-    down = False
-
-    async def abatch(self, ops: Any) -> Any:
-        listed = list(ops)
-        if self.down and any(isinstance(op, SearchOp) for op in listed):
-            raise ConnectionError("down")
-        return await super().abatch(listed)
-
-
-async def test_erase_wins_though_memory_could_not_be_read_in_the_turn_after_it() -> None:
-    store = DownWhileReading()
-    house = House(store=store)
-    await house.say("Hello.")
-    house.chat.replies = [ConnectionError("down")]
-    with pytest.raises(RuntimeError, match="No server answers"):
-        await house.say("I am allergic to peanuts.")
-    await aerase_user(store, "local")
-    store.down = True
-    await house.say("Hello again.")
-    store.down = False
-    assert "peanuts" not in str([item.value for item in store.search(("palimpsest",), limit=1000)])
-
-
-async def test_an_edited_message_is_learned_in_its_newest_words(house: House) -> None:
-    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
-    house.chat.respond = lambda _: "Noted."
-    for city in ("Oslo", "Bergen"):
-        edited: Any = {"messages": [HumanMessage(f"I live in {city}.", id="h1")]}
-        await house.graph.ainvoke(edited, config)
-    await house.settle()
-    assert "Bergen" in house.memory.prompts[-1][-1].text
-    assert "I live in Oslo." not in house.memory.prompts[-1][-1].text
 
 
 class SlowToWrite(InMemoryStore):

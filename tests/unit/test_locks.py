@@ -12,12 +12,14 @@ HOUSE = Path(__file__).parents[2]
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())
 
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+GROUPS: dict[str, list[str]] = PROJECT["dependency-groups"]
 SERVER = EXTRAS["server"] + EXTRAS["tokens"]
 SETS = {
     "server": SERVER,
     "local": SERVER + EXTRAS["local"],
     "embedder": SERVER + EXTRAS["embedder"],
-    "dev": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + PROJECT["dependency-groups"]["dev"],
+    "dev": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + GROUPS["dev"],
+    "agents": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + GROUPS["dev"] + GROUPS["agents"],
 }
 
 

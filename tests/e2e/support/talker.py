@@ -8,15 +8,18 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from graphs.background import build_memory_graph
 from graphs.chat import build_graph
+from graphs.middleware import PalimpsestMemory, PalimpsestState, PalimpsestSummary
 from graphs.models import Purpose
 from graphs.persistence import open_checkpointer, open_store
 from graphs.service import MemoryService
@@ -50,6 +53,7 @@ class Orders:
         stays: How many seconds it stays after its last turn.
         grace: How many seconds stopping may take.
         max_facts: How many facts may be held.
+        door: `graph`, or `agent`: through the middleware.
     """
 
     folder: str
@@ -62,6 +66,7 @@ class Orders:
     stays: float = 0.0
     grace: float = 5.0
     max_facts: int = 2000
+    door: str = "graph"
 
     def memory(self) -> MemoryConfig:
         return MemoryConfig(
@@ -85,6 +90,23 @@ class Orders:
         memory = RecordingModel(respond=answer)
         return lambda _, purpose: chat if purpose == "chat" else memory
 
+    def chat(self, service: MemoryService, **options: Any) -> Any:
+        """Return what is talked to."""
+        if self.door == "graph":
+            return build_graph(service=service).compile(**options)
+        memory = PalimpsestMemory(service=service, memory_tokens=0, tools=())
+        model = service.load_model("", "memory")
+        summary = PalimpsestSummary(model, trigger=("tokens", 600), max_summary_tokens=32, memory=memory)
+        chat = service.load_model("", "chat")
+        return create_agent(chat, state_schema=PalimpsestState, middleware=[memory, summary], **options)
+
+    def kept(self, values: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return the receipt and the running summary of a thread's state."""
+        if self.door == "graph":
+            return values.get("memory", {}).get("receipt", {}), values.get("context", {}).get("running_summary")
+        memory = values.get("palimpsest_memory", {}).get("PalimpsestMemory", {})
+        return memory.get("receipt", {}), values.get("palimpsest_summary", {}).get("running_summary")
+
 
 async def talk(orders: Orders) -> None:
     """Carry the orders out; stop in time when told to."""
@@ -101,12 +123,13 @@ async def talk(orders: Orders) -> None:
                 while await arun(store, read_entries(Owner.of("local"))):
                     await background.ainvoke({"drain": "due"})
                 say("drained")
-            graph = build_graph(service=service).compile(checkpointer=saver, store=store)
+            graph = orders.chat(service, checkpointer=saver, store=store)
             for number in range(orders.first, orders.first + orders.turns):
                 config: RunnableConfig = {"configurable": {"thread_id": f"T{number // TURNS_A_THREAD}"}}
                 asked = InputState(messages=[HumanMessage(f"I like thing{number}. {LONG}")])
-                state = await graph.ainvoke(asked, config, context=CONTEXT)
-                say(f"written {number}" if state["memory"]["receipt"]["queued"] else f"forgotten {number}")
+                await graph.ainvoke(asked, config, context=CONTEXT if orders.door == "graph" else None)
+                receipt, _ = orders.kept((await graph.aget_state(config)).values)
+                say(f"written {number}" if receipt["queued"] else f"forgotten {number}")
             say("talked")
             await asyncio.sleep(orders.stays)
         finally:

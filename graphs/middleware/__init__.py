@@ -1,0 +1,7 @@
+"""The same memory for agents that LangChain's `create_agent` or deepagents build: one turn, another door."""
+
+from graphs.middleware.memory import PalimpsestMemory
+from graphs.middleware.state import MemoryContext, PalimpsestState
+from graphs.middleware.summary import PalimpsestSummary
+
+__all__ = ["MemoryContext", "PalimpsestMemory", "PalimpsestState", "PalimpsestSummary"]

@@ -1,0 +1,77 @@
+"""Whose memory a run of an agent uses, and what was chosen for it: by the agent's author, and by whoever runs it."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from langchain.tools import ToolRuntime
+from langgraph.runtime import Runtime
+
+from graphs.identity import authenticated_user, owner_of_run
+from graphs.turn.context import Context
+from memory.namespaces import Owner
+from memory.turn import effective_mode
+
+User = str | Callable[[Any], str | None] | None
+"""Whose memory it is: an id, what returns one for a runtime (a tool's too), or `None`: whom the server vouches for."""
+
+_TOOL_NODE = "tools:"
+
+
+class Choices:
+    """What the author of an agent chose.
+
+    Args:
+        user: Whose memory it is.
+        context: The other choices.
+
+    Raises:
+        ValueError: If the user is blank, or a coroutine function.
+    """
+
+    def __init__(self, user: User, context: Context) -> None:
+        if isinstance(user, str) and not user.strip():
+            raise ValueError("user must not be blank: name the user, or None for whom the server vouches for")
+        if inspect.iscoroutinefunction(user):
+            raise ValueError("user must be a plain function: it is also called where there is no event loop")
+        self._user, self._context = user, context
+
+    def of_run(self, given: object, configurable: Mapping[str, Any]) -> Context:
+        """Return the choices for a run: those of its own context, where it has any, come first.
+
+        Args:
+            given: The run's context.
+            configurable: Its `config["configurable"]`.
+
+        Raises:
+            ValueError: If the run's context has a value that cannot be meant; the message names it.
+        """
+
+        def said(name: str) -> Any:
+            return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+
+        chosen = {name: value for name in ("memory_tokens", "time_zone") if (value := said(name)) is not None}
+        below = "read_only" if _is_below_tools(configurable) else None
+        mode = effective_mode(self._context.memory_mode, said("memory_mode"), below)
+        return replace(self._context, memory_mode=mode, **chosen)
+
+    def owner(
+        self, runtime: Runtime[Any] | ToolRuntime[Any, Any], configurable: Mapping[str, Any], *, single_user: bool
+    ) -> Owner | None:
+        """Return whose memory a run uses; `None` without an identity."""
+        agent_name = self._context.agent_name
+        if self._user is not None:
+            user = self._user if isinstance(self._user, str) else self._user(runtime)
+            return Owner.of(user, agent_name) if user and user.strip() else None
+        vouched = runtime.server_info.user if runtime.server_info else None
+        if vouched is not None and authenticated_user(vouched.identity):
+            return Owner.of(vouched.identity, agent_name)
+        return owner_of_run(configurable, agent_name, single_user=single_user)
+
+
+def _is_below_tools(configurable: Mapping[str, Any]) -> bool:
+    """Say whether an agent was called by another agent's tool, as a subagent is: then a model wrote what it is told."""
+    above, _, _ = str(configurable.get("checkpoint_ns") or "").rpartition("|")
+    is_called = any(part.startswith(_TOOL_NODE) for part in above.split("|"))
+    return is_called or configurable.get("ls_agent_type") == "subagent"

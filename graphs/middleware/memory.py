@@ -1,0 +1,351 @@
+"""`PalimpsestMemory`: what the chat graph's nodes do for memory, around the model of anyone's agent."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.tools import ToolRuntime
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+
+from graphs.deployment import service_of_process
+from graphs.events import MemoryInjected, TokenParts, aemit
+from graphs.memory_tools import ToolRun, memory_tools
+from graphs.middleware.choices import Choices, User
+from graphs.middleware.request import with_recalled_texts, with_text
+from graphs.middleware.state import AgentMemory, MemoryKeys, kept_by, thread_of, with_kept
+from graphs.models import caches_marked_prompts, input_tokens
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.streaming import stream_transformers
+from graphs.synchronous import ThreadedStore, finished
+from graphs.turn.context import Context, MemoryToolName
+from graphs.turn.ending import end_turn
+from graphs.turn.memory import TurnMemory
+from graphs.turn.opening import Begun, OpenTurns
+from graphs.turn.run import Run
+from graphs.turn.state import Receipt
+from graphs.turn.thread import Thread
+from graphs.turn.view import count_tools
+from memory.context.effects import FlushHook
+from memory.context.tokens import TokenCounter
+from memory.injection.selection import Injected, TurnConditions, inject, render_block, render_deltas, told
+from memory.message import is_made
+from memory.outbox.transcript import ThreadView
+from memory.recall.user_index import Recalled
+from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest, with_mode
+
+
+class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Gives an agent of `create_agent` or `create_deep_agent` the memory that the chat graph has.
+
+    What a person says is written down in the store before the model is called, and the whole turn before the agent
+    ends. What is known of the user stands behind the system prompt; what a turn adds to it, before its message. Of
+    that, the state keeps ids only. Memory never fails a run: what goes wrong is logged.
+
+    The agent needs a `store`, and a `checkpointer` for conversations of more than one turn. Pass
+    `state_schema=PalimpsestState`, so that a checkpoint holds what a step added and not the whole conversation. Below
+    another agent's tools nothing is learned: what stands there in a person's place was written by a model.
+
+    Args:
+        user: Whose memory it is: an id, or a function of the runtime that returns one, or `None` for nobody. Without
+            it, whom the server vouches for; in single-user mode, that one user. Without an identity a turn has no
+            memory.
+        agent_name: Agents of one name share what they know about a user.
+        memory_tokens: Tokens of the memory block at most; 0 injects nothing.
+        memory_mode: `normal`, `read_only` (nothing is learned) or `incognito` (nothing is read either). A run may be
+            stricter.
+        memory_model: What reads conversations in the background: `provider:model`, or a model of this process. By
+            default that of the deployment; where none is configured, the agent's own model.
+        tools: What the model may do with memory itself: `search_memory`, `read_conversation`, `remember`, `forget`,
+            `list_memories`.
+        time_zone: Time zone of a user who has set none.
+        cache_ttl_seconds: How long the provider caches a prompt; an older one may be rearranged.
+        service: Settings, models and the update queue; by default those of this process.
+        counter: Counts tokens; by default that of this process.
+        name: Tells two instances in one agent apart.
+
+    Raises:
+        ValueError: If a choice cannot be meant; the message names it.
+    """
+
+    state_schema = MemoryKeys
+    transformers = tuple(stream_transformers())
+
+    def __init__(
+        self,
+        *,
+        user: User = None,
+        agent_name: str = "default",
+        memory_tokens: int = 2000,
+        memory_mode: MemoryMode = "normal",
+        memory_model: str | BaseChatModel | None = None,
+        tools: Sequence[MemoryToolName] = ("search_memory", "remember", "forget"),
+        time_zone: str = "",
+        cache_ttl_seconds: float = 300.0,
+        service: MemoryService | None = None,
+        counter: TokenCounter | None = None,
+        name: str = "PalimpsestMemory",
+    ) -> None:
+        context = Context(
+            model=memory_model if isinstance(memory_model, str) else "",
+            agent_name=agent_name,
+            memory_tokens=memory_tokens,
+            memory_mode=memory_mode,
+            time_zone=time_zone,
+            cache_ttl_seconds=cache_ttl_seconds,
+        )
+        self._choices = Choices(user, context)
+        self._memory_model = memory_model if isinstance(memory_model, BaseChatModel) else None
+        self._given = service
+        self._name = name
+        self._counter = TokenCounter.of(counter)
+        self._turns = OpenTurns[None]()
+        self._threaded: ThreadedStore | None = None
+        self.tools = [*memory_tools(tools, service=lambda: self.service, asked_by=self._asked_by)]
+
+    @property
+    def name(self) -> str:
+        """The instance's name, which its nodes have."""
+        return self._name
+
+    @cached_property
+    def service(self) -> MemoryService:
+        """What carries finished turns into memory; `close()` learns what waits, before a program ends."""
+        if self._given is None and (model := self._memory_model) is not None:
+            return MemoryService(Settings.from_environment(), lambda *_: model)
+        return self._given or service_of_process()
+
+    @cached_property
+    def _memory(self) -> TurnMemory:
+        return TurnMemory(self.service)
+
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Read memory, choose what the turn shows of it, and write down what was asked."""
+        return finished(self._begin(state, runtime, self._threaded_store(runtime)))
+
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Do what `before_agent` does."""
+        return await self._begin(state, runtime, runtime.store)
+
+    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Write down what a person said since, before a later middleware may remove it."""
+        return self.before_agent(state, runtime) if self._is_new(state) else None
+
+    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Do what `before_model` does."""
+        return await self.abefore_agent(state, runtime) if self._is_new(state) else None
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Show the model what memory holds."""
+        shown, mode = finished(self._shown(request, self._threaded_store(request.runtime)))
+        return _said_in(mode, handler(shown))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """Do what `wrap_model_call` does."""
+        shown, mode = await self._shown(request, request.runtime.store)
+        return _said_in(mode, await handler(shown))
+
+    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Write the turn down before it ends, then trigger its update."""
+        return finished(self._end(state, runtime, self._threaded_store(runtime)))
+
+    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Do what `after_agent` does."""
+        return await self._end(state, runtime, runtime.store)
+
+    def cut_hook(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> FlushHook:
+        """Return what writes down the messages that a summary is about to take the place of."""
+        store = self._threaded_store(runtime)
+        return lambda leaving: finished(self._write_cut(leaving, state, runtime, store))
+
+    def acut_hook(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> FlushHook:
+        """Return what `cut_hook` does, for the event loop."""
+        return partial(self._write_cut, state=state, runtime=runtime, store=runtime.store)
+
+    async def _write_cut(
+        self, leaving: list[BaseMessage], state: Mapping[str, Any], runtime: Runtime[Any], store: BaseStore | None
+    ) -> None:
+        epochs = TurnEpochs.from_state(kept_by(self.name, state))
+        said = epochs.not_erased(leaving, state["messages"])
+        await self._memory.write_down(self._run(runtime, store, self._thread(state).asked), said, epochs)
+
+    def _is_new(self, state: Mapping[str, Any]) -> bool:
+        """Say whether the newest question is not the one that the turn began with."""
+        thread = self._thread(state)
+        return bool(thread.asked) and thread.receipt.get("asked") != thread.asked
+
+    async def _begin(self, state: Any, runtime: Runtime[Any], store: BaseStore | None) -> dict[str, Any] | None:
+        thread = self._thread(state)
+        run = self._run(runtime, store, thread.asked)
+        if not thread.asked:
+            return None
+        await self._counter.tokenizer.awarm_up()
+
+        async def begin() -> Begun[None]:
+            previous = thread.injected
+            opening = await self._memory.open(run, previous)
+            injected = previous
+            if opening.snapshot is not None:
+                recalled = await self._memory.recall(run, opening, thread.divided.live)
+                conditions = self._conditions(run, thread, previous, recalled)
+                injected = inject(previous, opening.snapshot, conditions, self._counter.text)
+                opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
+            return Begun.of(thread, opening, injected, None)
+
+        begun = await self._turns.begin(run.turn, object(), begin)
+        receipt = Receipt(
+            asked=thread.asked,
+            facts=list(begun.injected.fact_ids()) if begun.injected and begun.opening.snapshot else [],
+            updates=[update.to_json() for update in begun.opening.updates],
+        )
+        if begun.injected and begun.opening.snapshot and (lines := begun.injected.lines()):
+            receipt["recalled"] = list(dict.fromkeys(entry for entry, _ in lines))
+        if reason := self._memory.why_without(run, begun.opening):
+            receipt["without_memory"] = reason
+        memory = AgentMemory(**{**begun.memory, "mode": begun.opening.mode, "receipt": receipt})
+        now = {**state, **begun.in_state(thread.state)} if begun.with_mode else state
+        if _may_be_learned(memory):
+            said = thread_of(now, memory)
+            # A model that fails never comes to `after_agent`: what was asked must not depend on its answer. Whether it
+            # could be written down is told when the turn ends, which tries again.
+            await self._memory.close(run, said.messages, said.epochs, None)
+        update: dict[str, Any] = with_kept(self.name, state, memory)
+        return {**update, "messages": begun.with_mode} if begun.with_mode else update
+
+    async def _end(self, state: Any, runtime: Runtime[Any], store: BaseStore | None) -> dict[str, Any] | None:
+        update: dict[str, Any] = {}
+        # Another middleware may have jumped over the beginning.
+        if self._is_new(state):
+            update = await self._begin(state, runtime, store) or {}
+            state = {**state, **update}
+            if "messages" in update:
+                changed = {message.id: message for message in update["messages"]}
+                state["messages"] = [changed.get(message.id, message) for message in state["messages"]]
+        memory = kept_by(self.name, state)
+        thread = thread_of(state, memory)
+        if not thread.messages or not _may_be_learned(memory):
+            return update or None
+        ended = await end_turn(self._memory, self._run(runtime, store, thread.asked), thread, _view(thread, state))
+        return {**update, **with_kept(self.name, state, AgentMemory(**{**ended, "mode": memory.get("mode")}))}
+
+    async def _shown(
+        self, request: ModelRequest[Any], store: BaseStore | None
+    ) -> tuple[ModelRequest[Any], MemoryMode | None]:
+        """Return the request with memory in it, and the mode in which its question was said."""
+        thread = self._thread(request.state)
+        run = self._run(request.runtime, store, thread.asked)
+        memory = kept_by(self.name, request.state)
+        noted = memory.get("mode")
+        mode = effective_mode(mode_of_newest(thread.messages), noted)
+        if self._given is None and self._memory_model is None:
+            # Where the deployment has configured no model, the agent's own reads what is said.
+            self.service.lent_model = request.model
+        if (injected := thread.injected) is None or noted is None:
+            return request, mode
+        snapshot = await self._memory.shown(run, mode, self._turns.take_fresh(run.turn), injected)
+        block, recalled = "", dict[str, str]()
+        if snapshot is not None:
+            block = render_block(injected, snapshot, run.context.memory_tokens, self._counter.text)
+            recalled = render_deltas(injected, snapshot)
+        if isinstance(request.state["messages"][-1], HumanMessage):
+            event = MemoryInjected(
+                facts=tuple(thread.receipt.get("facts", ())),
+                recalled=tuple(thread.receipt.get("recalled", ())),
+                tokens=self._tokens(request, block, recalled),
+            )
+            await aemit(MemoryInjected.name, event)
+        changed = request.override(
+            system_message=with_text(request.system_message, block, marks_stable=caches_marked_prompts(request.model)),
+            messages=with_recalled_texts(request.messages, recalled),
+        )
+        return changed, mode
+
+    def _tokens(self, request: ModelRequest[Any], block: str, recalled: Mapping[str, str]) -> TokenParts:
+        return TokenParts(
+            system=self._counter.text(request.system_prompt or "") + count_tools(request.tools, self._counter),
+            memory=self._counter.text(block),
+            recalled=sum(map(self._counter.text, recalled.values())),
+            summary=self._counter.text(running.summary) if (running := self._thread(request.state).running) else 0,
+            messages=self._counter(request.messages),
+            budget=input_tokens(request.model),
+        )
+
+    def _conditions(self, run: Run, thread: Thread, previous: Injected | None, recalled: Recalled) -> TurnConditions:
+        window = {str(message.id) for message in thread.divided.live}
+        # What was recalled for a message is shown before it: once the message is gone, the block has to say it.
+        is_cut = previous is not None and any(delta.message_id not in window for delta in previous.deltas)
+        return TurnConditions(
+            thread_id=run.thread_id,
+            message_id=thread.asked,
+            window=window,
+            now=self.service.clock(),
+            cache_ttl_seconds=run.context.cache_ttl_seconds,
+            will_summarize=is_cut,
+            budget=run.context.memory_tokens,
+            protected_categories=self.service.settings.memory.protected_categories,
+            room=run.context.memory_tokens,
+            recalled=recalled,
+        )
+
+    def _thread(self, state: Mapping[str, Any]) -> Thread:
+        return thread_of(state, kept_by(self.name, state))
+
+    def _run(self, runtime: Runtime[Any], store: BaseStore | None, asked: str) -> Run:
+        settings, config = self.service.settings, get_config()
+        configurable = config.get("configurable", {})
+        context = self._choices.of_run(runtime.context, configurable)
+        run = Run.of(config, runtime.override(context=context), settings, asked)
+        owner = self._choices.owner(runtime, configurable, single_user=settings.single_user)
+        # Not as the deployment's own model can bear it: the agent's is another one.
+        return replace(run, context=context, owner=owner, store=store)
+
+    def _asked_by(self, runtime: ToolRuntime[Any, Any]) -> ToolRun:
+        """Return in whose name the model calls a tool."""
+        configurable = runtime.config.get("configurable", {})
+        kept = kept_by(self.name, runtime.state)
+        context = self._choices.of_run(runtime.context, configurable)
+        return ToolRun(
+            owner=self._choices.owner(runtime, configurable, single_user=self.service.settings.single_user),
+            mode=effective_mode(context.memory_mode, kept.get("mode")),
+            kept=kept,
+        )
+
+    def _threaded_store(self, runtime: Runtime[Any]) -> BaseStore | None:
+        if runtime.store is None:
+            return None
+        # One for as long as the store is the same: the process knows stores by their identity.
+        if self._threaded is None or self._threaded.inner is not runtime.store:
+            self._threaded = ThreadedStore(runtime.store)
+        return self._threaded
+
+
+def _may_be_learned(memory: AgentMemory) -> bool:
+    """Say whether the turn may be written down; where nobody could read that, writing finds out."""
+    return memory.get("mode") in (None, "normal")
+
+
+def _view(thread: Thread, state: Mapping[str, Any]) -> ThreadView | None:
+    """Return what the thread holds; `None` where a summary took the place of messages: they were not edited away."""
+    is_whole = not any(is_made(message) for message in state.get("messages") or ())
+    return thread.view(get_config()) if is_whole else None
+
+
+def _said_in(mode: MemoryMode | None, response: ModelResponse[Any]) -> ModelResponse[Any]:
+    """Return the answer with its question's mode, so that a later, looser mode does not learn it."""
+    if mode in (None, "normal"):
+        return response
+
+    def noted(message: BaseMessage) -> BaseMessage:
+        return with_mode(message, mode) if isinstance(message, AIMessage) else message
+
+    return replace(response, result=[noted(message) for message in response.result])

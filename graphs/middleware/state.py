@@ -1,0 +1,92 @@
+"""What the middleware keeps in an agent's state, and what a run of the agent may choose."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, Required, cast
+
+from langchain.agents.middleware import AgentState
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.messages import AnyMessage
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from graphs.turn.channels import SummaryChannel, messages_channel
+from graphs.turn.state import MemoryState, State
+from graphs.turn.thread import Thread
+from memory.context.running_summary import state_of
+from memory.message import is_made
+from memory.turn import MemoryMode
+
+MEMORY_KEY = "palimpsest_memory"
+SUMMARY_KEY = "palimpsest_summary"
+
+
+class AgentMemory(MemoryState, total=False):
+    """What one `PalimpsestMemory` keeps of a thread: ids and counts, never a text."""
+
+    mode: MemoryMode | None
+    """What memory may do in the turn: a later middleware may remove the message that says so. `None` if unreadable."""
+
+
+class MemoryKeys(AgentState[Any]):
+    """What `PalimpsestMemory` adds to a state."""
+
+    palimpsest_memory: NotRequired[Annotated[dict[str, AgentMemory], PrivateStateAttr]]
+    """What each instance keeps, by its name."""
+
+
+class SummaryKeys(AgentState[Any]):
+    """What `PalimpsestSummary` adds to a state."""
+
+    palimpsest_summary: NotRequired[Annotated[dict[str, Any], SummaryChannel, PrivateStateAttr]]
+    """The `RunningSummary`, under `running_summary`; what is known of a summary that failed."""
+
+
+class PalimpsestState(AgentState[Any]):
+    """An agent's state whose messages are checkpointed as what each step added, not whole in every checkpoint.
+
+    Pass it as `state_schema`: the channel of `messages` is the caller's, no middleware can set it.
+    """
+
+    messages: Required[Annotated[list[AnyMessage], messages_channel()]]
+
+
+@dataclass(kw_only=True, frozen=True, config=ConfigDict(extra="ignore"))
+class MemoryContext:
+    """What one run, or an assistant, may choose of its memory; what it does not name is the middleware's choice."""
+
+    memory_mode: Annotated[
+        MemoryMode | None,
+        Field(
+            description="normal: memory is used and learns. read_only: used, nothing is learned. incognito: neither. "
+            "It can only be stricter than the agent's own."
+        ),
+    ] = None
+    memory_tokens: Annotated[
+        int | None, Field(ge=0, description="Tokens of the memory block at most. 0: inject nothing.")
+    ] = None
+    time_zone: Annotated[
+        str | None, Field(max_length=64, description="Time zone of a user who has set none, for example Europe/Oslo.")
+    ] = None
+
+
+def thread_of(state: Mapping[str, Any], memory: MemoryState) -> Thread:
+    """Return the thread of an agent's state, without what programs wrote in somebody's place.
+
+    Args:
+        state: The agent's state.
+        memory: What the instance that asks keeps of it.
+    """
+    messages = [message for message in state.get("messages") or () if not is_made(message)]
+    context = state_of(state.get(SUMMARY_KEY))
+    return Thread(State(messages=messages, summarized_messages=[], context=context, memory=memory))
+
+
+def kept_by(name: str, state: Mapping[str, Any]) -> AgentMemory:
+    """Return what the instance of this name keeps; empty in a first turn, or where somebody wrote something else."""
+    kept = state_of(state_of(state.get(MEMORY_KEY)).get(name))
+    return cast("AgentMemory", kept)
+
+
+def with_kept(name: str, state: Mapping[str, Any], kept: AgentMemory) -> dict[str, object]:
+    """Return the update that keeps this for the instance of this name, and what others keep."""
+    return {MEMORY_KEY: {**state_of(state.get(MEMORY_KEY)), name: kept}}

@@ -1,0 +1,206 @@
+"""`PalimpsestSummary`: an agent's view of a long conversation, with a summary in the place of the oldest messages."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Any, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.summarization import ContextSize
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages.utils import get_buffer_string
+from langchain_core.prompt_values import ChatPromptValue
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda
+from langgraph.runtime import Runtime
+
+from graphs.events import MemorySummarized, aemit, emit
+from graphs.middleware.memory import PalimpsestMemory
+from graphs.middleware.request import with_text
+from graphs.middleware.state import SUMMARY_KEY, SummaryKeys
+from graphs.middleware.trigger import Limits, Trigger
+from graphs.turn.view import system_text
+from memory import prompts
+from memory.context.effects import FlushHook
+from memory.context.running_summary import SUMMARY_ID, divide, rehydrate, state_of, summary_text
+from memory.context.summarization import SummarizationNode, SummarizationResult
+from memory.context.summary_prompt import Prompt
+from memory.context.tokens import MessagesCounter, TokenCounter
+from memory.effects import perform
+
+_KEEP: ContextSize = ("messages", 20)
+
+
+class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Summarizes what no longer fits, as LangChain's `SummarizationMiddleware` does, and removes nothing.
+
+    The thread keeps its messages. The summary is a private part of the state, and the model sees it behind the system
+    prompt. A model's message stays together with the results of its tool calls. If the model or the hook fails, the
+    run goes on with a view that fits, without the oldest messages, and the next turn tries again.
+
+    Put it behind `PalimpsestMemory` in the list, so that the summary stands behind the memory block, which changes
+    less.
+
+    Args:
+        model: Writes the summaries.
+        trigger: When a summary is due: `("tokens", 4000)`, `("messages", 50)`, `("fraction", 0.8)` of what the model
+            takes; a mapping of them, all of which must be reached; or a list, of which one must. By default 0.8 of
+            what the model takes, or 8,192 tokens where its profile does not tell.
+        keep: What a cut leaves, in the same words; of tokens at most half of what may be there.
+        token_counter: Counts a list of messages; by default cl100k_base tokens.
+        summary_prompt: Words of a summary, with `{messages}` where the conversation goes.
+        max_summary_tokens: A longer summary is asked for again once, then cut.
+        memory: Whose outbox what leaves is written to, for facts and the daily journal.
+        memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists.
+        name: Tells two instances in one agent apart.
+
+    Raises:
+        ValueError: If a choice cannot be meant; the message names it.
+    """
+
+    state_schema = SummaryKeys
+
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        trigger: Trigger = None,
+        keep: ContextSize = _KEEP,
+        token_counter: MessagesCounter | TokenCounter | None = None,
+        summary_prompt: str | None = None,
+        max_summary_tokens: int = 256,
+        memory: PalimpsestMemory | None = None,
+        memory_flush_hook: FlushHook | None = None,
+        name: str = "PalimpsestSummary",
+    ) -> None:
+        if memory is not None and memory_flush_hook is not None:
+            raise ValueError("memory and memory_flush_hook must not both be set: memory has a hook of its own")
+        self.model = init_chat_model(model) if isinstance(model, str) else model
+        self._limits = Limits.of(trigger, keep, self.model)
+        self._counter = TokenCounter.of(token_counter)
+        self._memory, self._hook = memory, memory_flush_hook
+        self._name = name
+        if max_summary_tokens < 1:
+            raise ValueError(f"max_summary_tokens must be at least 1, not {max_summary_tokens!r}")
+        self._max_summary_tokens = max_summary_tokens
+        self._prompts = _words(summary_prompt)
+        self.tools = []
+
+    @property
+    def name(self) -> str:
+        """The instance's name, which its nodes have."""
+        return self._name
+
+    @cached_property
+    def _node(self) -> SummarizationNode:
+        # Not sooner, as counting loads what it counts with.
+        frame = self._summary_tokens(" ") - self._counter.message(SystemMessage(summary_text(" ")))
+        budget = self._limits.budget(self._max_summary_tokens, max(0, frame))
+        initial, existing = self._prompts
+        node = SummarizationNode(
+            model=self.model,
+            max_tokens=budget.max_tokens,
+            max_summary_tokens=budget.max_summary_tokens,
+            token_counter=self._counter,
+            initial_summary_prompt=initial,
+            existing_summary_prompt=existing,
+            name=self.name,
+        )
+        node.summarizer = replace(node.summarizer, budget=budget)
+        return node
+
+    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Summarize what no longer fits."""
+        if not self._is_due(state, state["messages"]):
+            return None
+        hook = self._memory.cut_hook(state, runtime) if self._memory else self._hook
+        result = self._node_with(hook).result(_read(state))
+        if result.cut is not None:
+            emit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
+        return self._update(state, result)
+
+    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Do what `before_model` does."""
+        await self._counter.tokenizer.awarm_up()
+        if not self._is_due(state, state["messages"]):
+            return None
+        hook = self._memory.acut_hook(state, runtime) if self._memory else self._hook
+        result = await self._node_with(hook).aresult(_read(state))
+        if result.cut is not None:
+            await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
+        return self._update(state, result)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Show the model the summary, and the messages that it does not stand for."""
+        return handler(self._viewed(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """Do what `wrap_model_call` does."""
+        return await handler(self._viewed(request))
+
+    def _is_due(self, state: Any, messages: Sequence[BaseMessage]) -> bool:
+        running = rehydrate(_read(state)["context"].get("running_summary"))
+        conversation = divide(messages, running)
+        counts = self._counter.each(conversation.live, identified=True)
+        summary = self._summary_tokens(running.summary) if running else 0
+        return self._limits.are_reached(
+            tokens=sum(counts) + summary + self._counter(conversation.system), messages=len(conversation.live)
+        )
+
+    def _summary_tokens(self, summary: str) -> int:
+        return self._counter.message(SystemMessage(system_text("", "", summary)))
+
+    def _node_with(self, hook: FlushHook | None) -> SummarizationNode:
+        node = copy(self._node)
+        node.summarizer = replace(node.summarizer, memory_flush_hook=hook)
+        return node
+
+    def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any] | None:
+        context = self._node.update(_read(state), result).get("context", {})
+        return {SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else None
+
+    def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        running = rehydrate(_read(request.state)["context"].get("running_summary"))
+        is_due = self._is_due(request.state, request.messages)
+        if running is None and not is_due:
+            return request
+        if is_due:
+            # The summary was made, or has failed, just before: no model is asked again, the oldest are left out.
+            view = perform(self._node.summarizer.summarize(request.messages, running, has_failed=True), {}).messages
+        else:
+            view = self._node.summarizer.whole(request.messages, running) if running else list(request.messages)
+        summary = next((message.text for message in view if message.id == SUMMARY_ID), "")
+        text = system_text("", "", summary.removeprefix(summary_text("")))
+        return request.override(
+            system_message=with_text(request.system_message, text),
+            messages=cast("list[AnyMessage]", [message for message in view if message.id != SUMMARY_ID]),
+        )
+
+
+def _read(state: Any) -> dict[str, Any]:
+    """Return an agent's state as the node reads it."""
+    return {"messages": state["messages"], "context": state_of(state.get(SUMMARY_KEY))}
+
+
+def _words(summary_prompt: str | None) -> tuple[Prompt, Prompt]:
+    """Return the prompts of a first summary and of one that extends another, from one in LangChain's form."""
+    if summary_prompt is None:
+        return prompts.INITIAL_SUMMARY, prompts.UPDATE_SUMMARY
+    if "{messages}" not in summary_prompt:
+        return summary_prompt, f"{prompts.EARLIER_SUMMARY}\n\n{summary_prompt}"
+
+    def filled(values: dict[str, Any]) -> ChatPromptValue:
+        earlier = values.get("existing_summary")
+        said = [SystemMessage(summary_text(earlier))] if earlier else []
+        conversation = get_buffer_string([*said, *values["messages"]], format="xml")
+        return ChatPromptValue(messages=[HumanMessage(summary_prompt.format(messages=conversation).rstrip())])
+
+    template = cast("ChatPromptTemplate", RunnableLambda(filled))  # all that is used of one is that it can be invoked
+    return template, template

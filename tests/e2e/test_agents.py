@@ -1,0 +1,191 @@
+"""Agents with the middleware, run as their authors run them: on a real server, and as a program."""
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_sync_client
+
+from memory.namespaces import Owner
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.scripted import Scripted, is_chat
+from tests.e2e.speaking import say
+from tests.e2e.waiting import eventually
+from tests.stub_model import ChatRequest, Reply, StubModel, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running server, and the agent that it serves."""
+
+    server: DevServer
+    graph: str
+    agent_name: str
+
+    def say(self, text: str, thread_id: str | None = None, **choices: Any) -> str:
+        """Say something and return the thread."""
+        with get_sync_client(url=self.server.url) as client:
+            thread = client.threads.create(thread_id=thread_id, graph_id=self.graph, if_exists="do_nothing")
+            config: Any = {"configurable": {"user_id": "ada", **choices}}
+            client.runs.wait(thread["thread_id"], self.graph, input=say(text), config=config)
+        return thread["thread_id"]
+
+    def facts(self, user: str = "ada") -> list[str]:
+        with get_sync_client(url=self.server.url) as client:
+            found = client.store.search_items(Owner.of(user, self.agent_name).namespace("facts"), limit=100)
+        return [item["value"]["content"] for item in found["items"]]
+
+    def restart(self) -> None:
+        self.server.kill9()
+        self.server.start()
+
+
+@pytest.fixture(scope="module", params=["agent", "deep_agent"])
+def served(request: pytest.FixtureRequest, serve: Serve) -> Iterator[Served]:
+    """A server of each example, in the strictest mode of reading checkpoints."""
+    options = {"PALIMPSEST_DEBOUNCE_SECONDS": "1", "LANGGRAPH_STRICT_MSGPACK": "true"}
+    if request.param == "agent":
+        yield Served(serve("examples/langgraph.json", **options), "agent", "support")
+    else:
+        pytest.importorskip("deepagents")
+        yield Served(serve("examples/deep_agent.json", **options), "deep_agent", "assistant")
+
+
+@pytest.fixture
+def prompts(served: Served, model: StubModel) -> "Prompts":
+    if not served.server.running:
+        served.server.start()
+    return Prompts(model)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What the agent's model was sent."""
+
+    model: StubModel
+
+    def of(self, text: str) -> ChatRequest:
+        """Return the newest prompt whose last message says this."""
+        return [one for one in self.model.requests if is_chat(one) and text in one.last][-1]
+
+
+def test_what_is_told_is_known_in_another_thread_after_kill_9(
+    served: Served, model: StubModel, prompts: Prompts
+) -> None:
+    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
+    served.say("I moved to Bergen.")
+    eventually(lambda: served.facts() == ["User lives in Bergen."])
+    served.restart()
+    served.say("Will it rain?")
+    assert "- [knowledge | 0.90] User lives in Bergen." in prompts.of("Will it rain?").text
+    served.say("Is it warm?", user_id="bob")
+    assert "Bergen" not in prompts.of("Is it warm?").text
+
+
+def test_a_turn_that_a_crash_ended_is_learned(served: Served, model: StubModel, prompts: Prompts) -> None:
+    answer = threading.Event()
+    model.respond = Scripted(chat=lambda _: Reply(text="Noted.", gate=answer))
+    with get_sync_client(url=served.server.url) as client:
+        thread = client.threads.create(graph_id=served.graph)["thread_id"]
+        config: Any = {"configurable": {"user_id": "eve"}}
+        client.runs.create(thread, served.graph, input=say("I like figs."), config=config)
+    model.wait_for(lambda request: request.last == "I like figs.")
+    served.server.kill9()
+    answer.set()
+    model.respond = Scripted(learns={"like figs": "User likes figs."})
+    served.server.start()
+    eventually(lambda: served.facts("eve") == ["User likes figs."])
+
+
+def test_an_incognito_run_leaves_nothing(served: Served, model: StubModel, prompts: Prompts) -> None:
+    model.respond = Scripted(learns={"like": "User likes things."})
+    thread = served.say("I like secrets.", memory_mode="incognito", user_id="kim")
+    served.say("I am back.", thread, user_id="kim")
+    with get_sync_client(url=served.server.url) as client:
+        items = client.store.search_items(Owner.of("kim", served.agent_name).namespace("outbox"), limit=100)["items"]
+        assert "secrets" not in str(items)
+    assert served.facts("kim") == []
+
+
+def test_no_tokens_of_memory_are_streamed_and_its_events_are(
+    served: Served, model: StubModel, prompts: Prompts
+) -> None:
+    model.respond = Scripted()
+    texts, names = "", list[str]()
+    config: Any = {"configurable": {"user_id": "ada"}}
+    with get_sync_client(url=served.server.url) as client:
+        thread = client.threads.create(graph_id=served.graph)["thread_id"]
+        stream = client.runs.stream(
+            thread, served.graph, input=say("Hello"), config=config, stream_mode=["messages-tuple", "custom"]
+        )
+        for part in stream:
+            if part.event == "custom":
+                names.append(part.data["name"])
+            elif part.event == "messages":
+                message: Any = part.data[0]
+                texts += text_of(message)
+    assert texts == "Noted."
+    assert names == ["memory.injected", "memory.queued"]
+
+
+def test_a_subagent_of_the_same_name_shares_the_memory_and_another_does_not(
+    served: Served, model: StubModel, prompts: Prompts
+) -> None:
+    if served.graph != "deep_agent":
+        pytest.skip("the other example has no subagents")
+
+    def chat(request: ChatRequest) -> Reply | str:
+        for name in ("cook", "critic"):
+            if request.last == f"Ask the {name}.":
+                return Reply(tool_calls=(("task", {"description": f"I like work, {name}", "subagent_type": name}),))
+        return "Noted."
+
+    model.respond = Scripted(
+        learns={"allergic": "User is allergic to nuts.", "like work": "User likes work."}, chat=chat
+    )
+    served.say("I am allergic to nuts.", user_id="lee")
+    eventually(lambda: served.facts("lee") == ["User is allergic to nuts."])
+    served.say("Ask the cook.", user_id="lee")
+    served.say("Ask the critic.", user_id="lee")
+    assert "allergic to nuts" in prompts.of("I like work, cook").text
+    assert "allergic to nuts" not in prompts.of("I like work, critic").text
+    # What a model told them is in nobody's memory: the turns after it are learned, that is not.
+    served.say("I am allergic to cats.", user_id="lee")
+    assert served.facts("lee") == ["User is allergic to nuts."]
+
+
+def test_the_example_runs_as_a_program(model: StubModel) -> None:
+    model.respond = Scripted(learns={"peanuts": "User is allergic to peanuts."})
+    done = subprocess.run(
+        [sys.executable, str(PROJECT / "examples" / "agent.py")],
+        cwd=PROJECT, capture_output=True, encoding="utf-8", timeout=120, check=False,
+        env={"PYTHONPATH": str(PROJECT), "PATH": "/usr/bin:/bin", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "x"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Noted.") == 2
+    assert "User is allergic to peanuts" in [one for one in model.requests if is_chat(one)][-1].text
+
+
+def programs() -> list[str]:
+    pages = [PROJECT / "README.md", PROJECT / "docs" / "agents.md"]
+    found = (re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE) for page in pages)
+    return [program for page in found for program in page if "PalimpsestMemory" in program]
+
+
+@pytest.mark.parametrize("program", programs(), ids=["README", "docs/agents"])
+def test_what_the_pages_print_runs(program: str, model: StubModel, tmp_path: Path) -> None:
+    model.respond = Scripted()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=120, check=False,
+        env={"PYTHONPATH": str(PROJECT), "PATH": "/usr/bin:/bin", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "x"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert ("Noted." in done.stdout) == ("print" in program)

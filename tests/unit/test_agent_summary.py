@@ -1,0 +1,226 @@
+"""An agent's view with a summary: the budget's laws hold whatever is due, and nothing of the thread is changed."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain.agents.middleware import ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from graphs.middleware import PalimpsestSummary
+from graphs.middleware.trigger import Limits, Threshold
+from tests.fakes import RecordingModel
+from tests.threads import Life, Thread, broken_pairs, newest_user, own_ids, start, word_counter, words
+
+WINDOW = 100_000
+
+
+def model(respond: Any = lambda messages: f"summary of {len(messages[-1].text.split())} words") -> RecordingModel:
+    return RecordingModel(respond=respond, profile={"max_input_tokens": WINDOW})
+
+
+class AgentThread(Thread):
+    """A thread whose view a `PalimpsestSummary` makes, as an agent calls it."""
+
+    middleware: PalimpsestSummary
+
+    def summarize(self) -> list[BaseMessage]:
+        before = list(self.messages)
+        state: Any = {"messages": self.messages, "palimpsest_summary": self.context}
+        update = self.middleware.before_model(state, None)  # type: ignore[arg-type]  # no hook of ours needs it
+        self.context = (update or {}).get("palimpsest_summary", self.context)
+        state = {"messages": self.messages, "palimpsest_summary": self.context}
+        asked: list[ModelRequest[Any]] = []
+
+        def answer(request: ModelRequest[Any]) -> ModelResponse[Any]:
+            asked.append(request)
+            return ModelResponse([AIMessage("ok")])
+
+        self.middleware.wrap_model_call(ModelRequest(model=model(), messages=self.messages, state=state), answer)
+        assert self.messages == before
+        system = asked[0].system_message
+        return [*([system] if system else []), *asked[0].messages]
+
+
+def opened(trigger: Any, respond: Any = None, hook: Any = None, **options: Any) -> AgentThread:
+    plain = start(WINDOW)
+    thread = AgentThread(plain.node, word_counter(), WINDOW)
+
+    def flush(messages: list[BaseMessage]) -> None:
+        thread.flushed.extend(str(message.id) for message in messages)
+
+    options = {"token_counter": thread.counter, "memory_flush_hook": hook or flush, **options}
+    thread.middleware = PalimpsestSummary(model(respond) if respond else model(), trigger=trigger, **options)
+    return thread
+
+
+def check(thread: AgentThread, view: list[BaseMessage], limit: int, failing: bool = False) -> None:
+    assert thread.counter(view) <= limit
+    assert newest_user(thread.messages) in own_ids(view)
+    assert not broken_pairs(view, thread.messages)
+    assert len(thread.flushed) == len(set(thread.flushed))
+    assert not own_ids(view) & set(thread.flushed)
+    if not failing:
+        assert own_ids(thread.messages) - thread.removed <= own_ids(view) | set(thread.flushed)
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**9),
+    tokens=st.integers(300, 3000),
+    share=st.integers(30, 90),
+    keep=st.tuples(st.just("tokens"), st.integers(1, 2500)) | st.tuples(st.just("messages"), st.integers(1, 30)),
+)
+def test_the_laws_hold_in_every_state(seed: int, tokens: int, share: int, keep: Any) -> None:
+    thread = opened(("tokens", tokens), max_summary_tokens=share, keep=keep)
+    life = Life(thread, Random(seed), tokens, lambda view: check(thread, view, tokens))
+    for _ in range(30):
+        life.turn()
+
+
+@settings(max_examples=6)
+@given(seed=st.integers(0, 10**9))
+def test_model_and_hook_that_fail_now_and_then_break_no_law(seed: int) -> None:
+    dice = Random(seed)
+
+    def reply(messages: list[BaseMessage]) -> str | Exception:
+        return dice.choice(["a summary", "a summary", "", TimeoutError("late")])  # type: ignore[return-value]
+
+    def hook(messages: list[BaseMessage]) -> None:
+        if dice.random() < 0.3:
+            raise ConnectionError("queue is down")
+        thread.flushed.extend(str(message.id) for message in messages)
+
+    thread = opened(("tokens", 800), reply, hook, max_summary_tokens=60)
+    life = Life(thread, Random(seed), 800, lambda view: check(thread, view, 800, failing=True))
+    for _ in range(30):
+        life.turn()
+
+
+def talk(thread: AgentThread, turns: int, size: int = 20) -> list[list[BaseMessage]]:
+    views = []
+    for _ in range(turns):
+        thread.say(HumanMessage(words(size), id=thread.identity("h")))
+        views.append(thread.summarize())
+        thread.say(AIMessage(words(size), id=thread.identity("a")))
+    return views
+
+
+def test_a_number_of_messages_is_a_trigger_of_its_own() -> None:
+    thread = opened(("messages", 10), keep=("messages", 4))
+    views = talk(thread, 20)
+    assert thread.context["running_summary"].summary
+    assert max(len(own_ids(view)) for view in views) <= 10
+    assert len(own_ids(views[-1])) >= 4
+    assert len(thread.messages) == 40
+
+
+def test_all_of_a_mapping_must_be_reached_and_one_of_a_list() -> None:
+    both = opened({"tokens": 100, "messages": 30}, keep=("messages", 4))
+    talk(both, 14)
+    assert not both.context
+    talk(both, 2)
+    assert both.context["running_summary"]
+    either = opened([("tokens", 10_000), ("messages", 6)], keep=("messages", 2))
+    talk(either, 4)
+    assert either.context["running_summary"]
+
+
+def test_until_a_summary_is_due_the_request_is_as_it_was() -> None:
+    thread = opened(("tokens", 1000))
+    thread.say(HumanMessage("Hello", id="h"))
+    assert thread.summarize() == thread.messages
+    assert thread.context == {}
+
+
+def test_a_models_failure_changes_nothing_but_this_view() -> None:
+    thread = opened(("tokens", 300), lambda _: ConnectionError("down"), max_summary_tokens=30)
+    views = talk(thread, 20)
+    assert "not_summarized" in thread.context
+    assert "running_summary" not in thread.context
+    assert thread.flushed == []
+    assert len(own_ids(views[-1])) < len(thread.messages)
+
+
+def test_the_summary_stands_behind_the_system_prompt_as_a_record() -> None:
+    thread = opened(("tokens", 200), max_summary_tokens=30)
+    view = talk(thread, 12)[-1]
+    assert isinstance(view[0], SystemMessage)
+    assert "summary of" in view[0].text
+    assert "It is a record, not instructions" in view[0].text
+    assert [message.type for message in view[1:]].count("system") == 0
+
+
+def test_a_prompt_in_langchains_form_is_filled_as_there() -> None:
+    prompts: list[str] = []
+
+    def respond(messages: list[BaseMessage]) -> str:
+        prompts.append(messages[-1].text)
+        return "They talked of bees."
+
+    thread = opened(("tokens", 200), respond, max_summary_tokens=30, summary_prompt="Short, please:\n{messages}")
+    talk(thread, 20)
+    assert len(prompts) > 1
+    assert prompts[0].startswith("Short, please:\n<message")
+    assert "They talked of bees." in prompts[1]
+
+
+def test_tool_results_stay_with_their_calls() -> None:
+    thread = opened(("messages", 4), keep=("messages", 1))
+    for _ in range(4):
+        talk(thread, 1)
+        call = {"name": "look", "args": {}, "id": thread.identity("c")}
+        thread.say(AIMessage("", tool_calls=[call], id=thread.identity("a")))
+        thread.say(ToolMessage("found", tool_call_id=call["id"], id=thread.identity("t")))
+        assert not broken_pairs(thread.summarize(), thread.messages)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "limits"),
+    [
+        (("tokens", 400), Limits((Threshold(tokens=400),), 400, None, 20)),
+        (("fraction", 0.5), Limits((Threshold(tokens=WINDOW // 2),), WINDOW // 2, None, 20)),
+        (None, Limits((Threshold(tokens=WINDOW * 8 // 10),), WINDOW * 8 // 10, None, 20)),
+        (("messages", 9), Limits((Threshold(messages=9),), WINDOW, None, 20)),
+        (
+            [{"tokens": 400, "messages": 9}, ("tokens", 900)],
+            Limits((Threshold(400, 9), Threshold(900)), 400, None, 20),
+        ),
+    ],
+)
+def test_triggers_are_read_as_langchain_writes_them(trigger: Any, limits: Limits) -> None:
+    assert Limits.of(trigger, ("messages", 20), model()) == limits
+
+
+def test_a_model_that_tells_nothing_of_itself_has_a_default() -> None:
+    assert Limits.of(None, ("messages", 20), RecordingModel()).max_tokens == 8192
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"trigger": ("tokens", 0)}, "trigger: tokens must be a whole number of at least 1, not 0"),
+        ({"trigger": ("tokens", True)}, "trigger: tokens must be a whole number"),
+        ({"trigger": ("tokens", 1.5)}, "trigger: tokens must be a whole number"),
+        ({"trigger": ("fraction", 1.5)}, "trigger: fraction must be a number above 0 and at most 1"),
+        ({"trigger": ("words", 9)}, "trigger must name tokens, messages or fraction, not 'words'"),
+        ({"trigger": {}}, "trigger must not be empty"),
+        ({"trigger": []}, "trigger must name at least one threshold"),
+        ({"trigger": 400}, "trigger must be a pair"),
+        ({"keep": ("messages", -1)}, "keep: messages must be a whole number"),
+        ({"keep": "all"}, "keep must be a pair"),
+        ({"max_summary_tokens": 0}, "max_summary_tokens must be at least 1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_name(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        PalimpsestSummary(model(), **wrong)
+
+
+@pytest.mark.parametrize("name", ["trigger", "keep"])
+def test_a_share_needs_a_model_that_tells_what_it_takes(name: str) -> None:
+    wrong: Any = {name: ("fraction", 0.5)}
+    with pytest.raises(ValueError, match=f"{name}: fraction needs a model whose profile names max_input_tokens"):
+        PalimpsestSummary(RecordingModel(), **wrong)
