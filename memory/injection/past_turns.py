@@ -13,7 +13,7 @@ from memory.recall import Document, Hit
 from memory.recall.user_index import Recalled
 
 # What fits a message much less than the best does is not worth a change of the prompt.
-_RELEVANT: Final = 0.25
+_RELEVANT: Final = 0.1
 # What the user asked for once and for all, in messages that no fact was made of, takes so much of the budget at most.
 _STANDING_SHARE: Final = 4
 _TITLE: Final = "Past conversations:"

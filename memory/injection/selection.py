@@ -296,8 +296,8 @@ def choose_delta(
             new.append(fact)
     facts = {fact.id: fact for fact in snapshot.facts}
     chosen = {fact.id for fact in new}
-    # What is shown already counts against the half that a new block would give to facts.
-    left = turn.budget // 2
+    # What is shown already counts, too: a new block would have no more room for what matters.
+    left = turn.budget // 2 if any(hit.document.kind == "turn" for hit in turn.recalled.hits) else turn.budget
     for hit in relevant(turn.recalled.hits):
         wanted = facts.get(hit.document.id)
         if wanted is None:
