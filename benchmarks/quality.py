@@ -20,20 +20,16 @@ from hashlib import sha256
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
-from langgraph.store.memory import InMemoryStore
 
 from benchmarks import quality_peers
 from benchmarks.measuring import progress
-from benchmarks.quality_data import Question, Talk, beam, halumem, locomo
+from benchmarks.quality_data import Question, Talk, beam, locomo
 from benchmarks.quality_graph import measure_graph
 from benchmarks.quality_plot import plot
 from benchmarks.quality_report import OURS, SEED, WITH, Rows, report
 from graphs.embedders import embedder_of
 from graphs.settings import Settings
-from memory.config import MemoryConfig
 from memory.context.tokens import count_tokens, shared_counter
-from memory.facts.changes import Change, Extraction
-from memory.facts.store import FactStore
 from memory.injection.block import fact_line
 from memory.recall import Document, Hit, Index, choose
 from memory.recall.vectors import QueryVector, VectorIndex, packed
@@ -42,7 +38,6 @@ BUDGETS = (500, 1000, 2000)
 # It takes minutes a talk: asked about the first two, as its n says.
 SLOW = {"mem0, infer=False"}
 SLOW_TALKS = 2
-NOW = "2026-01-01T00:00:00+00:00"
 _PLACE = re.compile(r"(<!-- benchmark: quality -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -193,39 +188,6 @@ def with_standing(recall: Recall, question: str) -> list[str]:
     return list(dict.fromkeys([*standing, *(hit.document.id for hit in hits)]))
 
 
-def measure_halumem(rows: Rows, folder: Path) -> None:
-    """Add what becomes of preferences that change: the new one missing, the old one still there, the limit exceeded."""
-    config = MemoryConfig()
-    for number, updates in enumerate(halumem(folder)):
-        person = f"person-{number}"
-        facts = FactStore(InMemoryStore(), person, config=config)
-
-        def apply(action: str, content: str, target: str | None, turn: int, facts: FactStore = facts) -> None:
-            change = Change(
-                action=action,  # type: ignore[arg-type]
-                content=content,
-                category="preference",
-                confidence=0.9,
-                target=target,
-                sources=(f"m{turn}",),
-                said_at=NOW,
-            )
-            facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="", now=NOW)
-
-        for turn, update in enumerate(updates):
-            known = {fact.content: fact.id for fact in facts.list()}
-            if update.before not in known:
-                apply("new", update.before, None, 2 * turn)
-                known = {fact.content: fact.id for fact in facts.list()}
-            action = "ends" if update.is_deletion else "corrects"
-            apply(action, "" if update.is_deletion else update.after, known.get(update.before), 2 * turn + 1)
-            there = [fact.content for fact in facts.list()]
-            is_gone = update.before not in there or update.before == update.after
-            rows.add("HaluMem updates, lost", OURS, person, float(not update.is_deletion and update.after not in there))
-            rows.add("HaluMem updates, stale", OURS, person, float(not is_gone))
-            rows.add("HaluMem updates, over the limit", OURS, person, float(len(there) > config.max_facts))
-
-
 def measure_cost(rows: Rows, talks: Sequence[Talk]) -> None:
     """Add the CPU time of ranking 500 facts and 5,000 turns by words, and what their index takes."""
     turns: list[Document] = []
@@ -293,9 +255,6 @@ def main() -> int:
                 recall = Recall(talk.turns, inner)
                 measure_beam(rows, talk, who, lambda question, recall=recall: with_standing(recall, question))  # type: ignore[misc]
         measure_beam(rows, talk, "FTS5", quality_peers.fts5(talk.turns))
-    if (options.data / "halumem").is_dir():
-        progress("updates")
-        measure_halumem(rows, options.data)
     measure_cost(rows, talks)
     text = report(rows)
     print(text)

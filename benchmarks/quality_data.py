@@ -7,7 +7,7 @@ any, and those of category 5, which have no answer, are left out.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -36,15 +36,6 @@ class Talk:
     turns: tuple[Document, ...]
     facts: tuple[Document, ...]
     questions: tuple[Question, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What a person liked before and likes after; `is_deletion` if they no longer do."""
-
-    before: str
-    after: str
-    is_deletion: bool
 
 
 def locomo(folder: Path) -> list[Talk]:
@@ -122,21 +113,3 @@ def _beam(name: str, data: Mapping[str, Any]) -> Talk:
         for probe in data["probes"]
     )
     return Talk(name, turns, (), tuple(each for each in questions if each.evidence))
-
-
-def halumem(folder: Path) -> Iterator[list[Update]]:
-    """Yield the preference updates of each person in a data folder."""
-    for line in (folder / "halumem" / "preference_updates.jsonl").read_text("utf-8").splitlines():
-        yield [
-            Update(
-                _preference(event["before_preference"]),
-                _preference(event["after_preference"]),
-                event["update_direction"] == "Delete",
-            )
-            for event in json.loads(line)["event_list"]
-        ]
-
-
-def _preference(value: Mapping[str, Any]) -> str:
-    (point,) = value["memory_points"]
-    return f"{point['type_description']}: {point['specific_item']}"
