@@ -11,7 +11,7 @@ _FOR_GOOD: Final = (
 _WHEN: Final = r"when(?:ever)?|if|(?:every|each|any) ?time"
 _STANDING = re.compile(
     # "Always …", "Please never …", "When I ask about …, …"
-    rf"^\W*(?:please\s+)?(?:{_FOR_GOOD}|(?:{_WHEN})\s+i\s+(?:ask|say|write|send|want|need))\b"
+    rf"^[^\w\n]*(?:please\s+)?(?:{_FOR_GOOD}|(?:{_WHEN})\s+i\s+(?:ask|say|write|send|want|need))\b"
     # "Include the version, always, when I ask about libraries"
     rf"|\b(?:{_FOR_GOOD})\b[^.!?\n]{{0,200}}\b(?:{_WHEN})\s+i\s+\w+",
     re.IGNORECASE | re.MULTILINE,
