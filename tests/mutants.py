@@ -20,6 +20,7 @@ AT_THE_LIMIT = ("tests/unit/test_facts_at_the_limit.py",)
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 AHEAD = ("tests/unit/test_summaries_in_any_order.py",)
+AGENTS = "tests/integration/test_middleware.py"
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
 ERASED_THREADS = "tests/integration/test_erased_threads.py"
@@ -37,6 +38,27 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "an agent's question waits for the answer before it is written down",
+        "graphs/middleware/memory.py",
+        "            await self._memory.close(run, said.messages, said.epochs, None)\n",
+        "            pass\n",
+        (AGENTS,),
+    ),
+    Mutant(
+        "what a model tells a subagent is learned",
+        "graphs/middleware/choices.py",
+        '"read_only" if _is_below_tools(configurable) else None',
+        "None",
+        (AGENTS,),
+    ),
+    Mutant(
+        "a summary of a middleware makes an agent forget what it stands for",
+        "graphs/middleware/memory.py",
+        "return thread.view(get_config()) if is_whole else None",
+        "return thread.view(get_config())",
+        (AGENTS,),
+    ),
     Mutant(
         "past turns that changed since they were indexed are shown",
         "memory/recall/user_index.py",

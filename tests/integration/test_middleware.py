@@ -193,11 +193,13 @@ async def test_a_run_that_waits_for_a_person_goes_on_in_another_process(door: st
 async def test_an_incognito_run_that_is_resumed_stays_incognito(door: str) -> None:
     approves = HumanInTheLoopMiddleware(interrupt_on={"weather": True})
     house = House(door, tools=[weather], middleware=lambda memory: [summarizing(), memory, approves])
+    await house.say("Good morning.")
     house.chat.replies = [AIMessage("", tool_calls=[CALL])]
     await house.say("I like figs.", mode="incognito")
-    await house.invoke(Command(resume={"decisions": [{"type": "approve"}]}))
+    state = await house.invoke(Command(resume={"decisions": [{"type": "approve"}]}))
+    assert "I like figs." not in [message.text for message in state["messages"]]  # a summary took its place
     await house.say("Hello.")
-    assert house.pending() == {"Hello."}
+    assert house.pending() == {"Good morning.", "Hello."}
     assert "figs" not in json.dumps(house.outbox())
     assert "Bergen" not in json.dumps(house.outbox())
 
