@@ -74,7 +74,8 @@ def report(rows: Rows) -> str:
     lines += ["", "| lead over FTS5 | who | tuned on these | held out | difference |", "|---|---|---:|---:|---:|"]
     for measure, contestants in rows.values.items():
         for who in (OURS, WITH):
-            if who in contestants and "FTS5" in contestants:
+            talks = {talk for talk, _ in contestants.get(who, ())}
+            if talks & TUNED and talks - TUNED and "FTS5" in contestants:
                 tuned, held = (
                     rows.mean(measure, who, part) - rows.mean(measure, "FTS5", part)
                     for part in (TUNED.__contains__, lambda name: name not in TUNED)
