@@ -1,6 +1,7 @@
 """Whose memory a run of an agent uses, and what was chosen for it: by the agent's author, and by whoever runs it."""
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,11 +11,14 @@ from langgraph.runtime import Runtime
 
 from graphs.identity import authenticated_user, owner_of_run
 from graphs.turn.context import Context
+from memory.effects import tolerated
 from memory.namespaces import Owner
 from memory.turn import effective_mode
 
 User = str | Callable[[Any], str | None] | None
 """Whose memory it is: an id, what returns one for a runtime (a tool's too), or `None`: whom the server vouches for."""
+
+logger = logging.getLogger(__name__)
 
 _TOOL_NODE = "tools:"
 
@@ -62,8 +66,10 @@ class Choices:
         """Return whose memory a run uses; `None` without an identity."""
         agent_name = self._context.agent_name
         if self._user is not None:
-            user = self._user if isinstance(self._user, str) else self._user(runtime)
-            return Owner.of(user, agent_name) if user and user.strip() else None
+            user: str | None = None
+            with tolerated(logger, "nobody can say whose memory a run uses: it goes on without"):
+                user = self._user if isinstance(self._user, str) else self._user(runtime)
+            return Owner.of(user, agent_name) if isinstance(user, str) and user.strip() else None
         vouched = runtime.server_info.user if runtime.server_info else None
         if vouched is not None and authenticated_user(vouched.identity):
             return Owner.of(vouched.identity, agent_name)

@@ -350,6 +350,13 @@ async def test_nobody_is_anonymous(door: str, said: str | None, caplog: pytest.L
     assert "no_identity" in caplog.text
 
 
+async def test_a_function_for_the_user_that_fails_fails_no_turn(door: str, caplog: pytest.LogCaptureFixture) -> None:
+    house = House(door, user=lambda runtime: runtime.context.nobody)
+    assert (await house.say("I like figs."))["messages"][-1].text == "reply to I like figs."
+    assert house.store.search(("palimpsest",), limit=10) == []
+    assert "nobody can say whose memory a run uses" in caplog.text
+
+
 async def test_without_an_identity_of_the_server_there_is_no_memory(door: str) -> None:
     house = House(door)
     house.service.settings = Settings(memory=MemoryConfig(debounce_seconds=3600))
