@@ -62,7 +62,7 @@ class ToolRun:
     kept: Mapping[str, object]
 
 
-class _Refused(Exception):
+class _RefusedCall(Exception):
     """The tool cannot be used in this run; the message tells the model why."""
 
 
@@ -101,9 +101,9 @@ def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
         try:
             context = runtime.context
             if isinstance(context, Context) and name not in context.memory_tools:
-                raise _Refused(f"{name} is switched off for this assistant.")
+                raise _RefusedCall(f"{name} is switched off for this assistant.")
             return await answer(runtime=runtime, **arguments)
-        except _Refused as refused:
+        except _RefusedCall as refused:
             return str(refused)
         except Exception as error:  # a store's failure is no reason to fail the turn
             logger.warning("the tool %s failed: %s", name, type(error).__name__)
@@ -182,7 +182,7 @@ class _MemoryTools:
     ) -> str:
         call, store, mode = await self._open(runtime)
         if not needs(mode):
-            raise _Refused("Not remembered: nothing is learned in this conversation (read-only mode).")
+            raise _RefusedCall("Not remembered: nothing is learned in this conversation (read-only mode).")
         # A user who stops the run, or the deadline, must not stop a change half way.
         task = asyncio.create_task(arun(store, effects(call)))
         self._working.add(task)
@@ -198,14 +198,14 @@ class _MemoryTools:
         service, configurable = self._service(), runtime.config.get("configurable", {})
         asked_by = self._asked_by(runtime)
         if asked_by.owner is None or runtime.store is None:
-            raise _Refused("There is no memory in this conversation: nobody is logged in, or nothing is stored.")
+            raise _RefusedCall("There is no memory in this conversation: nobody is logged in, or nothing is stored.")
         state = runtime.state if isinstance(runtime.state, Mapping) else {}
         messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
         on_server = runtime.server_info is not None
         declared = await mode_of_run(runtime.config, asked_by.mode, on_server=on_server)
         mode = effective_mode(declared, mode_of_newest(messages))
         if not may_read(mode):
-            raise _Refused("This conversation is incognito: memory is neither used nor changed in it.")
+            raise _RefusedCall("This conversation is incognito: memory is neither used nor changed in it.")
         thread_id = str(configurable.get("thread_id") or STATELESS)
         call = ToolCall(
             owner=asked_by.owner,

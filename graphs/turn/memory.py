@@ -193,14 +193,11 @@ class TurnMemory:
         left = list(unwritten)
 
         async def write() -> Queued | None:
-            failed = []
-            for turn in unwritten[:_MOST_AT_ONCE]:
-                is_done = False
-                with tolerated(logger, "a turn of before was not written down"):
-                    if closing := turn.closing(run.thread_id, owner, messages, epochs.learn_from):
-                        await self._service.aremember(store, closing, reader=run.user_id)
-                    is_done = True
-                failed += [] if is_done else [turn]
+            failed = [
+                turn
+                for turn in unwritten[:_MOST_AT_ONCE]
+                if not await self._catch_up(run, turn, messages, epochs.learn_from)
+            ]
             queued = await self._remember(run, "turn", newest, epochs, view)
             # Only now: while nothing can be written, no turn is to blame.
             left[:] = [*(again for one in failed for again in tried_again(one)), *unwritten[_MOST_AT_ONCE:]]
@@ -228,6 +225,15 @@ class TurnMemory:
         )
         self._service.leave()
         return Closed(None, reason, (*left, named) if run.asked else tuple(left))
+
+    async def _catch_up(self, run: Run, turn: Unwritten, messages: Sequence[BaseMessage], learn_from: str) -> bool:
+        """Write down a turn of before, and say whether nothing of it is left to do."""
+        with tolerated(logger, "a turn of before was not written down"):
+            closing = turn.closing(run.thread_id, run.owner, messages, learn_from) if run.owner else None
+            if closing and run.store is not None:
+                await self._service.aremember(run.store, closing, reader=run.user_id)
+            return True
+        return False
 
     async def write_down(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:
         """Write down what is about to leave the context, unless memory may not learn now.

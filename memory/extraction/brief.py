@@ -33,7 +33,7 @@ _SENTENCE_CHARS: Final = 240
 _ENDS = re.compile(r"(?<=[.!?])\s+|\n")
 
 
-class Call(NamedTuple):
+class ExtractionCall(NamedTuple):
     """One call of the model: what it is sent, and the schema of its answer."""
 
     prompt: Sequence[BaseMessage]
@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 def read_briefly(
     messages: Sequence[StoredMessage], shown: Sequence[Fact], config: MemoryConfig
-) -> Generator[Call, str, Answer]:
+) -> Generator[ExtractionCall, str, Answer]:
     """Ask for each new message of the user what it tells, and return all of it as one answer.
 
     Each call repeats the one before and adds a message, so that a server that keeps the prompt reads only that one.
@@ -61,7 +61,9 @@ def read_briefly(
         if not asked:
             continue
         most = min(_MOST, _A_FEW + len(message.text) // _CHARS_PER_FACT)
-        raw = yield Call((*prompt, HumanMessage(asked)), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars)))
+        raw = yield ExtractionCall(
+            (*prompt, HumanMessage(asked)), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars))
+        )
         told = [about_its_subject(each, message.text) for each in parse_sentences(raw)[:most] if is_statement(each)]
         facts += [_fact(each, number, message) for each in told if each]
         # A model that saw itself note nothing goes on to note nothing.

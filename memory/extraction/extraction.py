@@ -14,7 +14,7 @@ from memory import prompts
 from memory.config import MemoryConfig
 from memory.effects import aperform, perform
 from memory.extraction.answer import Answer, aask, answer_schema, ask, parse_answer
-from memory.extraction.brief import Call, read_briefly
+from memory.extraction.brief import ExtractionCall, read_briefly
 from memory.extraction.dialogue import in_pieces, new_messages, render_dialogue
 from memory.extraction.validation import validated
 from memory.facts.changes import Extraction, Refusal, reasons
@@ -66,7 +66,9 @@ def extract_facts(
     if not task.is_due():
         return Extraction()
     timeout = task.config.model_timeout_seconds
-    return task.judged(perform(task.calls(), {Call: lambda call: ask(model, call.prompt, call.schema, timeout)}))
+    return task.judged(
+        perform(task.calls(), {ExtractionCall: lambda call: ask(model, call.prompt, call.schema, timeout)})
+    )
 
 
 async def aextract_facts(
@@ -85,7 +87,7 @@ async def aextract_facts(
         return Extraction()
     timeout = task.config.model_timeout_seconds
     return task.judged(
-        await aperform(task.calls(), {Call: lambda call: aask(model, call.prompt, call.schema, timeout)})
+        await aperform(task.calls(), {ExtractionCall: lambda call: aask(model, call.prompt, call.schema, timeout)})
     )
 
 
@@ -158,11 +160,13 @@ class _Task:
         """Say whether there is anything that facts may come from."""
         return bool(new_messages(self.messages))
 
-    def calls(self) -> Generator[Call, str, Answer]:
+    def calls(self) -> Generator[ExtractionCall, str, Answer]:
         """Ask the model in the form that it can bear, and return what it answered."""
         if self.config.extraction_form == "brief":
             return (yield from read_briefly(self.messages, self.shown, self.config))
-        return parse_answer((yield Call(self._prompt(), answer_schema(new_messages(self.messages), self.config))))
+        return parse_answer(
+            (yield ExtractionCall(self._prompt(), answer_schema(new_messages(self.messages), self.config)))
+        )
 
     def _prompt(self) -> list[BaseMessage]:
         """Return what the model is sent: the rules, then known facts, profile and messages as material."""

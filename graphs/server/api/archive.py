@@ -27,7 +27,7 @@ Json = dict[str, JsonValue]
 _SUMMARIES = "Summaries of your threads, for you to have; not taken in, as they live in the threads' checkpoints."
 
 
-class Document(StrictModel):
+class MemoryDocument(StrictModel):
     """A memory, as exporting wrote it, however large; `schema` and `version` stand before the lists."""
 
     schema_name: Literal["palimpsest.memory"] = Field(alias="schema")
@@ -42,7 +42,7 @@ class Document(StrictModel):
     summaries: list[dict[str, Any]] = Field(default_factory=list, description=_SUMMARIES)
 
 
-_DOCUMENT = Document.model_json_schema()
+_DOCUMENT = MemoryDocument.model_json_schema()
 
 
 class Exported(BaseModel):
