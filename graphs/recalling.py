@@ -11,9 +11,9 @@ from langgraph.store.base import BaseStore
 
 from graphs.embedders import Embedder
 from memory.effects import in_daemon_thread, run, tolerated
-from memory.journal.journal import read_view
 from memory.namespaces import Owner
 from memory.recall.kept_vectors import read_vectors, text_key
+from memory.recall.past import read_tellable_view
 from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndex, UserIndexes
 from memory.turn import Opening
 
@@ -54,11 +54,11 @@ class Recalling:
             question = asked()
             text = question.text[:_QUERY_CHARS]
             vector = await self._embedder.aquery(text) if self._embedder and len(index) else None
-            recalled = index.recall(
-                Asked(text, question.before[:_QUERY_CHARS], question.now, vector), snapshot.epoch, opening.revision
-            )
+            asked_now = Asked(text, question.before[:_QUERY_CHARS], question.now, vector)
+            recalled = index.recall(asked_now, snapshot.epoch, opening.revision, snapshot.edit)
             view = index.view
-            if view is None or (view.epoch, view.revision) != (snapshot.epoch, opening.revision):
+            now = (snapshot.epoch, opening.revision, snapshot.edit)
+            if view is None or (view.epoch, view.revision, view.edit) != now:
                 self.follow(store, owner)
             return recalled
         return NOTHING
@@ -100,7 +100,7 @@ class Recalling:
         try:
             while self._is_wanted(place):
                 index = self._of(store).of(owner)
-                view = run(store, read_view(owner, index.view))
+                view = run(store, read_tellable_view(owner, index.view))
                 for _ in index.follow_journal(view):
                     pass
                 if self._embedder:

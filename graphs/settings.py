@@ -12,7 +12,7 @@ from dotenv import dotenv_values
 from memory.config import MemoryConfig
 
 _FIELD = re.compile(r"^[a-z_]+(?= must )")
-_PROVIDER_AND_MODEL = re.compile(r"[a-z0-9_]+:.+")
+_PROVIDER_AND_MODEL = re.compile(r"^[a-z0-9_]+:.+")
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"

@@ -47,8 +47,9 @@ class ChatRequest:
 
     @property
     def last(self) -> str:
-        """The text of the last message."""
-        return text_of(self.messages[-1]) if self.messages else ""
+        """The text of the last message, without what was recalled for it."""
+        said = text_of(self.messages[-1]) if self.messages else ""
+        return said.rpartition("</memory>\n\n")[2] if said.startswith("<memory>") else said
 
 
 def text_of(message: Json) -> str:

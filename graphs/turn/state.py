@@ -158,6 +158,8 @@ class MemoryState(TypedDict, total=False):
     """When the block was chosen, seconds since the epoch."""
     at: float
     """When the prompt was last built, seconds since the epoch."""
+    lines_edit: str
+    """The user's newest edit by hand when past turns were chosen; absent where none are shown."""
     epoch: str
     """The user's epoch when the turn began."""
     thread_epoch: str

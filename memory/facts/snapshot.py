@@ -23,7 +23,8 @@ class MemorySnapshot:
     """Active facts, strongest first, and the profile, under the epoch they were read with.
 
     `broken` counts the stored rows that could not be read as facts: somebody edited them by hand. `lines` are past
-    turns as a prompt shows them, by the ids that the journal gives its lines.
+    turns as a prompt shows them, by the ids that the journal gives its lines. `edit` is the number of the user's newest
+    edit by hand: after one, another line may have to be hidden.
     """
 
     epoch: str = ""
@@ -31,6 +32,7 @@ class MemorySnapshot:
     profile: Mapping[str, StoredSection] = field(default_factory=dict)
     broken: int = 0
     lines: Mapping[str, str] = field(default_factory=dict)
+    edit: str = ""
 
     def at(self, now: float) -> Self:
         """Return what of it holds at a time (seconds since 1970): what is over is history, and no prompt shows it."""

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from memory.effects import StoreEffects, read_many, side_by_side
+from memory.control import EDIT_KEY, edit_in
+from memory.effects import StoreEffects, read, read_many, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.injection.block import TextCounter, turn_line
 from memory.journal.journal import lines_in
@@ -80,14 +81,16 @@ def read_snapshot_with(owner: Owner, lines: Sequence[tuple[str, str]]) -> StoreE
         lines: Journal entries, by key, and which of their messages; those that are gone have no text.
     """
     keys = list(dict.fromkeys(entry for entry, _ in lines))
-    snapshot, items = yield from side_by_side(read_snapshot(owner), read_many(owner.namespace("journal"), keys))
+    snapshot, items, edit = yield from side_by_side(
+        read_snapshot(owner), read_many(owner.namespace("journal"), keys), read(owner.control, EDIT_KEY)
+    )
     wanted = {line for _, line in lines}
     texts = {
         line.id: text
         for line in lines_in(items, snapshot.epoch)
         if line.id in wanted and (text := turn_line(line.day, line.role, line.text))
     }
-    return replace(snapshot, lines=texts) if texts else snapshot
+    return replace(snapshot, lines=texts, edit=edit_in(edit))
 
 
 def past_section(lines: Iterable[str]) -> str:

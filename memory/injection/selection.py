@@ -56,12 +56,14 @@ class Injected:
         deltas: What was appended since, oldest first.
         since: When the block was chosen, seconds since 1970.
         at: When the prompt was last built, seconds since 1970.
+        edit: The number of the user's newest edit by hand when the past turns in it were chosen.
     """
 
     block: tuple[Entry, ...] = ()
     deltas: tuple[Delta, ...] = ()
     since: float = 0.0
     at: float = 0.0
+    edit: str = ""
 
     @classmethod
     def from_state(cls, value: object) -> Self | None:
@@ -80,6 +82,7 @@ class Injected:
                 ),
                 since=float(value.get("since", 0.0)),
                 at=float(value.get("at", 0.0)),
+                edit=str(value.get("lines_edit", "")),
             )
         except (KeyError, TypeError, ValueError):
             return None
@@ -98,6 +101,7 @@ class Injected:
             ],
             "since": self.since,
             "at": self.at,
+            **({"lines_edit": self.edit} if self.lines() else {}),
         }
 
     def entries(self) -> tuple[Entry, ...]:
@@ -115,6 +119,9 @@ class Injected:
     def is_stale(self, snapshot: MemorySnapshot) -> bool:
         """Say whether the prompt shows a fact that was corrected, edited or deleted, or what is gone."""
         current = {(fact.id, fact.revision) for fact in snapshot.facts}
+        # What a person deletes is not told again, and the journal keeps its words until an erase.
+        if self.lines() and self.edit != snapshot.edit:
+            return True
         if any(line not in snapshot.lines for _, line in self.lines()):
             return True
         return any(
@@ -184,11 +191,12 @@ def inject(
         lines = _lines_for(previous, (*previous.entries(), *facts), snapshot, turn, token_counter)
         delta = Delta(turn.message_id, facts, lines)
         after = replace(previous, deltas=(*previous.deltas, delta) if facts or lines else previous.deltas, at=turn.now)
+        after = replace(after, edit=snapshot.edit)
         used = tokens_of_deltas(after, told(after, snapshot, turn.recalled), token_counter)
         if not (facts or lines) or used <= max(turn.room, turn.budget // DELTAS_SHARE):
             return after
     # With half of the budget first: that says which past turns a fact tells already.
-    new = Injected(since=turn.now, at=turn.now)
+    new = Injected(since=turn.now, at=turn.now, edit=snapshot.edit)
     half = choose_block(snapshot, replace(turn, budget=turn.budget // 2), token_counter)
     lines = _lines_for(new, half, snapshot, turn, token_counter)
     new = replace(new, deltas=(Delta(turn.message_id, (), lines),) if lines else ())

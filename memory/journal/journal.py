@@ -83,12 +83,14 @@ class JournalView:
         revision: The journal's.
         entries: By key.
         is_whole: Whether these are all entries; if not, they take the place of those with their keys.
+        edit: The number of the user's newest edit by hand before it was read, where that was asked for.
     """
 
     epoch: str
     revision: JournalRevision
     entries: Mapping[str, JournalEntry]
     is_whole: bool
+    edit: str = ""
 
 
 def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:

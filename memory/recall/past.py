@@ -1,16 +1,39 @@
 """What of the journal may be told again: not what a deleted fact came from, nor what says the same."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from memory.effects import StoreEffects
+from memory.control import EDIT_KEY, edit_in
+from memory.effects import StoreEffects, read, side_by_side
 from memory.facts.deletions import read_gone
 from memory.journal import JournalEntry, read_journal
+from memory.journal.journal import JournalView, read_view
 from memory.namespaces import Owner
 
 
 def read_past(owner: Owner, epoch: str) -> StoreEffects[list[JournalEntry]]:
     """Read what of an owner's journal may be told again, oldest first."""
     return (yield from tellable(owner, epoch, (yield from read_journal(owner, epoch))))
+
+
+def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:
+    """Read what of the journal may be told again, or what changed of that since a view.
+
+    Args:
+        owner: Whose journal.
+        known: What the caller has; after an edit by hand, everything is read anew.
+    """
+    # No later than the rest: an edit in between is seen by the next look.
+    item, view = yield from side_by_side(read(owner.control, EDIT_KEY), read_view(owner, known))
+    edit = edit_in(item)
+    if known and known.edit != edit and not view.is_whole:
+        view = yield from read_view(owner)
+    if not view.entries:
+        return replace(view, edit=edit)
+    told = {entry.place: entry for entry in (yield from tellable(owner, view.epoch, list(view.entries.values())))}
+    # One of which nothing may be told takes the place of what was told of it.
+    entries = {key: told.get(key) or replace(entry, messages=()) for key, entry in view.entries.items()}
+    return replace(view, entries=entries, edit=edit)
 
 
 def tellable(owner: Owner, epoch: str, entries: Sequence[JournalEntry]) -> StoreEffects[list[JournalEntry]]:

@@ -116,18 +116,20 @@ class UserIndex:
                     self._lines[key] = tuple(document.id for document in documents)
                     self._entry_of.update((document.id, key) for document in documents)
             yield
-        self._view = JournalView(view.epoch, view.revision, {}, is_whole=True)
+        self._view = JournalView(view.epoch, view.revision, {}, is_whole=True, edit=view.edit)
 
-    def recall(self, asked: Asked, epoch: str, revision: JournalRevision) -> Recalled:
+    def recall(self, asked: Asked, epoch: str, revision: JournalRevision, edit: str) -> Recalled:
         """Return what has to do with a message. What the journal changed since it was indexed is left out.
 
         Args:
             asked: The message.
             epoch: The user's epoch as it is now.
             revision: The journal's.
+            edit: The number of the user's newest edit by hand: after one, other past turns may be told.
         """
         with self._lock:
-            changed = revision.keys_since(self._view.revision.token) if self._is_of(epoch) and self._view else None
+            view = self._view if self._view and (self._view.epoch, self._view.edit) == (epoch, edit) else None
+            changed = revision.keys_since(view.revision.token) if view else None
             hits = self._index.rank(
                 asked.text,
                 before=asked.before,
@@ -162,9 +164,6 @@ class UserIndex:
         """Return about how many bytes it takes."""
         vectors = self._vectors.size if self._vectors else 0
         return self._index.size() + vectors + _TEXT_BYTES * self._chars + 400 * len(self._facts)
-
-    def _is_of(self, epoch: str) -> bool:
-        return self._view is not None and self._view.epoch == epoch
 
     def _holds(self, key: str, entry: JournalEntry) -> bool:
         documents = turn_documents(entry)

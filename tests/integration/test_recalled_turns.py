@@ -125,6 +125,30 @@ async def test_what_was_erased_is_gone_from_the_very_next_prompt(talks: Talks, *
     assert "Ines" not in await talks.say("Who teaches me the cello?", "new")
 
 
+async def test_what_a_deleted_fact_came_from_is_not_told_from_the_very_next_prompt_until_it_is_back(
+    talks: Talks,
+) -> None:
+    said = {"message": 1, "action": "new", "content": "Cello teacher is called Ines", "category": "knowledge"}
+    talks.reader.respond = lambda _: json.dumps({"facts": [{**said, "confidence": 0.9}]})
+    await talks.say("My cello teacher is called Ines", "first")
+    await talks.learn()
+    talks.reader.respond = lambda _: '{"facts": []}'
+    await talks.say("We sailed to Bergen in a wooden boat", "second")
+    await talks.learn()
+    await talks.until("asked", "Where did we sail with the boat?", lambda prompt: SECTION in prompt)
+    assert "Ines" in await talks.say("Who teaches me the cello?", "long")  # by the fact
+    facts = FactStore.of_owner(talks.store, ADA)
+    (fact,) = await facts.alist()
+
+    await facts.aretire(fact.id)
+
+    assert "Ines" not in await talks.say("Who teaches me the cello, again?", "long")
+    await talks.until("then", "Where did we sail with the boat?", lambda prompt: SECTION in prompt)
+    assert "Ines" not in await talks.say("Who teaches me the cello?", "new")
+    await facts.aundo()
+    assert "Ines" in await talks.say("Who teaches me the cello?", "newer")
+
+
 async def test_nothing_of_what_was_erased_stays_in_memory(talks: Talks) -> None:
     await talks.say("My cello teacher is called Ines", "first")
     await talks.learn()

@@ -38,7 +38,7 @@ def follow(index: UserIndex, seen: JournalView) -> None:
 
 
 def texts(index: UserIndex, query: str, revision: JournalRevision, epoch: str = "e") -> list[str]:
-    return [hit.document.text for hit in index.recall(Asked(query), epoch, revision).hits]
+    return [hit.document.text for hit in index.recall(Asked(query), epoch, revision, "").hits]
 
 
 ONE = JournalRevision("one")
@@ -60,7 +60,7 @@ def test_past_turns_are_found_with_the_entries_that_hold_them() -> None:
     follow(index, view(ONE, told))
     index.follow_facts([fact(1, "Owns an instrument")])
 
-    found = index.recall(Asked("cello"), "e", ONE)
+    found = index.recall(Asked("cello"), "e", ONE, "")
 
     assert [hit.document.text for hit in found.hits][:2] == ["My cello is old", "Owns an instrument"]
     assert set(found.entries.values()) == {told.key}
