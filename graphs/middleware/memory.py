@@ -8,7 +8,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
@@ -17,7 +17,7 @@ from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, TokenParts, aemit
 from graphs.memory_tools import ToolRun, memory_tools
 from graphs.middleware.choices import Choices, User
-from graphs.middleware.request import with_recalled_texts, with_text
+from graphs.middleware.request import noted, with_recalled_texts, with_text
 from graphs.middleware.state import AgentMemory, MemoryKeys, kept_by, thread_of, with_kept
 from graphs.models import caches_marked_prompts, input_tokens
 from graphs.service import MemoryService
@@ -29,6 +29,7 @@ from graphs.turn.ending import end_turn
 from graphs.turn.memory import TurnMemory
 from graphs.turn.opening import Begun, OpenTurns
 from graphs.turn.run import Run
+from graphs.turn.sources import Sources, sources_of
 from graphs.turn.state import Receipt
 from graphs.turn.thread import Thread
 from graphs.turn.view import count_tools
@@ -38,7 +39,7 @@ from memory.injection.selection import Injected, TurnConditions, inject, render_
 from memory.message import is_made
 from memory.outbox.transcript import ThreadView
 from memory.recall.user_index import Recalled
-from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest, with_mode
+from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest
 
 
 class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -145,15 +146,15 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Show the model what memory holds."""
-        shown, mode = finished(self._shown(request, self._threaded_store(request.runtime)))
-        return _said_in(mode, handler(shown))
+        shown, mode, sources = finished(self._shown(request, self._threaded_store(request.runtime)))
+        return noted(handler(shown), mode, sources)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Do what `wrap_model_call` does."""
-        shown, mode = await self._shown(request, request.runtime.store)
-        return _said_in(mode, await handler(shown))
+        shown, mode, sources = await self._shown(request, request.runtime.store)
+        return noted(await handler(shown), mode, sources)
 
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Write the turn down before it ends, then trigger its update."""
@@ -240,8 +241,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     async def _shown(
         self, request: ModelRequest[Any], store: BaseStore | None
-    ) -> tuple[ModelRequest[Any], MemoryMode | None]:
-        """Return the request with memory in it, and the mode in which its question was said."""
+    ) -> tuple[ModelRequest[Any], MemoryMode | None, Sources | None]:
+        """Return the request with memory in it, the mode its question was said in, and what of memory it shows."""
         thread = self._thread(request.state)
         run = self._run(request.runtime, store, thread.asked)
         memory = kept_by(self.name, request.state)
@@ -251,7 +252,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             # Where the deployment has configured no model, the agent's own reads what is said.
             self.service.lent_model = request.model
         if (injected := thread.injected) is None or noted is None:
-            return request, mode
+            return request.override(messages=with_recalled_texts(request.messages, {})), mode, None
         snapshot = await self._memory.shown(run, mode, self._turns.take_fresh(run.turn), injected)
         block, recalled = "", dict[str, str]()
         if snapshot is not None:
@@ -268,7 +269,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             system_message=with_text(request.system_message, block, marks_stable=caches_marked_prompts(request.model)),
             messages=with_recalled_texts(request.messages, recalled),
         )
-        return changed, mode
+        return changed, mode, sources_of(injected, snapshot)
 
     def _tokens(self, request: ModelRequest[Any], block: str, recalled: Mapping[str, str]) -> TokenParts:
         return TokenParts(
@@ -338,14 +339,3 @@ def _view(thread: Thread, state: Mapping[str, Any]) -> ThreadView | None:
     """Return what the thread holds; `None` where a summary took the place of messages: they were not edited away."""
     is_whole = not any(is_made(message) for message in state.get("messages") or ())
     return thread.view(get_config()) if is_whole else None
-
-
-def _said_in(mode: MemoryMode | None, response: ModelResponse[Any]) -> ModelResponse[Any]:
-    """Return the answer with its question's mode, so that a later, looser mode does not learn it."""
-    if mode in (None, "normal"):
-        return response
-
-    def noted(message: BaseMessage) -> BaseMessage:
-        return with_mode(message, mode) if isinstance(message, AIMessage) else message
-
-    return replace(response, result=[noted(message) for message in response.result])

@@ -1,10 +1,15 @@
-"""What the middleware changes in a call of the model: the system message, and what stands before a user's message."""
+"""What the middleware changes in a call of the model: system message, users' messages, what is noted with answers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from langchain_core.messages import AnyMessage, SystemMessage
+from langchain.agents.middleware import ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 
+from graphs.turn.sources import Sources, with_sources, without_sources
 from graphs.turn.view import with_recalled
+from memory.turn import MemoryMode, with_mode
 
 _MARK = {"type": "ephemeral"}
 
@@ -32,5 +37,16 @@ def with_text(system: SystemMessage | None, text: str, *, marks_stable: bool = F
 
 
 def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, str]) -> list[AnyMessage]:
-    """Return the messages, each with what was recalled for it before it."""
-    return [with_recalled(message, recalled.get(str(message.id), "")) for message in messages]
+    """Return the messages, each with what was recalled for it before it, none with its sources."""
+    return [with_recalled(without_sources(message), recalled.get(str(message.id), "")) for message in messages]
+
+
+def noted(response: ModelResponse[Any], mode: MemoryMode | None, sources: Sources | None) -> ModelResponse[Any]:
+    """Return the answer with its sources, and its question's mode, so that a later, looser mode does not learn it."""
+
+    def note(message: BaseMessage) -> BaseMessage:
+        if not isinstance(message, AIMessage):
+            return message
+        return with_mode(with_sources(message, sources), mode or "normal")
+
+    return replace(response, result=[note(message) for message in response.result])

@@ -26,6 +26,7 @@ from graphs.turn.memory import TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.run import STATELESS, Run
+from graphs.turn.sources import sources_of, with_sources
 from graphs.turn.state import LeftOutMessages, Receipt, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
@@ -158,7 +159,8 @@ class ChatNodes:
             )
             await aemit(MemoryInjected.name, event)
         model = await self._service.aload_model(run.context.model, "chat")
-        return {"messages": [with_mode(await self._answer(model, prompt, run.model), mode)]}
+        answer = with_sources(await self._answer(model, prompt, run.model), sources_of(thread.injected, snapshot))
+        return {"messages": [with_mode(answer, mode)]}
 
     async def _answer(self, model: BaseChatModel, prompt: Prompt, name: str) -> AIMessage:
         """Ask the model; one that refuses to be told of tools is asked again without, and from then on."""

@@ -15,6 +15,7 @@ from graphs.events import TokenParts
 from graphs.models import explain, is_context_overflow, refuses_content
 from graphs.turn.content import NOTHING, Refused, refused_before, refused_more, remembering, standard, without
 from graphs.turn.context import Context
+from graphs.turn.sources import without_sources
 from graphs.turn.thread import Thread
 from graphs.turn.view import Shares, shares, smaller, view
 from memory.context.running_summary import RunningSummary, summary_text
@@ -152,7 +153,9 @@ def prompt_of(
         context=context,
         system_prompt="\n\n".join(filter(None, [context.system_prompt, *given])),
         running=thread.running,
-        messages=tuple(standard(message) for message in messages if not isinstance(message, SystemMessage)),
+        messages=tuple(
+            without_sources(standard(message)) for message in messages if not isinstance(message, SystemMessage)
+        ),
         tools=tuple(tools),
         counter=counter,
     )

@@ -1,0 +1,104 @@
+"""Every reply says by ids what of memory it was shown, whichever door the conversation came in by."""
+
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from graphs.turn.sources import SOURCES_KEY
+from memory import FactStore
+from memory.config import MemoryConfig
+from memory.effects import arun
+from memory.facts.profile import edit_section
+from tests.doors import DOORS, House
+
+
+@pytest.fixture(params=DOORS)
+def house(request: pytest.FixtureRequest) -> House:
+    return House(request.param)
+
+
+def sources_of(message: Any) -> Any:
+    assert isinstance(message, AIMessage)
+    return message.response_metadata.get(SOURCES_KEY)
+
+
+async def test_a_reply_names_the_facts_that_it_was_shown(house: House) -> None:
+    fact = FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
+    state = await house.say("What should I cook?")
+    assert sources_of(state["messages"][-1]) == {"facts": [fact.id], "recalled": [], "profile": []}
+    kept = house.graph.get_state({"configurable": {"thread_id": "t"}}).values["messages"][-1]
+    assert sources_of(kept)["facts"] == [fact.id]
+
+
+async def test_sources_hold_no_text(house: House) -> None:
+    FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
+    state = await house.say("What should I cook?")
+    assert "peanuts" in house.shown()
+    assert "peanuts" not in json.dumps(state["messages"][-1].response_metadata)
+
+
+async def test_a_reply_without_memory_names_nothing(house: House) -> None:
+    assert sources_of((await house.say("Hello"))["messages"][-1]) is None
+    FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
+    assert sources_of((await house.say("Hello", thread="other", mode="incognito"))["messages"][-1]) is None
+
+
+async def test_an_erased_fact_is_named_by_no_later_reply(house: House) -> None:
+    facts = FactStore(house.store, "local")
+    fact = facts.create("Is allergic to peanuts", "knowledge", 0.9)
+    kept = facts.create("Likes figs", "preference", 0.9)
+    await house.say("What should I cook?")
+    facts.delete(fact.id)
+    state = await house.say("And for dessert?")
+    assert sources_of(state["messages"][-1])["facts"] == [kept.id]
+
+
+async def test_a_provider_is_not_sent_what_earlier_replies_were_shown(house: House) -> None:
+    FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
+    await house.say("What should I cook?")
+    await house.say("And for dessert?")
+    replies = [message for message in house.chat.prompts[-1] if isinstance(message, AIMessage)]
+    assert replies
+    assert not any(SOURCES_KEY in reply.response_metadata for reply in replies)
+    # In an incognito turn neither.
+    await house.say("And to drink?", mode="incognito")
+    assert not any(SOURCES_KEY in message.response_metadata for message in house.chat.prompts[-1])
+
+
+async def test_what_a_provider_says_of_its_answer_stays_beside_the_sources(house: House) -> None:
+    FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
+    house.chat.replies = [AIMessage("Figs.", response_metadata={"finish_reason": "stop"})]
+    answer = (await house.say("What should I cook?"))["messages"][-1]
+    assert answer.response_metadata["finish_reason"] == "stop"
+    assert sources_of(answer) is not None
+
+
+async def test_a_stream_of_states_and_of_updates_carries_the_sources() -> None:
+    house = House()
+    fact = FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
+    config: Any = {"configurable": {"thread_id": "t", "user_id": "local"}}
+    streamed: dict[str, list[Any]] = {"values": [], "updates": []}
+    sent = {"messages": [{"role": "user", "content": "What should I cook?"}]}
+    async for mode, chunk in house.graph.astream(sent, config, stream_mode=["values", "updates"]):
+        streamed[mode].append(chunk)
+    assert sources_of(streamed["values"][-1]["messages"][-1])["facts"] == [fact.id]
+    (answered,) = (chunk["call_model"] for chunk in streamed["updates"] if "call_model" in chunk)
+    assert sources_of(answered["messages"][-1])["facts"] == [fact.id]
+
+
+async def test_past_turns_and_profile_sections_are_named() -> None:
+    house = House(memory=MemoryConfig(debounce_seconds=3600))
+    facts = FactStore(house.store, "local")
+    now = "2026-01-01T00:00:00+00:00"
+    await arun(house.store, edit_section(facts.owner, "user.work", "Is a carpenter", epoch="initial", now=now))
+    await house.say("We sailed to Bergen in a red boat.", thread="before")
+    await house.settle()
+    answer = (await house.say("What colour was the boat that we sailed to Bergen in?"))["messages"][-1]
+    sources = sources_of(answer)
+    assert sources["profile"] == ["user.work"]
+    assert "red boat" in house.shown()
+    kept = {item.key for item in house.store.search(facts.owner.namespace("journal"), limit=10)}
+    assert set(sources["recalled"]) <= kept
+    assert sources["recalled"]
