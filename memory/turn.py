@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.control import EDIT_KEY, LEARNING_KEY, edit_in, learning_in, note_assistants_time_zone
-from memory.effects import StoreEffects, read_many, scan, side_by_side
+from memory.control import LEARNING_KEY, learning_in, note_assistants_time_zone
+from memory.effects import StoreEffects, read, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
 from memory.journal.revision import JournalRevision, read_revision
@@ -211,16 +211,16 @@ def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, thread_epoch, (learning, edit), revision, receipts = yield from side_by_side(
+    snapshot, thread_epoch, learning, revision, receipts = yield from side_by_side(
         read_snapshot_with(owner, lines),
         read_thread_epoch(thread_id),
-        read_many(owner.control, [LEARNING_KEY, EDIT_KEY]),
+        read(owner.control, LEARNING_KEY),
         read_revision(owner),
         scan(owner.namespace("receipts")),
     )
     if not learning_in(learning):  # the user may have paused it
         mode = effective_mode(mode, "read_only")
-    epochs = TurnEpochs(snapshot.epoch, thread_epoch, edit_in(edit)) if may_learn(mode) else None
+    epochs = TurnEpochs(snapshot.epoch, thread_epoch, snapshot.edit) if may_learn(mode) else None
     told = [] if before is None else receipts_of(receipts, snapshot.epoch, iso_time(before))
     return Opening(mode, snapshot, epochs, tuple(told), revision)
 
