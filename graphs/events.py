@@ -8,7 +8,7 @@ custom channels. LangChain's dispatch feeds only the former and LangGraph's writ
 import logging
 from collections.abc import Mapping, Sequence
 from contextvars import Context, copy_context
-from typing import ClassVar, Literal, Self, TypedDict, Union
+from typing import Any, ClassVar, Literal, Self, TypedDict, Union
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import RunnableConfig, ensure_config
@@ -123,6 +123,11 @@ class MemoryInjected(MemoryEvent):
         default=(), description="Keys of the journal entries of which the prompt shows lines."
     )
     tokens: TokenParts
+
+    @classmethod
+    def of(cls, receipt: Mapping[str, Any], tokens: TokenParts) -> Self:
+        """Return the event of a turn that begins with this receipt."""
+        return cls(facts=tuple(receipt.get("facts", ())), recalled=tuple(receipt.get("recalled", ())), tokens=tokens)
 
 
 class MemorySummarized(MemoryEvent):

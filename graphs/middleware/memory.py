@@ -26,19 +26,18 @@ from graphs.streaming import stream_transformers
 from graphs.synchronous import ThreadedStore, finished
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.ending import end_turn
-from graphs.turn.memory import TurnMemory
+from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns
 from graphs.turn.run import Run
 from graphs.turn.sources import Sources, sources_of
-from graphs.turn.state import Receipt
 from graphs.turn.thread import Thread
 from graphs.turn.view import count_tools
 from memory.context.effects import FlushHook
+from memory.context.running_summary import RunningSummary
 from memory.context.tokens import TokenCounter
-from memory.injection.selection import Injected, TurnConditions, inject, render_block, render_deltas, told
+from memory.injection.selection import render_block, render_deltas
 from memory.message import is_made
 from memory.outbox.transcript import ThreadView
-from memory.recall.user_index import Recalled
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest
 
 
@@ -193,26 +192,16 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         await self._counter.tokenizer.awarm_up()
 
         async def begin() -> Begun[None]:
-            previous = thread.injected
-            opening = await self._memory.open(run, previous)
-            injected = previous
-            if opening.snapshot is not None:
-                recalled = await self._memory.recall(run, opening, thread.divided.live)
-                conditions = self._conditions(run, thread, previous, recalled)
-                injected = inject(previous, opening.snapshot, conditions, self._counter.text)
-                opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
+            previous, live, tokens = thread.injected, thread.divided.live, run.context.memory_tokens
+            window = {str(message.id) for message in live}
+            # What was recalled for a message is shown before it: once the message is gone, the block has to say it.
+            is_cut = previous is not None and any(delta.message_id not in window for delta in previous.deltas)
+            room = Room(tokens, tokens, will_summarize=is_cut)
+            opening, injected = await self._memory.choose(run, previous, live, lambda _: room, self._counter)
             return Begun.of(thread, opening, injected, None)
 
         begun = await self._turns.begin(run.turn, object(), begin)
-        receipt = Receipt(
-            asked=thread.asked,
-            facts=list(begun.injected.fact_ids()) if begun.injected and begun.opening.snapshot else [],
-            updates=[update.to_json() for update in begun.opening.updates],
-        )
-        if begun.injected and begun.opening.snapshot and (lines := begun.injected.lines()):
-            receipt["recalled"] = list(dict.fromkeys(entry for entry, _ in lines))
-        if reason := self._memory.why_without(run, begun.opening):
-            receipt["without_memory"] = reason
+        receipt = begun.receipt(thread.asked, self._memory.why_without(run, begun.opening))
         memory = AgentMemory(**{**begun.memory, "mode": begun.opening.mode, "receipt": receipt})
         now = {**state, **begun.in_state(thread.state)} if begun.with_mode else state
         if _may_be_learned(memory):
@@ -259,43 +248,24 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             block = render_block(injected, snapshot, run.context.memory_tokens, self._counter.text)
             recalled = render_deltas(injected, snapshot)
         if isinstance(request.state["messages"][-1], HumanMessage):
-            event = MemoryInjected(
-                facts=tuple(thread.receipt.get("facts", ())),
-                recalled=tuple(thread.receipt.get("recalled", ())),
-                tokens=self._tokens(request, block, recalled),
-            )
-            await aemit(MemoryInjected.name, event)
+            tokens = self._tokens(request, thread.running, block, recalled)
+            await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, tokens))
         changed = request.override(
             system_message=with_text(request.system_message, block, marks_stable=caches_marked_prompts(request.model)),
             messages=with_recalled_texts(request.messages, recalled),
         )
         return changed, mode, sources_of(injected, snapshot)
 
-    def _tokens(self, request: ModelRequest[Any], block: str, recalled: Mapping[str, str]) -> TokenParts:
+    def _tokens(
+        self, request: ModelRequest[Any], running: RunningSummary | None, block: str, recalled: Mapping[str, str]
+    ) -> TokenParts:
         return TokenParts(
             system=self._counter.text(request.system_prompt or "") + count_tools(request.tools, self._counter),
             memory=self._counter.text(block),
             recalled=sum(map(self._counter.text, recalled.values())),
-            summary=self._counter.text(running.summary) if (running := self._thread(request.state).running) else 0,
+            summary=self._counter.text(running.summary) if running else 0,
             messages=self._counter(request.messages),
             budget=input_tokens(request.model),
-        )
-
-    def _conditions(self, run: Run, thread: Thread, previous: Injected | None, recalled: Recalled) -> TurnConditions:
-        window = {str(message.id) for message in thread.divided.live}
-        # What was recalled for a message is shown before it: once the message is gone, the block has to say it.
-        is_cut = previous is not None and any(delta.message_id not in window for delta in previous.deltas)
-        return TurnConditions(
-            thread_id=run.thread_id,
-            message_id=thread.asked,
-            window=window,
-            now=self.service.clock(),
-            cache_ttl_seconds=run.context.cache_ttl_seconds,
-            will_summarize=is_cut,
-            budget=run.context.memory_tokens,
-            protected_categories=self.service.settings.memory.protected_categories,
-            room=run.context.memory_tokens,
-            recalled=recalled,
         )
 
     def _thread(self, state: Mapping[str, Any]) -> Thread:

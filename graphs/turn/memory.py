@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.config import get_config
@@ -15,10 +15,11 @@ from graphs.service import MemoryService, Queued
 from graphs.turn.deadlines import Access, StoreAway, TurnDeadlines
 from graphs.turn.run import Run, mode_of_run
 from graphs.turn.state import NotWritten, Warnings, WithoutMemory, why_without
+from memory.context.tokens import TokenCounter
 from memory.effects import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
-from memory.injection.selection import Injected
+from memory.injection.selection import Injected, TurnConditions, inject, told
 from memory.outbox.entry import EntryKind
 from memory.outbox.transcript import ThreadView
 from memory.recall.user_index import NOTHING, Asked, Recalled
@@ -56,6 +57,20 @@ class Closed:
     queued: Queued | None = None
     not_written: NotWritten | None = None
     unwritten: tuple[Unwritten, ...] = ()
+
+
+class Room(NamedTuple):
+    """How much of a prompt memory may take.
+
+    Attributes:
+        block: Tokens of the memory block.
+        deltas: Tokens of what was recalled for single messages, together, before a new block takes its place.
+        will_summarize: Whether messages leave the prompt in this turn, so that its prefix changes anyway.
+    """
+
+    block: int
+    deltas: int
+    will_summarize: bool
 
 
 def asked_of(messages: Sequence[BaseMessage], now: float) -> Asked:
@@ -110,14 +125,48 @@ class TurnMemory:
         # Nobody knows whether the user has learning paused; that nothing is to be learned is known.
         return Opening(None if may_learn(mode) else mode)
 
-    async def recall(self, run: Run, opening: Opening, messages: Sequence[BaseMessage]) -> Recalled:
-        """Return what of the user's memory has to do with the newest message; nothing in a turn without memory.
+    async def choose(
+        self,
+        run: Run,
+        previous: Injected | None,
+        messages: Sequence[BaseMessage],
+        room: Callable[[Opening], Room],
+        counter: TokenCounter,
+    ) -> tuple[Opening, Injected | None]:
+        """Read what a turn begins with, and choose what its prompt shows of it.
 
         Args:
             run: The turn's run.
-            opening: What the turn read.
+            previous: What the thread's prompt shows; `None` in a first turn.
             messages: The thread, or as much of it as the model sees.
+            room: Says how much the prompt has for what was read.
+            counter: Counts tokens.
+
+        Returns:
+            What was read, with the texts that the prompt shows, and the choice. Where memory cannot be read, the choice
+            before stays for the next turn.
         """
+        opening = await self.open(run, previous)
+        if opening.snapshot is None:
+            return opening, previous
+        recalled, given = await self._recall(run, opening, messages), room(opening)
+        conditions = TurnConditions(
+            thread_id=run.thread_id,
+            message_id=run.asked,
+            window={str(message.id) for message in messages},
+            now=self._service.clock(),
+            cache_ttl_seconds=run.context.cache_ttl_seconds,
+            will_summarize=given.will_summarize,
+            budget=given.block,
+            protected_categories=self._config.protected_categories,
+            room=given.deltas,
+            recalled=recalled,
+        )
+        injected = inject(previous, opening.snapshot, conditions, counter.text)
+        return replace(opening, snapshot=told(injected, opening.snapshot, recalled)), injected
+
+    async def _recall(self, run: Run, opening: Opening, messages: Sequence[BaseMessage]) -> Recalled:
+        """Return what of the user's memory has to do with the newest message; nothing in a turn without memory."""
         if run.owner is None or run.store is None:
             return NOTHING
         asked = partial(asked_of, messages, self._service.clock())

@@ -22,21 +22,19 @@ from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
 from graphs.turn.ending import end_turn
-from graphs.turn.memory import TurnMemory
+from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.run import STATELESS, Run
 from graphs.turn.sources import sources_of, with_sources
-from graphs.turn.state import LeftOutMessages, Receipt, State, summary_lost, warn_summary_lost
+from graphs.turn.state import LeftOutMessages, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
 from memory.effects import tolerated
-from memory.injection.selection import TurnConditions, inject, told
-from memory.recall.user_index import Recalled
-from memory.turn import MemoryMode, TurnEpochs, mode_of_newest, with_mode
+from memory.turn import MemoryMode, Opening, TurnEpochs, mode_of_newest, with_mode
 
 logger = logging.getLogger(__name__)
 
@@ -90,17 +88,9 @@ class ChatNodes:
             run, thread = await self._run(state, runtime)
             begun = await self._begun(run, thread, runtime)
             logger.info("memory mode of the turn: %s", begun.opening.mode or "unknown")
-            receipt = Receipt(
-                asked=thread.asked,
-                facts=list(begun.injected.fact_ids()) if begun.injected and begun.opening.snapshot else [],
-                tokens=begun.prompt.tokens().model_dump(),
-                messages_budget=begun.prompt.shares.messages,
-                updates=[update.to_json() for update in begun.opening.updates],
-            )
-            if begun.injected and begun.opening.snapshot and (lines := begun.injected.lines()):
-                receipt["recalled"] = list(dict.fromkeys(entry for entry, _ in lines))
-            if reason := self._memory.why_without(run, begun.opening):
-                receipt["without_memory"] = reason
+            receipt = begun.receipt(thread.asked, self._memory.why_without(run, begun.opening))
+            receipt["tokens"] = begun.prompt.tokens().model_dump()
+            receipt["messages_budget"] = begun.prompt.shares.messages
             if lost := summary_lost(get_config()):
                 warn_summary_lost()
                 receipt["summary_lost"] = lost
@@ -152,12 +142,7 @@ class ChatNodes:
         snapshot = await self._memory.shown(run, mode, fresh, thread.injected)
         prompt = self._prompt(run, thread, thread.visible(run.context)).showing(thread.injected, snapshot)
         if isinstance(thread.messages[-1], HumanMessage):
-            event = MemoryInjected(
-                facts=tuple(thread.receipt.get("facts", ())),
-                recalled=tuple(thread.receipt.get("recalled", ())),
-                tokens=prompt.tokens(),
-            )
-            await aemit(MemoryInjected.name, event)
+            await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         model = await self._service.aload_model(run.context.model, "chat")
         answer = with_sources(await self._answer(model, prompt, run.model), sources_of(thread.injected, snapshot))
         return {"messages": [with_mode(answer, mode)]}
@@ -234,18 +219,14 @@ class ChatNodes:
         """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side."""
 
         async def begin() -> Begun[Prompt]:
-            previous = thread.injected
-            opening = await self._memory.open(run, previous)
-            prompt = self._prompt(run, thread, thread.divided.live).showing(previous, opening.snapshot)
-            injected = previous
-            # Where memory cannot be read, the choice before stays for the next turn.
-            if opening.snapshot is not None:
-                recalled = await self._memory.recall(run, opening, prompt.messages)
-                conditions = self._conditions(run, prompt, recalled)
-                injected = inject(previous, opening.snapshot, conditions, self._counter.text)
-                opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
-                prompt = prompt.showing(injected, opening.snapshot)
-            return Begun.of(thread, opening, injected, prompt)
+            previous, bare = thread.injected, self._prompt(run, thread, thread.divided.live)
+
+            def room(opening: Opening) -> Room:
+                will_summarize = bare.showing(previous, opening.snapshot).exceeds()
+                return Room(bare.memory_budget, bare.memory_room, will_summarize)
+
+            opening, injected = await self._memory.choose(run, previous, bare.messages, room, self._counter)
+            return Begun.of(thread, opening, injected, bare.showing(injected, opening.snapshot))
 
         return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
 
@@ -253,21 +234,6 @@ class ChatNodes:
         of_memory = tuple(tool for tool in self._of_memory if tool.name in run.context.memory_tools)
         tools = (*self._tools, *of_memory) if run.calls_tools and run.model not in self._toolless else ()
         return prompt_of(run.context, thread, messages, tools, self._counter, model=run.model)
-
-    def _conditions(self, run: Run, prompt: Prompt, recalled: Recalled) -> TurnConditions:
-        asked = [message.id for message in prompt.messages if isinstance(message, HumanMessage)]
-        return TurnConditions(
-            thread_id=run.thread_id,
-            message_id=str(asked[-1]) if asked else "",
-            window={str(message.id) for message in prompt.messages},
-            now=self._service.clock(),
-            cache_ttl_seconds=run.context.cache_ttl_seconds,
-            will_summarize=prompt.exceeds(),
-            budget=prompt.memory_budget,
-            protected_categories=self._service.settings.memory.protected_categories,
-            room=prompt.memory_room,
-            recalled=recalled,
-        )
 
     def _messages_budget(self, run: Run, thread: Thread) -> int:
         """Return the tokens that messages and summary may have; a state that a client edited may not say it."""

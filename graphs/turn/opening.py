@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from graphs.turn.channels import merge_messages
-from graphs.turn.state import MemoryState, State
+from graphs.turn.state import MemoryState, Receipt, State, WithoutMemory
 from graphs.turn.thread import Thread
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.selection import Injected
@@ -56,6 +56,26 @@ class Begun(Generic[P]):
             # A mode that could not be read is not noted: flushing reads it again, and a note would be for good.
             with_mode=unanswered_with_mode(thread.messages, opening.mode) if opening.mode else [],
         )
+
+    def receipt(self, asked: str, without_memory: WithoutMemory | None) -> Receipt:
+        """Return what memory did in the turn, as far as its beginning tells.
+
+        Args:
+            asked: Id of the user message that the turn answers.
+            without_memory: Why memory is not used or learns nothing for good, if so.
+        """
+        # Where memory could not be read, the prompt shows nothing of the choice before.
+        shown = self.injected if self.opening.snapshot else None
+        receipt = Receipt(
+            asked=asked,
+            facts=list(shown.fact_ids()) if shown else [],
+            updates=[update.to_json() for update in self.opening.updates],
+        )
+        if shown and (lines := shown.lines()):
+            receipt["recalled"] = list(dict.fromkeys(entry for entry, _ in lines))
+        if without_memory:
+            receipt["without_memory"] = without_memory
+        return receipt
 
     def in_state(self, state: State) -> State:
         """Return the state with these choices in it, for a node that cannot wait until they are written."""
