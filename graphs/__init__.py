@@ -1,28 +1,32 @@
-"""Palimpsest's graphs: the chat graph, its events and its streams."""
+"""Palimpsest's graphs: the chat graph, its events and its streams.
 
-from graphs.deployment import Deployment, configured_service, service_of_process
-from graphs.events import aemit, emit, memory_event_schemas
-from graphs.memory_tools import memory_tools
-from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
-from graphs.models import load_chat_model
-from graphs.persistence import open_checkpointer, open_store
-from graphs.service import MemoryService
-from graphs.settings import Settings
-from graphs.streaming import (
-    RunFailed,
-    StreamEvent,
-    pair_run_events,
-    server_modes,
-    stream_events,
-    stream_run_events,
-    stream_transformers,
-)
-from graphs.tools import TOOLS
-from graphs.turn.context import Context
+A name is looked up when it is first asked for, so that a command of the command line imports only what it needs.
+"""
 
-# isort: split
-# Last: it builds the graph, with the tools of a deployment whose module imports the names above.
-from graphs.chat import build_graph
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphs.chat import build_graph
+    from graphs.deployment import Deployment, configured_service, service_of_process
+    from graphs.events import aemit, emit, memory_event_schemas
+    from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
+    from graphs.models import load_chat_model
+    from graphs.persistence import open_checkpointer, open_store
+    from graphs.service import MemoryService
+    from graphs.settings import Settings
+    from graphs.streaming import (
+        RunFailed,
+        StreamEvent,
+        pair_run_events,
+        server_modes,
+        stream_events,
+        stream_run_events,
+        stream_transformers,
+    )
+    from graphs.tools import TOOLS
+    from graphs.tools_of_memory import memory_tools
+    from graphs.turn.context import Context
 
 __all__ = [
     "TOOLS",
@@ -52,3 +56,39 @@ __all__ = [
     "stream_run_events",
     "stream_transformers",
 ]
+
+_HOMES = {
+    "Context": "graphs.turn.context",
+    "Deployment": "graphs.deployment",
+    "MemoryContext": "graphs.middleware",
+    "MemoryService": "graphs.service",
+    "PalimpsestMemory": "graphs.middleware",
+    "PalimpsestState": "graphs.middleware",
+    "PalimpsestSummary": "graphs.middleware",
+    "RunFailed": "graphs.streaming",
+    "Settings": "graphs.settings",
+    "StreamEvent": "graphs.streaming",
+    "TOOLS": "graphs.tools",
+    "aemit": "graphs.events",
+    "build_graph": "graphs.chat",
+    "configured_service": "graphs.deployment",
+    "emit": "graphs.events",
+    "load_chat_model": "graphs.models",
+    "memory_event_schemas": "graphs.events",
+    "memory_tools": "graphs.tools_of_memory",
+    "open_checkpointer": "graphs.persistence",
+    "open_store": "graphs.persistence",
+    "pair_run_events": "graphs.streaming",
+    "server_modes": "graphs.streaming",
+    "service_of_process": "graphs.deployment",
+    "stream_events": "graphs.streaming",
+    "stream_run_events": "graphs.streaming",
+    "stream_transformers": "graphs.streaming",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name, importing the module that holds it."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

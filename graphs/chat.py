@@ -18,9 +18,9 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import StateUpdate
 
 from graphs.deployment import service_of_process, tools_of_process
-from graphs.memory_tools import memory_tools
 from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
+from graphs.tools_of_memory import memory_tools
 from graphs.turn.context import Context
 from graphs.turn.nodes import ChatNodes
 from graphs.turn.state import InputState, State

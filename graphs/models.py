@@ -20,11 +20,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr, SecretStr
 
-from graphs.settings import Settings
+from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
 from memory.provider_reason import ProviderReason
 
-LOCAL = "local"
 UNTOLD = ProviderReason()
 
 _REFUSED_REQUEST = frozenset({400, 413, 422})

@@ -11,6 +11,9 @@ from dotenv import dotenv_values
 
 from memory.config import MemoryConfig
 
+LOCAL = "local"
+"""The name of the embedded local model."""
+
 _FIELD = re.compile(r"^[a-z_]+(?= must )")
 _PROVIDER_AND_MODEL = re.compile(r"^[a-z0-9_]+:.+")
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"

@@ -1,25 +1,33 @@
-"""Three tiers of memory for LangGraph: a thread's budget, a dated journal, and facts about the user."""
+"""Three tiers of memory for LangGraph: a thread's budget, a dated journal, and facts about the user.
+
+A name is looked up when it is first asked for: who wants a setting does not wait for LangGraph.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
 
 from memory import prompts
-from memory.config import CATEGORIES, Category, MemoryConfig
-from memory.context.running_summary import summarized_ids
-from memory.context.summarization import (
-    RunningSummary,
-    SummarizationNode,
-    SummarizationResult,
-    asummarize_messages,
-    summarize_messages,
-)
-from memory.context.tokens import acount_tokens, count_tokens
-from memory.erase import aerase_thread, erase_thread
-from memory.extraction.answer import ExtractionError
-from memory.extraction.extraction import aextract_facts, extract_facts
-from memory.facts.changes import Extraction
-from memory.facts.fact import Fact, FactNotFound, MemoryFull
-from memory.facts.store import FactStore
-from memory.injection.block import MemoryData, format_memory_for_injection
-from memory.queue.update_queue import ConversationContext, MemoryUpdateQueue
-from memory.worker.updater import MemoryUpdater
+
+if TYPE_CHECKING:
+    from memory.config import CATEGORIES, Category, MemoryConfig
+    from memory.context.running_summary import summarized_ids
+    from memory.context.summarization import (
+        RunningSummary,
+        SummarizationNode,
+        SummarizationResult,
+        asummarize_messages,
+        summarize_messages,
+    )
+    from memory.context.tokens import acount_tokens, count_tokens
+    from memory.erase import aerase_thread, erase_thread
+    from memory.extraction.answer import ExtractionError
+    from memory.extraction.extraction import aextract_facts, extract_facts
+    from memory.facts.changes import Extraction
+    from memory.facts.fact import Fact, FactNotFound, MemoryFull
+    from memory.facts.store import FactStore
+    from memory.injection.block import MemoryData, format_memory_for_injection
+    from memory.queue.update_queue import ConversationContext, MemoryUpdateQueue
+    from memory.worker.updater import MemoryUpdater
 
 __all__ = [
     "CATEGORIES",
@@ -50,3 +58,39 @@ __all__ = [
     "summarize_messages",
     "summarized_ids",
 ]
+
+_HOMES = {
+    "CATEGORIES": "memory.config",
+    "Category": "memory.config",
+    "ConversationContext": "memory.queue.update_queue",
+    "Extraction": "memory.facts.changes",
+    "ExtractionError": "memory.extraction.answer",
+    "Fact": "memory.facts.fact",
+    "FactNotFound": "memory.facts.fact",
+    "FactStore": "memory.facts.store",
+    "MemoryConfig": "memory.config",
+    "MemoryData": "memory.injection.block",
+    "MemoryFull": "memory.facts.fact",
+    "MemoryUpdateQueue": "memory.queue.update_queue",
+    "MemoryUpdater": "memory.worker.updater",
+    "RunningSummary": "memory.context.summarization",
+    "SummarizationNode": "memory.context.summarization",
+    "SummarizationResult": "memory.context.summarization",
+    "acount_tokens": "memory.context.tokens",
+    "aerase_thread": "memory.erase",
+    "aextract_facts": "memory.extraction.extraction",
+    "asummarize_messages": "memory.context.summarization",
+    "count_tokens": "memory.context.tokens",
+    "erase_thread": "memory.erase",
+    "extract_facts": "memory.extraction.extraction",
+    "format_memory_for_injection": "memory.injection.block",
+    "summarize_messages": "memory.context.summarization",
+    "summarized_ids": "memory.context.running_summary",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name, importing the module that holds it."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

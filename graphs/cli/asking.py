@@ -7,16 +7,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import httpx
 import typer
 
 from graphs.cli.client import MemoryClient, connect
-from graphs.cli.local_files import Files, open_files
 from graphs.cli.output import Output
 from graphs.cli.shell import Refused, Shell
 from graphs.settings import ClientSettings, environment
+
+if TYPE_CHECKING:
+    from graphs.cli.local_files import Files
 
 ENV_FILE = Path(".env")
 _PANEL = "Which memory"
@@ -64,7 +66,7 @@ def client_settings(shell: Shell) -> ClientSettings:
 
 
 @asynccontextmanager
-async def open_memory(shell: Shell, where: Where, files: Files = "there") -> AsyncIterator[MemoryClient]:
+async def open_memory(shell: Shell, where: Where, files: "Files" = "there") -> AsyncIterator[MemoryClient]:
     """Open the memory that a command is about.
 
     Args:
@@ -79,6 +81,10 @@ async def open_memory(shell: Shell, where: Where, files: Files = "there") -> Asy
         # Both at once would leave open which memory was meant.
         if where.url or where.token:
             raise typer.BadParameter("--local asks no server: leave out --url and --token")
+        from graphs.cli.local_files import (
+            open_files,  # with the graph and the API, which a server's clients do not need
+        )
+
         async with (
             open_files(environment(ENV_FILE, shell.environ), files) as (transport, place),
             httpx.AsyncClient(transport=transport, base_url="http://localhost") as http,
@@ -99,7 +105,7 @@ Command = Callable[..., Coroutine[Any, Any, None]]
 """A coroutine function of a `MemoryClient`, an `Output`, and options."""
 
 
-def asks_memory(files: Files = "there") -> Callable[[Command], Callable[..., None]]:
+def asks_memory(files: "Files" = "there") -> Callable[[Command], Callable[..., None]]:
     """Return what gives a command the options that say which memory it is about, opens that, and runs it.
 
     The command's first two parameters are that memory, and where it prints; the others are options and arguments.

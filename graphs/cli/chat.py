@@ -5,18 +5,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import httpx
 import typer
-from langgraph_sdk.client import LangGraphClient
 
 from graphs.cli.asking import AsAgent, AsJson, Token, Url, Where, open_memory
 from graphs.cli.client import MemoryClient
-from graphs.cli.conversation import Answered, Conversation
 from graphs.cli.output import Output, counted, plain
 from graphs.cli.shell import Json, Refused, Shell
-from memory.turn import MODES, MemoryMode
+
+if TYPE_CHECKING:
+    from graphs.cli.conversation import Answered, Conversation
+    from memory.turn import MemoryMode
 
 _SILENT_SECONDS = 600.0
 _HELP = """  /facts    what is remembered of you
@@ -58,6 +59,11 @@ def chat(
     Ctrl-C ends a turn, not the conversation. In a pipe every line is a turn, answers go to standard output and the rest
     to standard error; with --json each turn is one line of JSON.
     """
+    # Only here, as most other commands do not need the SDK.
+    from langgraph_sdk.client import LangGraphClient
+
+    from graphs.cli.conversation import Conversation
+
     shell = ctx.find_object(Shell) or Shell()
     shell.as_json = as_json
     where = Where(url=url, token=token, agent=agent, as_json=as_json)
@@ -81,8 +87,10 @@ def chat(
             runner.run(stack.aclose())
 
 
-def _mode(given: str) -> MemoryMode | None:
+def _mode(given: str) -> "MemoryMode | None":
     """Return the mode of that name, however it is spelt; `None` for none."""
+    from memory.turn import MODES  # with LangGraph, which other commands do not wait for
+
     for mode in MODES:
         if given.replace("-", "_").lower() == mode:
             return mode
@@ -104,7 +112,7 @@ class _Talk:
         self.out = out
         self.is_typed = is_typed
 
-    def begins(self, conversation: Conversation, mode: MemoryMode | None) -> None:
+    def begins(self, conversation: "Conversation", mode: "MemoryMode | None") -> None:
         self._aside(f"thread {conversation.thread_id}" + (f" ({mode})" if mode else ""))
         if self.is_typed:
             with suppress(ImportError):
@@ -130,7 +138,7 @@ class _Talk:
             if text:
                 yield text
 
-    def turn(self, runner: asyncio.Runner, conversation: Conversation, text: str) -> None:
+    def turn(self, runner: asyncio.Runner, conversation: "Conversation", text: str) -> None:
         """Have one turn; what fails ends a pipe, and is only said to a person."""
         try:
             if self.is_typed and text.startswith("/"):
@@ -150,7 +158,7 @@ class _Talk:
                 raise
             typer.echo(f"Error: {refused}", err=True)
 
-    async def _carry_out(self, conversation: Conversation, command: str) -> None:
+    async def _carry_out(self, conversation: "Conversation", command: str) -> None:
         memory: MemoryClient = conversation.memory
         if command == "/facts":
             for fact in (await memory.get("/facts"))["facts"]:
@@ -170,7 +178,7 @@ class _Talk:
         if not self.out.as_json:
             typer.echo(plain(words), nl=False)
 
-    def _close(self, conversation: Conversation, text: str, answered: Answered) -> None:
+    def _close(self, conversation: "Conversation", text: str, answered: "Answered") -> None:
         if self.out.as_json:
             self.out.line({
                 "thread_id": conversation.thread_id, "said": text, "answer": answered.answer,
@@ -195,7 +203,7 @@ class _Talk:
             self.out.note(line)
 
 
-def told(answered: Answered) -> list[str]:
+def told(answered: "Answered") -> list[str]:
     """Return, a line each, what memory reported of a turn."""
     lines = []
     if answered.without_memory:

@@ -19,8 +19,7 @@ import click
 from packaging.requirements import Requirement
 
 from graphs.cli.dev import has_login, server_environment, server_settings, wants_local
-from graphs.local import embedder, weights
-from graphs.persistence import FILES
+from graphs.local import weights
 from graphs.settings import Settings, known_variables
 from memory.context.tokenizer import Tokenizer
 
@@ -224,6 +223,8 @@ def check_embedder(settings: Settings, machine: Machine) -> Finding:
     if settings.embedder == "none":
         return Finding("embedder", "ok", "none is wanted: memory is searched by words")
     if settings.embedder in ("", "local"):
+        from graphs.local import embedder  # with LangChain, which other commands do not wait for
+
         missing = [package for package in embedder.PACKAGES if not machine.has(package)]
         extra = "pip install 'palimpsest-memory[embedder]'"
         if missing and settings.embedder:
@@ -255,6 +256,8 @@ def check_files(folder: Path) -> Iterator[Finding]:
         fix = "move the file away, or choose another folder with PALIMPSEST_DATA_DIR"
         yield Finding("store", "failed", f"{folder} is a file, and no folder", fix)
         return
+    from graphs.persistence import FILES  # with LangGraph, which other commands do not wait for
+
     for path in (folder / name for name in FILES):
         yield _check_file(path) if path.exists() else Finding("store", "ok", f"{path} is made by the first start")
 

@@ -7,16 +7,17 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import httpx
 import typer
-from langgraph_sdk import get_client
-from langgraph_sdk.client import LangGraphClient
-from langgraph_sdk.errors import APIError
 
 from graphs.cli.progress import estimate, in_words, progress, remaining
+
+if TYPE_CHECKING:
+    from langgraph_sdk.client import LangGraphClient
+    from langgraph_sdk.errors import APIError
 
 _EVIDENCE = re.compile(r"D:?(\d+):0*(\d+)")
 
@@ -106,6 +107,10 @@ def demo(
 
     It is learned as what you said yourself: `curl URL/memory/facts` shows the same facts.
     """
+    # Only here, as most other commands do not need the SDK.
+    from langgraph_sdk import get_client
+    from langgraph_sdk.errors import APIError
+
     try:
         conversation = read_conversation(path, turns)
     except ValueError as error:
@@ -134,7 +139,9 @@ def demo(
 class _Demo:
     """One replay through the SDK."""
 
-    def __init__(self, client: LangGraphClient, url: str, conversation: ScriptedConversation, patience: float) -> None:
+    def __init__(
+        self, client: "LangGraphClient", url: str, conversation: ScriptedConversation, patience: float
+    ) -> None:
         self.client = client
         self.url = url
         self.conversation = conversation
@@ -286,7 +293,7 @@ def _silent(patience: float) -> str:
     )
 
 
-def _refused(url: str, error: APIError) -> str:
+def _refused(url: str, error: "APIError") -> str:
     status = error.response.status_code
     if status in _NO_LOGIN:
         return f"{url} asks for a login; the demo talks to the single-user server of `make dev`"

@@ -15,11 +15,8 @@ import typer
 
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import Child, settle, start, stop
-from graphs.local import embedder
 from graphs.local.weights import WeightsUnavailable, cache_folder
-from graphs.models import LOCAL
-from graphs.server.authenticate import load_authenticator
-from graphs.settings import Settings, environment, under_langgraph_dev
+from graphs.settings import LOCAL, Settings, environment, under_langgraph_dev
 
 _STUDIO = "https://smith.langchain.com/studio/?baseUrl="
 _QUIET = {
@@ -51,6 +48,8 @@ def dev(
 
     Without a model provider in the environment or in .env, a local model is fetched once and served on loopback.
     """
+    from graphs.local import embedder  # with LangChain, which other commands do not wait for
+
     given = tuple(langgraph_options or ())
     env_file = Path(".env")
     environ = environment(env_file)
@@ -103,6 +102,8 @@ def server_settings(environ: Mapping[str, str], *, authenticates: bool) -> Setti
     try:
         settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=authenticates))
         if authenticates and not settings.auth.authenticator:  # an own one may need the server's environment
+            from graphs.server.authenticate import load_authenticator  # with the SDK, which other commands do not need
+
             load_authenticator(settings.auth)
     except ValueError as error:
         raise click.ClickException(f"{error}.") from error
@@ -187,6 +188,8 @@ def chosen_embedder(settings: Settings, folder: Path, *, is_installed: bool) -> 
     """
     if settings.embedder or not is_installed:
         return {}
+    from graphs.local import embedder  # as in `dev`
+
     if not embedder.is_fetched(folder):
         megabytes = embedder.MODEL.download_size // 1_000_000
         click.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)

@@ -8,7 +8,7 @@ from graphs.cli.asking import asks_memory
 from graphs.cli.client import MemoryClient
 from graphs.cli.output import Output, counted, examples
 from graphs.cli.shell import Json, Refused, confirm
-from memory.outbox.entry import EntryState
+from memory.outbox.state import EntryState
 
 pending = typer.Typer(
     no_args_is_help=True,

@@ -5,13 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import jwt
 import typer
-from langgraph_sdk import Auth
 
 from graphs.cli.shell import Refused
-from graphs.server.authenticate import load_authenticator
-from graphs.server.permissions import OPERATOR
 from graphs.settings import AuthSettings, Settings, environment
 
 _DAY = 24 * 3600
@@ -30,6 +26,8 @@ def token(
     USER is whose threads and memory the token opens: unique, and the same for ever. Whoever has the token is that user
     until it expires.
     """
+    from graphs.server.permissions import OPERATOR  # with the SDK, which other commands do not need
+
     try:
         settings = Settings.from_environment(environment(Path(".env"))).auth
         granted = [*(permissions or ()), *([OPERATOR] if operator else [])]
@@ -51,6 +49,12 @@ def make_token(settings: AuthSettings, user: str, permissions: Sequence[str], *,
     Raises:
         ValueError: If the server's tokens are not signed with a shared secret, or it would refuse this one.
     """
+    # Only here, as other commands need none of them.
+    import jwt
+    from langgraph_sdk import Auth
+
+    from graphs.server.authenticate import load_authenticator
+
     if not settings.secret:
         raise ValueError(
             "set PALIMPSEST_AUTH_SECRET in .env first; with another way to log in, tokens come from whoever has its key"

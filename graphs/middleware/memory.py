@@ -15,7 +15,6 @@ from langgraph.store.base import BaseStore
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, TokenParts, aemit
-from graphs.memory_tools import ToolRun, memory_tools
 from graphs.middleware.choices import Choices, User
 from graphs.middleware.request import noted, with_recalled_texts, with_text
 from graphs.middleware.state import AgentMemory, MemoryKeys, kept_by, thread_of, with_kept
@@ -24,6 +23,7 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.synchronous import ThreadedStore, finished
+from graphs.tools_of_memory import ToolRun, memory_tools
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.ending import end_turn
 from graphs.turn.memory import Room, TurnMemory

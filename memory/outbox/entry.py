@@ -10,6 +10,7 @@ from uuid import uuid4
 from memory.facts.changes import Extraction
 from memory.message import StoredMessage
 from memory.namespaces import Owner
+from memory.outbox.state import EntryState
 from memory.text import digest
 
 # A claim of more seconds than this from now on was made under a clock that was ahead.
@@ -150,7 +151,6 @@ def edited_away_in(entries: Iterable["Entry"]) -> tuple[str, ...]:
 
 
 EntryKind = Literal["turn", "cut"]
-EntryState = Literal["pending", "running", "dead"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from graphs.chat import build_graph
 from graphs.embedders import Embedder
-from graphs.memory_tools import NAMES, memory_tools
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.tools_of_memory import NAMES, memory_tools
 from graphs.turn.context import Context
 from memory.control import write_learning
 from memory.effects import run

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
 from graphs.models import (
-    LOCAL,
     ModelUnavailable,
     Purpose,
     explain,
@@ -20,7 +19,7 @@ from graphs.models import (
     profile,
     resolve,
 )
-from graphs.settings import Settings
+from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
 from tests.fakes import RecordingModel
 

@@ -11,9 +11,10 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import NO_CONTENT, AgentCall, AgentQuery, Call, Empty, MemoryRouter, call_of, refusals
 from memory.control import read_epoch
 from memory.facts.fact import timestamp
-from memory.outbox.entry import Entry, EntryKind, EntryState
+from memory.outbox.entry import Entry, EntryKind
 from memory.outbox.outbox import discard_dead, read_entries, retry_dead
 from memory.outbox.receipts import read_receipts
+from memory.outbox.state import EntryState
 
 router = MemoryRouter()
 
