@@ -33,7 +33,7 @@ from memory.outbox.transcript import to_turn
 from memory.recall import Document, Index
 from memory.recall.kept_vectors import read_vectors
 from memory.recall.past import read_past
-from memory.recall.search import relevant, similarity_of
+from memory.recall.search import LEAST_SHARE, relevant, similarity_of
 from memory.recall.vectors import QueryVector
 from memory.screening.door import without_suspects
 from memory.text import digest
@@ -161,7 +161,7 @@ def tell_found(found: Found, query: str, limit: int) -> str:
     )
     similarity = similarity_of({name: each.text for name, (_, each) in said.items()}, found.question, found.vectors)
     lines, exchanges = [], set[str]()
-    for hit in relevant(Index.of(documents).rank(query, now=found.now, similarity=similarity)):
+    for hit in relevant(Index.of(documents).rank(query, now=found.now, similarity=similarity), LEAST_SHARE):
         entry, message = said[hit.document.id]
         if len(exchanges) == _hits(limit):
             break

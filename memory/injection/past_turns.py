@@ -10,19 +10,15 @@ from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.injection.block import TextCounter, turn_line
 from memory.journal.journal import lines_in
 from memory.namespaces import Owner
-from memory.recall import Document, Hit
+from memory.recall import Document
+from memory.recall.search import relevant
 from memory.recall.user_index import Recalled
 
 # What fits a message much less than the best does is not worth a change of the prompt.
-_RELEVANT: Final = 0.1
+LEAST_SHARE: Final = 0.1
 # What the user asked for once and for all, in messages that no fact was made of, takes so much of the budget at most.
 _STANDING_SHARE: Final = 4
 _TITLE: Final = "Past conversations:"
-
-
-def relevant(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that are good enough to be shown."""
-    return [hit for hit in hits if hit.score >= _RELEVANT * hits[0].score]
 
 
 def choose_lines(
@@ -58,7 +54,7 @@ def choose_lines(
     left = budget - token_counter(_TITLE + "\n")
     standing = max(0, left // _STANDING_SHARE)
     left -= standing - take(recalled.standing, standing)
-    take((hit.document for hit in relevant(recalled.hits) if hit.document.kind == "turn"), left)
+    take((hit.document for hit in relevant(recalled.hits, LEAST_SHARE) if hit.document.kind == "turn"), left)
     return [line for line in chosen if line not in shown]
 
 

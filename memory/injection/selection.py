@@ -16,9 +16,10 @@ from memory.injection.block import (
     memory_data,
     render_memory_block,
 )
-from memory.injection.past_turns import choose_lines, lines_by_entry, past_section, relevant, texts_of
+from memory.injection.past_turns import LEAST_SHARE, choose_lines, lines_by_entry, past_section, texts_of
 from memory.journal.entry import line_id
 from memory.recall import is_about_answers
+from memory.recall.search import relevant
 from memory.recall.user_index import NOTHING, Recalled, fact_sources
 
 Entry = tuple[str, int]
@@ -306,7 +307,7 @@ def choose_delta(
     chosen = {fact.id for fact in new}
     # What is shown already counts, too: a new block would have no more room for what matters.
     left = turn.budget // 2 if any(hit.document.kind == "turn" for hit in turn.recalled.hits) else turn.budget
-    for hit in relevant(turn.recalled.hits):
+    for hit in relevant(turn.recalled.hits, LEAST_SHARE):
         wanted = facts.get(hit.document.id)
         if wanted is None:
             continue

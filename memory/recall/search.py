@@ -11,7 +11,7 @@ from memory.text import normalize
 
 _MOST_ALIKE: Final = 100
 """An embedder finds every text more or less alike; so many are worth showing."""
-_LEAST_SHARE: Final = 0.2
+LEAST_SHARE: Final = 0.2
 """What has less of the best hit's score is found for words of other hits, or for a day, and not for the query."""
 
 
@@ -34,15 +34,16 @@ def search_facts(
     index = Index.of(
         Document(id=fact.id, text=fact.content, when=fact.created_at, session=_session(fact)) for fact in facts
     )
-    hits = relevant(index.rank(query, similarity=similarity, limit=_MOST_ALIKE if similarity else len(facts)))
+    ranked = index.rank(query, similarity=similarity, limit=_MOST_ALIKE if similarity else len(facts))
+    hits = relevant(ranked, LEAST_SHARE)
     by_id = {fact.id: fact for fact in facts}
     first = {fact.id for fact in holding}
     return [*holding, *(by_id[hit.document.id] for hit in hits if hit.document.id not in first)]
 
 
-def relevant(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits, best first, without the tail that has little to do with the query."""
-    return [hit for hit in hits if hit.score >= _LEAST_SHARE * hits[0].score]
+def relevant(hits: Sequence[Hit], share: float) -> list[Hit]:
+    """Return the hits, best first, that have at least this share of the best one's score."""
+    return [hit for hit in hits if hit.score >= share * hits[0].score]
 
 
 def _session(fact: Fact) -> str:
