@@ -30,7 +30,8 @@ from memory.namespaces import Owner, thread_namespace
 from memory.outbox.outbox import settle_thread
 from memory.outbox.receipts import UpdateReceipt, receipt_put, trim_receipts
 from memory.outbox.transcript import to_turn
-from memory.recall import Document, Index
+from memory.recall import Index
+from memory.recall.documents import turn_documents
 from memory.recall.kept_vectors import read_vectors
 from memory.recall.past import read_past
 from memory.recall.search import LEAST_SHARE, relevant, similarity_of
@@ -145,23 +146,16 @@ def find(call: ToolCall, query: str, limit: int, question: QueryVector | None = 
 
 def tell_found(found: Found, query: str, limit: int) -> str:
     """Return the facts, and the past messages that fit the query best, as the model reads them. Takes a while."""
-    said = {f"{entry.key}/{message.id}": (entry, message) for entry in found.journal for message in entry.messages}
-    documents = (
-        Document(
-            id=f"{entry.key}/{message.id}",
-            text=message.text,
-            when=entry.day,
-            session=f"{entry.thread_id}/{entry.day}",
-            place=place,
-            kind="turn",
-            is_reply=message.role == "assistant",
-        )
+    documents = {entry.key: turn_documents(entry) for entry in found.journal}
+    said = {
+        document.id: (entry, message)
         for entry in found.journal
-        for place, message in enumerate(entry.messages)
-    )
-    similarity = similarity_of({name: each.text for name, (_, each) in said.items()}, found.question, found.vectors)
+        for document, message in zip(documents[entry.key], entry.messages, strict=True)
+    }
+    index = Index.of(document for each in documents.values() for document in each)
+    similarity = similarity_of({name: index[name].text for name in said}, found.question, found.vectors)
     lines, exchanges = [], set[str]()
-    for hit in relevant(Index.of(documents).rank(query, now=found.now, similarity=similarity), LEAST_SHARE):
+    for hit in relevant(index.rank(query, now=found.now, similarity=similarity), LEAST_SHARE):
         entry, message = said[hit.document.id]
         if len(exchanges) == _hits(limit):
             break

@@ -19,8 +19,9 @@ from memory.injection.block import (
 from memory.injection.past_turns import LEAST_SHARE, choose_lines, lines_by_entry, past_section, texts_of
 from memory.journal.entry import line_id
 from memory.recall import is_about_answers
+from memory.recall.documents import fact_sources
 from memory.recall.search import relevant
-from memory.recall.user_index import NOTHING, Recalled, fact_sources
+from memory.recall.user_index import NOTHING, Recalled
 
 Entry = tuple[str, int]
 Rebase = Literal["first", "summary", "stale", "idle", "full"]

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from memory.facts.fact import Fact
-from memory.recall.index import Document, Hit, Index
+from memory.recall.documents import fact_document
+from memory.recall.index import Hit, Index
 from memory.recall.kept_vectors import text_key
 from memory.recall.vectors import QueryVector, VectorIndex, can_rank
 from memory.text import normalize
@@ -31,9 +32,7 @@ def search_facts(
         return []
     holding = [fact for fact in facts if wanted in normalize(fact.content)]
     similarity = similarity_of({fact.id: fact.content for fact in facts}, question, vectors or {})
-    index = Index.of(
-        Document(id=fact.id, text=fact.content, when=fact.created_at, session=_session(fact)) for fact in facts
-    )
+    index = Index.of(map(fact_document, facts))
     ranked = index.rank(query, similarity=similarity, limit=_MOST_ALIKE if similarity else len(facts))
     hits = relevant(ranked, LEAST_SHARE)
     by_id = {fact.id: fact for fact in facts}
@@ -44,10 +43,6 @@ def search_facts(
 def relevant(hits: Sequence[Hit], share: float) -> list[Hit]:
     """Return the hits, best first, that have at least this share of the best one's score."""
     return [hit for hit in hits if hit.score >= share * hits[0].score]
-
-
-def _session(fact: Fact) -> str:
-    return f"{fact.thread_id}/{fact.created_at[:10]}" if fact.thread_id else ""
 
 
 def similarity_of(

@@ -11,17 +11,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memory.facts.fact import Fact
-from memory.journal.entry import JournalEntry, line_id, lines_of
+from memory.journal.entry import JournalEntry
 from memory.journal.journal import JournalView
 from memory.journal.revision import JournalRevision
 from memory.message import iso_time
+from memory.recall.documents import fact_document, turn_documents
 from memory.recall.index import Document, Hit, Index
 from memory.recall.vectors import QueryVector, VectorIndex
 
 _ENTRIES_AT_ONCE: Final = 10
 _TEXT_BYTES: Final = 2  # a character with what its string takes besides
-# A line of the journal that takes more than this is a document that was pasted: its beginning has to do.
-_MOST_CHARS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,39 +188,6 @@ class UserIndex:
         for line in self._lines.pop(key, ()):
             self._entry_of.pop(line, None)
             self._drop([line])
-
-
-def fact_document(fact: Fact) -> Document:
-    """Return a fact as a document; what it was taken from are lines of the journal."""
-    return Document(
-        id=fact.id,
-        text=fact.content,
-        when=fact.created_at,
-        session=f"{fact.thread_id}/{fact.created_at[:10]}" if fact.thread_id else "",
-        sources=fact_sources(fact),
-    )
-
-
-def fact_sources(fact: Fact) -> tuple[str, ...]:
-    """Return the lines of the journal that a fact was taken from, by their ids."""
-    return tuple(line_id(fact.thread_id, message) for message in fact.message_ids)
-
-
-def turn_documents(entry: JournalEntry) -> list[Document]:
-    """Return the messages of an exchange as documents, each on the user's day."""
-    return [
-        Document(
-            id=line.id,
-            text=line.text[:_MOST_CHARS],
-            when=line.day,
-            session=f"{line.thread_id}/{line.day}",
-            # Sorted by time, and within one by their order; the end of a time is the same for all.
-            place=int("".join(filter(str.isdigit, line.time[:19])) or "0") * 100 + number,
-            kind="turn",
-            is_reply=line.role == "assistant",
-        )
-        for number, line in enumerate(lines_of(entry))
-    ]
 
 
 class UserIndexes:
