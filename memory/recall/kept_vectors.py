@@ -1,8 +1,8 @@
 """Vectors in the store, each beside the item it was made of: read for recall, and made where they lack, off the turn.
 
-An item of `vectors` has the key of its fact or journal entry, and holds the vectors of its texts by a digest of each:
-what was edited since has another digest, so that no vector is ever taken for that of another text. It goes with its
-item (`memory.effects.with_vectors`), whoever deletes that.
+An item of `vectors` has the key of its fact or journal entry, and holds the vectors of what an index has of its texts
+(`memory.recall.documents`) by a digest of each: what was edited since has another digest, so that no vector is ever
+taken for that of another text. It goes with its item (`memory.effects.with_vectors`), whoever deletes that.
 """
 
 import base64
@@ -16,11 +16,12 @@ from langgraph.store.base import Item, Op
 
 from memory.control import belongs, read_epoch
 from memory.effects import Batch, StoreEffects, delete, put, read_many, scan, side_by_side
-from memory.facts.fact import from_item
+from memory.facts.fact import Fact, from_item
 from memory.facts.rows import read_current_fact_set
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal
 from memory.namespaces import Owner, vectors_key
+from memory.recall.documents import fact_document, turn_documents
 from memory.text import digest
 
 _ITEMS_AT_ONCE: Final = 32
@@ -98,10 +99,8 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     """
     (epoch, facts), stored = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("vectors")))
     journal = yield from read_journal(owner, epoch)
-    texts: dict[tuple[str, str], tuple[str, ...]] = {
-        ("facts", key): (fact.content,) for key, fact in facts.active().items()
-    }
-    texts |= {("journal", entry.key): tuple(message.text for message in entry.messages) for entry in journal}
+    texts = {("facts", key): _of_fact(fact) for key, fact in facts.active().items()}
+    texts |= {("journal", entry.key): _of_entry(entry) for entry in journal}
     places = {name: vectors_key(*name) for name in texts}
     there = {item.key: KeptVectors.of(item) for item in stored if belongs(item.value, epoch)}
     orphans = {item.key for item in stored} - set(places.values())
@@ -142,10 +141,18 @@ def _take_back(owner: Owner, epoch: str, written: Mapping[tuple[str, str], Seque
 
 
 def _texts(item: Item, epoch: str) -> tuple[str, ...]:
-    """Return what a fact or a journal entry says; `ValueError` if it is neither."""
+    """Return what an index has of a fact or a journal entry; `ValueError` if it is neither."""
     if item.namespace[-1] == "journal":
-        return tuple(message.text for message in JournalEntry.from_json(item.value).messages)
-    return (from_item(item.value, epoch=epoch, written_at=item.created_at).content,)
+        return _of_entry(JournalEntry.from_json(item.value))
+    return _of_fact(from_item(item.value, epoch=epoch, written_at=item.created_at))
+
+
+def _of_fact(fact: Fact) -> tuple[str, ...]:
+    return (fact_document(fact).text,)
+
+
+def _of_entry(entry: JournalEntry) -> tuple[str, ...]:
+    return tuple(document.text for document in turn_documents(entry))
 
 
 def _covers(kept: KeptVectors | None, embedder: str, texts: Iterable[str]) -> bool:

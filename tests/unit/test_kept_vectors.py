@@ -13,9 +13,11 @@ from memory.erase import erase_fact, erase_thread, erase_user
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
 from memory.journal import JournalEntry, append, prune, redact
+from memory.journal.journal import read_view
 from memory.message import StoredMessage
 from memory.namespaces import Owner, thread_namespace
 from memory.recall.kept_vectors import Embed, make_vectors, read_vectors, text_key
+from memory.recall.user_index import UserIndex
 from memory.recall.vectors import packed
 from tests.fakes import WordEmbeddings
 
@@ -67,6 +69,22 @@ def test_every_active_fact_and_past_message_has_a_vector_and_no_text_is_embedded
     home.facts.create("Likes figs", "preference", 0.9)
     assert home.make() == 1
     assert home.embeddings.asked[-1] == "Likes figs"
+
+
+def test_a_text_of_any_length_has_the_vector_of_what_is_indexed_of_it() -> None:
+    home = Home()
+    at, epoch = "2026-03-02T10:00:00+00:00", run(home.store, read_epoch(ADA))
+    pasted = (StoredMessage("3", "user", "An axolotl is a salamander. " * 300, at),)
+    run(home.store, append(ADA, [JournalEntry("2026-03-02", "T", pasted, epoch)]))
+    home.make()
+    index = UserIndex()
+    index.follow_facts(home.facts.list())
+    for _ in index.follow_journal(run(home.store, read_view(ADA))):
+        pass
+
+    assert len(index) == 4
+    assert home.read() == set(map(text_key, index.texts().values()))
+    assert home.make() == 0
 
 
 def test_a_vector_takes_two_bytes_a_number_and_holds_no_word_of_its_text() -> None:
