@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -110,8 +109,8 @@ async def measure_graph(rows: Rows, talk: Talk, budgets: Sequence[int]) -> None:
         service = MemoryService(settings, lambda *_, model=model: model)
         store = filled(talk, with_turns=with_turns)
         graph = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=store)
-        service.recalling.follow(store, OWNER)
-        await asyncio.to_thread(_wait_for, service)
+        if following := service.recalling.follow(store, OWNER):
+            await asyncio.wrap_future(following)
         for budget in budgets:
             context = Context(memory_tokens=budget, max_tokens=8192)
 
@@ -132,11 +131,6 @@ async def sent(graph: Any, model: Recorder, context: Context, text: str, thread:
     """Return the prompt that a message brings the model."""
     await graph.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": thread}}, context=context)
     return "\n".join(message.text for message in model.last)
-
-
-def _wait_for(service: MemoryService) -> None:
-    while service.recalling.is_following():
-        time.sleep(0.05)
 
 
 def _share(talk: Talk, needed: frozenset[str], prompt: str) -> float:

@@ -1,16 +1,17 @@
 """What one process recalls from: the users' indexes, kept up to date behind their turns."""
 
-import functools
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore
 
+from graphs.behind import WorkBehind
 from graphs.embedders import Embedder
-from memory.effects import in_daemon_thread, run, tolerated
+from memory.effects import run, tolerated
 from memory.namespaces import Owner
 from memory.recall.kept_vectors import read_vectors, text_key
 from memory.recall.past import read_tellable_view
@@ -36,8 +37,7 @@ class Recalling:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._stores: WeakKeyDictionary[BaseStore, UserIndexes] = WeakKeyDictionary()
-        # Whose journal is being read, and whether somebody asked for it since that began.
-        self._following: dict[tuple[int, Owner], bool] = {}
+        self._behind = WorkBehind(self._follow, "palimpsest-recall", logger, "the index of %s is not up to date")
 
     async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
@@ -63,8 +63,8 @@ class Recalling:
             return recalled
         return NOTHING
 
-    def follow(self, store: BaseStore, owner: Owner, *, only_held: bool = False) -> None:
-        """Bring an owner's index up to date on a thread of its own; one at a time, which goes on with what came.
+    def follow(self, store: BaseStore, owner: Owner, *, only_held: bool = False) -> Future[None] | None:
+        """Bring an owner's index up to date on a thread of its own; the future ends with it.
 
         Args:
             store: Where memory is kept.
@@ -72,13 +72,8 @@ class Recalling:
             only_held: Do nothing for a user whose index this process does not hold.
         """
         if only_held and not self.holds(store, owner):
-            return
-        place = (id(store), owner)
-        with self._lock:
-            is_begun = place in self._following
-            self._following[place] = True
-        if not is_begun:
-            in_daemon_thread(functools.partial(self._follow, store, owner), "palimpsest-recall")
+            return None
+        return self._behind.ask(store, owner)
 
     def holds(self, store: BaseStore, owner: Owner) -> bool:
         """Say whether this process holds an owner's index."""
@@ -91,33 +86,14 @@ class Recalling:
                 lambda user, index: isinstance(user, Owner) and (user.segment == erased or index.holds_thread(erased))
             )
 
-    def is_following(self) -> bool:
-        """Say whether an index is being brought up to date."""
-        return bool(self._following)
-
     def _follow(self, store: BaseStore, owner: Owner) -> None:
-        place = (id(store), owner)
-        try:
-            while self._is_wanted(place):
-                index = self._of(store).of(owner)
-                view = run(store, read_tellable_view(owner, index.view))
-                for _ in index.follow_journal(view):
-                    pass
-                if self._embedder:
-                    self._follow_vectors(self._embedder, store, owner, index, view.epoch)
-                self._of(store).trim()
-        except Exception:
-            logger.warning("the index of %s is not up to date: the next turn tries again", owner.due_key, exc_info=True)
-            with self._lock:
-                self._following.pop(place, None)
-
-    def _is_wanted(self, place: tuple[int, Owner]) -> bool:
-        with self._lock:
-            if wanted := self._following.get(place, False):
-                self._following[place] = False
-            else:
-                self._following.pop(place, None)
-            return wanted
+        index = self._of(store).of(owner)
+        view = run(store, read_tellable_view(owner, index.view))
+        for _ in index.follow_journal(view):
+            pass
+        if self._embedder:
+            self._follow_vectors(self._embedder, store, owner, index, view.epoch)
+        self._of(store).trim()
 
     def _follow_vectors(self, embedder: Embedder, store: BaseStore, owner: Owner, index: UserIndex, epoch: str) -> None:
         kept = run(store, read_vectors(owner, epoch, embedder.name))

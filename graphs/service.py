@@ -24,14 +24,14 @@ from graphs.recalling import Recalling
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreWatch
 from graphs.turn.prepared import PreparedSummaries
-from memory.effects import Handlers, StoreEffects, arun, arun_patiently, in_daemon_thread, perform, run, tolerated
+from graphs.vectors import VectorMaking
+from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Worker
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
-from memory.recall.kept_vectors import Embed, make_vectors
 from memory.recall.vectors import QueryVector
 from memory.turn import Closing, close_turn
 from memory.worker.effects import ModelCalls, UpdateGate
@@ -42,7 +42,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_REMEMBERED_OWNERS = 10_000
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
 
@@ -94,6 +93,7 @@ class MemoryService:
         self._born = clock()
         self._calls = ModelCalls()
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
+        self.vectors = VectorMaking(self.embedder, self.recalling)
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = StoreWatch()
         self._gate = UpdateGate()
@@ -102,10 +102,6 @@ class MemoryService:
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
-        self._lock = threading.Lock()
-        # Of whom vectors are being made, and whether somebody asked for them since that began.
-        self._making: dict[tuple[BaseStore, Owner], bool] = {}
-        self._looked: WeakKeyDictionary[BaseStore, set[Owner]] = WeakKeyDictionary()
         self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
@@ -158,7 +154,7 @@ class MemoryService:
         recorded = await arun_patiently(store, writing)
         if recorded is None:
             return None
-        self._look_for_vectors(store, closing.owner)
+        self.vectors.make_once(store, closing.owner)
         # See to it that an update runs after the quiet time. Losing this trigger loses nothing but time.
         due = iso_time(recorded.due)
         if self.settings.trigger == "thread":
@@ -180,7 +176,7 @@ class MemoryService:
     def _vectors_after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
         if drained.receipts:
             self.recalling.follow(store, owner, only_held=True)
-            self.make_vectors(store, owner)
+            self.vectors.make(store, owner)
 
     async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
         """Fold days of the journal that are over into the history of one owner, or of all, and return of how many."""
@@ -274,48 +270,6 @@ class MemoryService:
     async def aembed(self, text: str) -> QueryVector | None:
         """Return the vector of a question, or `None` where there is no embedder, or none in time."""
         return None if self.embedder is None else await self.embedder.aquery(text)
-
-    def make_vectors(self, store: BaseStore, owner: Owner) -> None:
-        """Make, on a thread of its own, the vectors that an owner's facts and journal lack, if there is an embedder.
-
-        It is for after an update, and for where recall finds a text without one: of a fact that was written by hand,
-        or of another embedder. While it works for an owner, it is not begun again, but goes on with what came.
-        """
-        if self.embedder is None:
-            return
-        place = (store, owner)
-        with self._lock:
-            is_begun = place in self._making
-            self._making[place] = True
-        if not is_begun:
-            in_daemon_thread(functools.partial(self._make_vectors, self.embedder, store, owner), "palimpsest-vectors")
-
-    def _make_vectors(self, embedder: Embedder, store: BaseStore, owner: Owner) -> None:
-        def is_wanted() -> bool:
-            with self._lock:
-                if wanted := self._making.get((store, owner), False):
-                    self._making[store, owner] = False
-                else:
-                    self._making.pop((store, owner), None)
-                return wanted
-
-        while is_wanted():
-            with tolerated(logger, "no vectors are made for %s", owner.due_key):  # the next update tries again
-                handlers: Handlers = {list: store.batch, Embed: lambda effect: embedder.documents(effect.texts)}
-                if made := perform(make_vectors(owner, embedder.name), handlers):
-                    logger.info("made %d vectors for %s", made, owner.due_key)
-                    self.recalling.follow(store, owner, only_held=True)
-
-    def _look_for_vectors(self, store: BaseStore, owner: Owner) -> None:
-        """Make what vectors are lacking with an owner's first turn in this process: the embedder may be another one."""
-        with self._lock:
-            looked = self._looked.setdefault(store, set())
-            is_new = owner not in looked
-            if len(looked) >= _REMEMBERED_OWNERS:
-                looked.clear()
-            looked.add(owner)
-        if is_new:
-            self.make_vectors(store, owner)
 
     def _process(self, context: ConversationContext) -> float | None:
         """Drain the owner of a context, and say when what is left of it is due."""

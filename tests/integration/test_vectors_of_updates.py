@@ -72,7 +72,7 @@ async def test_the_first_turn_of_a_process_with_another_embedder_has_all_made_an
     for number in range(40):
         FactStore(store, "ada").create(f"Owns painting number {number}", "knowledge", 0.9)
     before = service_with("first", first)
-    before.make_vectors(store, ADA)
+    before.vectors.make(store, ADA)
     wait_for(lambda: len(vectors(store, "first")) == 40)
     await say(service_with("second", WordEmbeddings()), store, "Hello")
     wait_for(lambda: len(vectors(store, "second")) == 40)
@@ -94,10 +94,10 @@ def test_who_asks_while_vectors_are_being_made_is_served_by_the_same_thread() ->
     facts = FactStore(store, "ada")
     facts.create("Likes figs", "preference", 0.9)
     for _ in range(5):
-        service.make_vectors(store, ADA)
+        service.vectors.make(store, ADA)
     wait_for(lambda: sum(thread.name == "palimpsest-vectors" for thread in threading.enumerate()) == 1)
     facts.create("Likes plums", "preference", 0.9)
-    service.make_vectors(store, ADA)
+    service.vectors.make(store, ADA)
     embeddings.gate.set()
     wait_for(lambda: len(vectors(store, "slow")) == 2)
     assert sorted(embeddings.asked) == ["Likes figs", "Likes plums"]
