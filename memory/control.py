@@ -82,7 +82,8 @@ def write_epoch(owner: Owner, epoch: str) -> StoreEffects[None]:
 def count_edit(owner: Owner) -> StoreEffects[str]:
     """Count a change that a person makes by hand, before it is written, and return its number.
 
-    What is said from now on is written down with this number, so that nobody compares clocks of two processes.
+    What is said from now on is written down with this number, so that nobody compares clocks of two processes. A change
+    of what may be told is counted again once it is written: whoever read in between has to read again.
     """
     number, _, _ = edit_in((yield from read(owner.control, EDIT_KEY))).partition(".")
     # No store has compare-and-swap: two edits at once may count to one number, and their random ends tell them apart.

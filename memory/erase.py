@@ -165,6 +165,7 @@ def forget_messages(
     puts = message_deletion_puts(owner, gone, DeletionRecord(fact_id, timestamp(seconds), edit, epoch))
     if puts:
         yield puts
+        yield from count_edit(owner)
 
 
 def threads_feeding(user_id: str) -> StoreEffects[list[str]]:

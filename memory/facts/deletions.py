@@ -156,6 +156,7 @@ def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> S
     with suppress(FactNotFound):  # the one who deletes the same fact at the same time was faster
         chain = yield from read_chain(owner, epoch, fact_id)
         yield deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch)
+    yield from count_edit(owner)
     yield [
         *(delete(owner.namespace("history"), history_key(fact.id, fact.revision)) for fact in chain.revisions),
         *(delete(owner.namespace("confirmations"), each) for each in chain.ids),

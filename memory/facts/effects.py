@@ -255,6 +255,7 @@ class FactEffects:
             # From history an undo would make it active, though nobody has looked at it.
             yield deletion_puts(self.owner, Chain.of([fact], ()), at=self._now(), edit=edit, epoch=epoch)
             yield from write_difference(self.owner, epoch, before, remove(before, key))
+            yield from count_edit(self.owner)
         else:
             after = retire(before, fact_id, "ended", now=self._now())
             yield from self._take_back(epoch, before, after, UndoneFacts(removed=(fact,)), edit, erasure)
@@ -340,6 +341,8 @@ class FactEffects:
             return False
         for fact in done.restored:  # not before: these may be the records of that erase
             yield deletion_drops(self.owner, (yield from self._alone(fact)))
+        # Whoever read the journal before the last of these records has to read it again.
+        yield from count_edit(self.owner)
         return (yield from stands(self.owner, epoch))
 
     def _alone(self, fact: Fact) -> StoreEffects[Chain]:

@@ -23,7 +23,7 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
         owner: Whose journal.
         known: What the caller has; after an edit by hand, everything is read anew.
     """
-    # No later than the rest: an edit in between is seen by the next look.
+    # No later than the rest: an edit in between is seen by the next look, as it is counted again at its end.
     item, view = yield from side_by_side(read(owner.control, EDIT_KEY), read_view(owner, known))
     edit = edit_in(item)
     if known and known.edit != edit and not view.is_whole:
@@ -40,7 +40,7 @@ def tellable(owner: Owner, epoch: str, entries: Sequence[JournalEntry]) -> Store
     """Leave out the messages that nothing may tell of, and the replies to them; a journal keeps them until an erase.
 
     Who holds entries in memory has to ask again once the user changes something by hand: the count of such edits
-    (`memory.control`, `EDIT_KEY`) tells.
+    (`memory.control`, `EDIT_KEY`) tells, before and after each.
     """
     gone = yield from read_gone(owner, epoch, [(entry.thread_id, entry.messages) for entry in entries])
     return [left for entry in entries if (left := entry.without(gone.get(entry.thread_id, ())))]
