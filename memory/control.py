@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from langgraph.store.base import GetOp, Item
 
 from memory.effects import StoreEffects, delete, put, read, read_many, scan
-from memory.namespaces import Owner
+from memory.namespaces import Owner, unit_of
 from memory.text import digest
 
 INITIAL_EPOCH = "initial"
@@ -147,8 +147,8 @@ def forget_thread(owner: Owner, thread_id: str, thread_epoch: str, now: float) -
 
 
 def forgotten_thread_key(thread_id: str) -> str:
-    """Return the key of the control item that holds an erased thread's epoch."""
-    return _THREAD + digest("thread", thread_id)[:32]
+    """Return the key of the control item that holds an erased thread's epoch; what was imported together has one."""
+    return _THREAD + digest("thread", unit_of(thread_id))[:32]
 
 
 def read_time_zone(owner: Owner, otherwise: tzinfo = UTC) -> StoreEffects[tzinfo]:

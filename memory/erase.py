@@ -17,12 +17,12 @@ from memory.facts.chain import Chain
 from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure
 from memory.facts.effects import FactEffects
-from memory.facts.fact import timestamp
+from memory.facts.fact import Fact, timestamp, to_item
 from memory.facts.profile import drop_sections
 from memory.journal.journal import read_journal, redact
 from memory.journal.revision import revision_drop, revision_put
 from memory.message import find_gone
-from memory.namespaces import Kind, Owner, owner_of, thread_namespace
+from memory.namespaces import Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.outbox import outbox
 from memory.threads import write_thread_epoch
 from memory.worker.rollup import PROGRESS_KEY, sections_telling, tell_again
@@ -37,31 +37,58 @@ def forget_rows(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[int]:
     A fact that was said in several threads goes with the one that it was first said in. Of the profile nobody can say
     which thread a sentence is from, so all of it goes, and is told again from what is left.
     """
-    yield from _forget_confirmations(owner, thread_id, epoch)
+    return (yield from forget_rows_of(owner, lambda each: bool(each) and each == thread_id, epoch))
+
+
+def forget_rows_of(
+    owner: Owner,
+    is_gone: Callable[[str], bool],
+    epoch: str,
+    kept: Mapping[str, Fact] = {},
+) -> StoreEffects[int]:
+    """Delete every row of this epoch that came from certain threads, and return how many.
+
+    Args:
+        owner: Whose memory.
+        is_gone: Says which threads, by their ids.
+        epoch: The user's epoch.
+        kept: What becomes of facts that stay, by their keys.
+    """
+    yield from _forget_confirmations(owner, is_gone, epoch)
     rows: list[Item] = []
     for kind in _OF_THREADS:
         items = yield from scan(owner.namespace(kind))
-        rows.extend(item for item in items if item.value.get("thread_id") == thread_id and belongs(item.value, epoch))
+        # What a hand wrote there may be no text.
+        rows.extend(
+            item for item in items if is_gone(str(item.value.get("thread_id") or "")) and belongs(item.value, epoch)
+        )
     if not rows:
         return 0
-    facts = [item for item in rows if item.namespace[-1] in ("facts", "history")]
+    stay = {fact.id for fact in kept.values()}
+    going = [item for item in rows if item.namespace[-1] != "facts" or item.key not in kept]
+    facts = [item for item in going if item.namespace[-1] in ("facts", "history")]
     profile = yield from scan(owner.namespace("profile"))
     yield [
         *(delete(item.namespace, item.key) for item in profile),
         delete(owner.namespace("journal"), PROGRESS_KEY),
         revision_put(owner),
-        *(delete(item.namespace, item.key) for item in rows),
-        *(delete(owner.namespace("confirmations"), str(fact.value.get("id"))) for fact in facts),
+        *(delete(item.namespace, item.key) for item in going),
+        *(put(owner.namespace("facts"), key, to_item(fact)) for key, fact in kept.items()),
+        *(
+            delete(owner.namespace("confirmations"), str(fact.value.get("id")))
+            for fact in facts
+            if fact.value.get("id") not in stay
+        ),
     ]
-    return len(rows)
+    return len(going)
 
 
-def _forget_confirmations(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[None]:
-    """Let facts of other threads no longer tell that they were said again in this one."""
+def _forget_confirmations(owner: Owner, is_gone: Callable[[str], bool], epoch: str) -> StoreEffects[None]:
+    """Let facts of other threads no longer tell that they were said again in these."""
     puts: list[Op] = []
     for item in (yield from scan(owner.namespace("confirmations"))):
         noted = Confirmations.from_json(item.value)
-        left = noted.without_thread(thread_id)
+        left = noted.without_threads(is_gone)
         if left != noted and belongs(item.value, epoch):
             puts.append(put(item.namespace, item.key, left.to_json(item.key, epoch)))
     if puts:
@@ -180,7 +207,8 @@ def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
     fed = []
     for thread_id in sorted(named - {""}):
         owners = yield from outbox.read_owners(thread_id)
-        fed += [thread_id] if owners and all(owner.segment == user.segment for owner in owners) else []
+        is_servers = not is_imported(thread_id)
+        fed += [thread_id] if is_servers and owners and all(owner.segment == user.segment for owner in owners) else []
     return fed
 
 

@@ -17,10 +17,14 @@ PROBE = ("palimpsest-probe",)
 """Where nothing stands: what asks a store whether it answers reads here, and deletes what is not there."""
 """So many hex digits of a thread's digest name its shard: erasing reads one shard whole, to drop what is old."""
 
-Kind = Literal["facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts", "vectors"]
+Kind = Literal[
+    "facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts", "vectors", "sources"
+]
 
 _AGENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SEGMENT = re.compile(r"u_[0-9a-f]{32}")
+_SOURCE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_IMPORTED = re.compile(r"import:[A-Za-z0-9_-]{1,64}:[0-9a-f]{8}(?=:|$)")
 
 
 def user_segment(user_id: str) -> str:
@@ -108,6 +112,36 @@ def vectors_key(kind: str, key: str) -> str:
     return f"{kind}.{key}"
 
 
+def checked_source(source: str) -> str:
+    """Return the name of what was imported together; `ValueError` if it cannot be one."""
+    if not isinstance(source, str) or not _SOURCE.fullmatch(source):
+        raise ValueError(f"source must be 1 to 64 letters, digits, _ or -, not {source!r}")
+    return source
+
+
+def source_unit(owner: Owner, source: str) -> str:
+    """Return what the ids of all threads begin with that an owner imported together, and are erased together."""
+    # Other users may name their imports alike, and what is noted of threads is noted for all users in one place.
+    whose = hashlib.sha256(owner.due_key.encode()).hexdigest()[:8]
+    return f"import:{checked_source(source)}:{whose}"
+
+
+def imported_thread(unit: str, conversation: str) -> str:
+    """Return the id under which memory knows an imported conversation as a thread; the conversation's own is hashed."""
+    return f"{unit}:{_thread_digest(conversation)}"
+
+
+def unit_of(thread_id: str) -> str:
+    """Return what a thread is erased with: all that was imported with it (`source_unit`), or only itself."""
+    found = _IMPORTED.match(thread_id)
+    return found[0] if found else thread_id
+
+
+def is_imported(thread_id: str) -> bool:
+    """Say whether memory knows a thread from an import; no server has one of such an id."""
+    return _IMPORTED.match(thread_id) is not None
+
+
 def due_namespaces() -> tuple[tuple[str, ...], ...]:
     """Return all shards of the due markers."""
     return tuple((DUE_ROOT, str(shard)) for shard in range(DUE_SHARDS))
@@ -125,12 +159,12 @@ def deletion_key(thread_id: str, request: str) -> str:
 
 def erased_threads_namespace(thread_id: str) -> tuple[str, ...]:
     """Return the shard in which it is noted that a thread was erased."""
-    return (ERASED_ROOT, _thread_digest(thread_id)[:ERASED_SHARD_DIGITS])
+    return (ERASED_ROOT, _thread_digest(unit_of(thread_id))[:ERASED_SHARD_DIGITS])
 
 
 def erased_thread_key(thread_id: str) -> str:
-    """Return the key of an erased thread in its shard; the id is not in it."""
-    return _thread_digest(thread_id)
+    """Return the key of an erased thread in its shard; the id is not in it. What was imported together has one."""
+    return _thread_digest(unit_of(thread_id))
 
 
 def _thread_digest(thread_id: str) -> str:

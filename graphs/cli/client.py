@@ -1,5 +1,6 @@
 """The memory API as a command asks it: on a server, or in this process on the local files."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
@@ -89,6 +90,7 @@ class MemoryClient:
         body: Mapping[str, object] | None = None,
         content: AsyncIterator[bytes] | None = None,
         patience: float = _ANSWER_SECONDS,
+        waits: bool = False,
     ) -> Json:
         """Ask, and return the JSON that is answered; `{}` for none.
 
@@ -99,6 +101,7 @@ class MemoryClient:
             body: The body as JSON; what is `None` is left out.
             content: The body in pieces, instead.
             patience: Seconds to wait for the answer.
+            waits: Whether to ask again where too much was asked in a minute.
 
         Raises:
             Refused: If the API refuses, or cannot be reached.
@@ -113,6 +116,9 @@ class MemoryClient:
                 headers={"Content-Type": "application/json"} if content is not None else {},
                 timeout=httpx.Timeout(patience, connect=_CONNECT_SECONDS),
             )
+            if waits and answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+                await asyncio.sleep(float(answer.headers.get("Retry-After", 1)))
+                return await self.ask(method, path, query=query, body=body, patience=patience, waits=True)
             self._check(answer)
             return answer.json() if answer.content else {}
 

@@ -11,8 +11,8 @@ from graphs.cli.shell import Json, Refused, confirm
 
 erase = typer.Typer(
     no_args_is_help=True,
-    help="Erase a fact, a thread or everything, for good: no undo. (`facts delete` can be undone.)",
-    epilog=examples("palimpsest erase fact fact_1a2b3c4d", "palimpsest erase everything"),
+    help="Erase a fact, a thread, an import or everything, for good: no undo. (`facts delete` can be undone.)",
+    epilog=examples("palimpsest erase fact fact_1a2b3c4d", "palimpsest erase source chatgpt"),
 )
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -46,6 +46,37 @@ async def fact(
         _told(out, done)
         if memory.is_local:
             out.note("Crons are known to the server only: whether one holds the words was not looked for.")
+
+    out.answer(done, lines)
+
+
+@erase.command(epilog=examples("palimpsest sources", "palimpsest erase source chatgpt"))
+@asks_memory(files="alone")
+async def source(
+    memory: MemoryClient,
+    out: Output,
+    source: Annotated[str, typer.Argument(metavar="ID", help="What it is called, as `palimpsest sources` shows it.")],
+    yes: Yes = False,
+) -> None:
+    """Take back what was imported as a whole: journal, pending updates, and the facts that nothing else supports."""
+    listed = (await memory.get("/sources"))["sources"]
+    found = next((each for each in listed if each["name"] == source), None)
+    if found is None:
+        raise Refused(f"nothing was imported as {source}: `palimpsest sources` lists what was")
+    talks = counted(found["conversations"], "conversation")
+    confirm(
+        f"{talks} with {counted(found['messages'], 'message')} of {source} go for good, with what was learned of them. "
+        "Facts that you changed or pinned stay, and those that other conversations said too.",
+        yes,
+    )
+    done = await memory.ask("POST", "/erase/source", body={"source": source}, patience=_PATIENCE_SECONDS)
+
+    def lines() -> None:
+        out.say(f"erased {counted(done['items'], 'item')} of memory")
+        if done["facts_kept"]:
+            out.say(f"{counted(done['facts_kept'], 'fact')} stay: said elsewhere too, or changed or pinned by you")
+        if done["facts_restored"]:
+            out.say(f"{counted(done['facts_restored'], 'fact')} that it had replaced are there again")
 
     out.answer(done, lines)
 

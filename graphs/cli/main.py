@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphs.cli import archive
+from graphs.cli.backfill import backfill, sources
 from graphs.cli.chat import chat
 from graphs.cli.demo import demo
 from graphs.cli.dev import dev
@@ -60,6 +61,15 @@ main.command(epilog=examples("palimpsest export backup.json", "palimpsest export
 main.command("import", epilog=examples("palimpsest import backup.json", "palimpsest import backup.json --local"))(
     archive.take_in
 )
+main.command(
+    epilog=examples(
+        "palimpsest backfill chatgpt-export.zip --dry-run",
+        "palimpsest backfill chatgpt-export.zip claude-export.zip",
+        "palimpsest backfill notes.jsonl --source notes",
+        "palimpsest backfill http://old-server:2024",
+    )
+)(backfill)
+main.command(epilog=examples("palimpsest sources", "palimpsest erase source chatgpt"))(sources)
 main.add_typer(erase, name="erase")
 main.command(epilog=examples("palimpsest doctor", "palimpsest doctor --no-ask --json"))(doctor)
 main.command(context_settings={"ignore_unknown_options": True})(dev)

@@ -3,11 +3,15 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from statistics import median
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Shown
+from rich.text import Text
 
 _EVERY_SECONDS = 1.0
 _EVERY_SECONDS_IN_A_FILE = 15.0
@@ -83,3 +87,43 @@ async def progress(what: str) -> AsyncIterator[Progress]:
         yield shown
     finally:
         shown.stop()
+
+
+class _Rate(ProgressColumn):
+    """How many a minute."""
+
+    def render(self, task: Task) -> Text:
+        """Return it as text."""
+        return Text(f"{task.speed * 60:.0f}/min" if task.speed else "")
+
+
+@contextmanager
+def counting(
+    what: str, total: int, spent: Callable[[int], str], note: Callable[[str], None]
+) -> Iterator[Callable[[int], None]]:
+    """Show how many messages are done, at what rate, how long the rest takes: a bar, or a line now and then elsewhere.
+
+    Args:
+        what: What is being done.
+        total: How many there are.
+        spent: Says what so many cost; empty for nothing.
+        note: Prints a line where there is no terminal.
+    """
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    more = TextColumn("{task.fields[spent]}")
+    with Shown(*columns, more, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total, spent="")
+        last = bar.get_time()
+
+        def show(done: int) -> None:
+            nonlocal last
+            cost = spent(done)
+            bar.update(task, completed=max(0, done), spent=cost)
+            if not console.is_terminal and bar.get_time() - last >= _EVERY_SECONDS_IN_A_FILE:
+                last = bar.get_time()
+                left = bar.tasks[0].time_remaining
+                parts = [f"{done} of {total} messages", "" if left is None else f"{in_words(left)} left", cost]
+                note(f"{what}: {', '.join(filter(None, parts))}")
+
+        yield show

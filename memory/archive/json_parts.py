@@ -37,13 +37,14 @@ _DECODER: Final = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(d
 
 
 class PartsReader:
-    """Reads one JSON object from bytes that come in pieces.
+    """Reads one JSON object, or one list, from bytes that come in pieces.
 
     Args:
         max_entry_chars: A longer value, or entry of a list, is refused.
+        is_list: It is a list; its entries are parts without a name.
     """
 
-    def __init__(self, max_entry_chars: int = MAX_ENTRY_CHARS) -> None:
+    def __init__(self, max_entry_chars: int = MAX_ENTRY_CHARS, *, is_list: bool = False) -> None:
         self._max = max_entry_chars
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._text, self._at, self._read = "", 0, 0
@@ -51,7 +52,7 @@ class PartsReader:
         self._retry_at = 0
         self._names: set[str] = set()
         self._size = 0
-        self._parts = self._object()
+        self._parts = self._list() if is_list else self._object()
 
     def feed(self, piece: bytes) -> Iterator[JsonPart]:
         """Yield what the next piece completes; `ValueError` if it is no such JSON, with the place."""
@@ -89,17 +90,29 @@ class PartsReader:
             if (yield from self._next()) != "[":
                 yield JsonPart(name, None, (yield from self._value()), self._size)
                 continue
-            self._at += 1
-            index = 0
-            while (yield from self._next()) != "]":
-                if index:
-                    yield from self._expect(",", "a comma or ]")
-                yield JsonPart(name, index, (yield from self._value()), self._size)
-                index += 1
-            self._at += 1
-            if not index:
-                yield JsonPart(name, None, [], 2)
+            yield from self._entries(name)
         self._at += len(char)
+        yield from self._end()
+
+    def _list(self) -> Generator[JsonPart | None, None, None]:
+        if (yield from self._next()) != "[":
+            raise self._wrong("a list")
+        yield from self._entries("")
+        yield from self._end()
+
+    def _entries(self, name: str) -> Generator[JsonPart | None, None, None]:
+        self._at += 1
+        index = 0
+        while (yield from self._next()) != "]":
+            if index:
+                yield from self._expect(",", "a comma or ]")
+            yield JsonPart(name, index, (yield from self._value()), self._size)
+            index += 1
+        self._at += 1
+        if not index:
+            yield JsonPart(name, None, [], 2)
+
+    def _end(self) -> Generator[None, None, None]:
         if (yield from self._next(or_end=True)):
             raise self._wrong("nothing more")
 

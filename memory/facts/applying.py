@@ -14,11 +14,11 @@ from memory.control import belongs, read_epoch
 from memory.effects import StoreEffects, put, read, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.deletions import forgotten, read_erasure, take_back_erased, was_said_before
-from memory.facts.fact import Fact, Status, is_protected
+from memory.facts.fact import Fact, Status, is_protected, moment
 from memory.facts.profile import drop_sections_about, read_sections, write_profile
 from memory.facts.rows import OUTCOMES, give_way, read_fact_set, settle, trim_history, write_difference
 from memory.facts.rules import Confirmation, FactSet, confirm, find, is_full, limit, place, retire, same_content
-from memory.namespaces import Owner
+from memory.namespaces import Owner, is_imported
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +93,9 @@ def change_facts(
     # The worker that applied it was killed before it could remove the entry.
     if digest in recent.by_digest:
         return recent.by_digest[digest], []
+    if is_imported(thread_id):
+        # Sections tell how things are now, and have no dates by which an old conversation would give way.
+        extraction = replace(extraction, profile=())
     rules = partial(apply_extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config)
     update = rules(before, extraction)
     edited, _ = yield from side_by_side(
@@ -175,6 +178,8 @@ class FactUpdate:
         target = next((fact for fact in self.fact_set.rows.values() if fact.id == change.target), None)
         if target is not None and is_overtaken(target, change):
             self._refused.append(change.refused("edited"))
+        elif target is not None and is_imported(self._thread_id) and _is_older(change, target):
+            self._refused.append(change.refused("older"))
         elif change.action == "ends":
             self._end(target, change)
         elif change.action == "confirms" and target is not None:
@@ -229,7 +234,8 @@ class FactUpdate:
             content=change.content,
             category=change.category,
             confidence=change.confidence,
-            created_at=self._now,
+            # An import brings what was said long ago, and it is as old as that.
+            created_at=change.said_at or self._now if is_imported(self._thread_id) else self._now,
             updated_at=self._now,
             source="conversation",
             status=status,
@@ -294,6 +300,12 @@ def is_overtaken(target: Fact, change: Change) -> bool:
         return False
     is_unread = 0 < change.target_revision < target.revision
     return is_unread or was_said_before(change, target.edited_at, target.edit)
+
+
+def _is_older(change: Change, target: Fact) -> bool:
+    """Say whether a change would replace or end what was said after it."""
+    said, known = moment(change.said_at), moment(target.created_at)
+    return change.action in ("corrects", "ends") and said is not None and known is not None and said < known
 
 
 def _unique(ids: Sequence[str]) -> tuple[str, ...]:

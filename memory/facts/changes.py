@@ -28,6 +28,7 @@ Reason = Literal[
     "full",  # all that is there is protected
     "forgotten",  # said before the user deleted it, or changed what it says
     "edited",  # said before the user changed by hand what it is about
+    "older",  # said, in an imported conversation, before what it would change
     "protected",  # only a person may end it
     "stale",  # the user erased their memory meanwhile
 ]

@@ -1,6 +1,6 @@
 """How often a fact was said again, when, and by whom: an item beside the fact, so that the fact stays as it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -53,9 +53,9 @@ class Confirmations:
         newest = ConfirmedBy(evidence, confirmation.time, confirmation.thread_id, confirmation.message_ids)
         return replace(self, count=self.count + 1, said=(*self.said, newest)[-KEPT_CONFIRMATIONS:])
 
-    def without_thread(self, thread_id: str) -> Self:
-        """Return these without what was said in a thread. Of those that are only counted nobody knows the thread."""
-        kept = tuple(each for each in self.said if each.thread_id != thread_id)
+    def without_threads(self, is_gone: Callable[[str], bool]) -> Self:
+        """Return these without what was said in threads that go. Of those that are only counted nobody knows it."""
+        kept = tuple(each for each in self.said if not is_gone(each.thread_id))
         return replace(self, count=max(len(kept), self.count - len(self.said) + len(kept)), said=kept)
 
     def to_json(self, fact_id: str, epoch: str) -> dict[str, object]:

@@ -56,6 +56,21 @@ def undo(
     return taking_back.fact_set, taking_back.done()
 
 
+def brought_back(fact_set: FactSet, gone: Sequence[Fact], *, now: str, edit: str) -> FactSet:
+    """Return the facts with those that went, unless others say the same by now.
+
+    Args:
+        fact_set: The facts.
+        gone: Their last revisions.
+        now: ISO 8601.
+        edit: The number of this change by hand (`memory.control`).
+    """
+    taking_back = _TakingBack(fact_set, now, edit)
+    for fact in gone:
+        taking_back.restore(fact)
+    return taking_back.fact_set
+
+
 def _gone(fact_set: FactSet, history: Sequence[Fact]) -> list[Fact]:
     """Return the last revision of each fact that was superseded by another one or ended."""
     present = {fact.id for fact in fact_set.rows.values()}

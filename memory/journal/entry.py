@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Literal, NamedTuple, Self
 
 from memory.message import Role, StoredMessage
+from memory.namespaces import is_imported
 from memory.text import digest
 
 LineSource = Literal["turn", "cut"]
@@ -206,6 +207,15 @@ def placed(fresh: Iterable[JournalEntry], held: Mapping[str, JournalEntry]) -> d
     return {key: entry for key, entry in after.items() if held.get(key) != entry}
 
 
+def _age(entry: JournalEntry) -> tuple[str, str]:
+    """Return what tells which entries make room first: the oldest, and of imported ones what was said longest ago.
+
+    A large import would otherwise make all go that was written down before it.
+    """
+    said = entry.messages[0].time
+    return (said[:10] if is_imported(entry.thread_id) else entry.written, said)
+
+
 def outdated(
     held: Mapping[str, JournalEntry], today: str, days: int, max_bytes: float, *, sources: Collection[LineSource]
 ) -> list[str]:
@@ -221,7 +231,7 @@ def outdated(
     oldest = (date.fromisoformat(today) - timedelta(days=days)).isoformat()
     looked_at = [(key, entry) for key, entry in held.items() if entry.source in sources]
     size, gone = sum(entry.size for _, entry in looked_at), []
-    for key, entry in sorted(looked_at, key=lambda item: (item[1].written, item[1].messages[0].time, item[0])):
+    for key, entry in sorted(looked_at, key=lambda item: (*_age(item[1]), item[0])):
         if entry.written < oldest or size > max_bytes:
             gone.append(key)
             size -= entry.size

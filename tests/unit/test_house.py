@@ -28,6 +28,7 @@ MAY_KNOW = {
     "tool_calls": {"turn", "facts", "extraction", "outbox", "journal", "recall", "injection", "screening", "erase"},
     "unwritten": {"unwritten", "turn", "outbox"},
     "breaker": {"breaker"},
+    "backfill": {"backfill", "facts", "journal", "outbox", "turn", "archive", "erase"},
     "archive": {"archive", "facts", "screening", "journal", "outbox"},
 }
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from graphs.deployment import service_of_process
 from graphs.persistence import CHECKPOINTS, empty_logs
 from graphs.persistence.checkpoint_file import CheckpointFile
-from graphs.server.api import archive, conversations, erase, facts, journal, overview, profile, updates
+from graphs.server.api import archive, conversations, erase, facts, journal, overview, profile, sources, updates
 from graphs.server.api.guard import RateLimit
 from graphs.server.api.routing import PREFIX, Service
 from graphs.server.server_store import ServerStore
@@ -28,6 +28,7 @@ ROUTERS = (
     updates.router,
     conversations.router,
     archive.router,
+    sources.router,
     erase.router,
 )
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
 from graphs.server.api.traces import orphans_of, traces_of
+from memory.backfill import taking_back
 from memory.effects import tolerated
 from memory.erase import aerase_fact, aerase_thread, aerase_user, forget_messages, threads_feeding
 from memory.facts.fact import FactNotFound
@@ -33,6 +34,20 @@ class ThreadErasure(StrictModel):
     """The thread to erase."""
 
     thread_id: UUID
+
+
+class SourceErasure(StrictModel):
+    """What to take back."""
+
+    source: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its name, as GET /memory/sources lists it.")
+
+
+class SourceErased(BaseModel):
+    """What was taken back."""
+
+    items: int = Field(description="Items of memory that were deleted.")
+    facts_kept: int = Field(description="Facts that other conversations said too, or that you changed or pinned.")
+    facts_restored: int = Field(description="Facts that the import had replaced, and that are there again.")
 
 
 class Erasure(StrictModel):
@@ -77,6 +92,20 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
         still_in_crons=list(traces.crons),
         note=f"These {still} still hold the words: erase or delete them to be rid of them." if still else "",
     )
+
+
+@router.post("/erase/source", summary="Take back what was imported", responses=refusals(404))
+async def erase_source(call: AgentCall, wanted: SourceErasure) -> SourceErased:
+    """Take back what was imported under a name: journal, pending updates, and the facts that nothing else supports."""
+    config = call.service.settings.memory
+    try:
+        done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.service.clock(), config))
+    except taking_back.SourceNotFound as unknown:
+        raise RefusedRequest(404, str(unknown)) from None
+    call.service.forget(call.owner.segment)
+    await call.service.empty_logs()
+    logger.info("took back an import: items %d, facts kept %d, put back %d", done.items, done.kept, done.restored)
+    return SourceErased(items=done.items, facts_kept=done.kept, facts_restored=done.restored)
 
 
 @router.post("/erase/thread", summary="Erase a thread and all that came from it", responses=refusals(404))

@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "/memory"
 SMALL_BODY = 64 * 1024
+LARGEST_BODY = "x-largest-body"
+"""In a route's `openapi_extra`: so many bytes its body may have, instead of 64 KB; the document says it, too."""
 
 T = TypeVar("T")
 
@@ -176,7 +178,8 @@ class GuardedRoute(APIRoute):
                 if not settings.single_user:  # in single-user mode `ThisMachineOnly` stands before every route
                     check_origin(request, settings.allowed_origins)
                 service.limit.take(user_of(request, single_user=settings.single_user))
-                read = request if self.body_field is None else await JsonRequest.read(request, SMALL_BODY)
+                largest = int((self.openapi_extra or {}).get(LARGEST_BODY, SMALL_BODY))
+                read = request if self.body_field is None else await JsonRequest.read(request, largest)
                 response = await answer(read)
             except RefusedRequest as refused:
                 response = refused.response()

@@ -1,0 +1,140 @@
+"""A conversation that was held elsewhere, in the one form that every export comes to. Pure."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple, Self, get_args
+
+from memory.message import Role, StoredMessage, stored_id
+from memory.outbox.transcript import exchanges
+from memory.text import digest, sanitize
+
+Origin = Literal["chatgpt", "claude", "langgraph", "jsonl"]
+ORIGINS: Final[tuple[Origin, ...]] = get_args(Origin)
+
+MAX_MESSAGE_CHARS: Final = 100_000
+# What one pending update holds: as much as one extraction reads.
+_PORTION_CHARS: Final = 24_000
+
+
+class Flaw(NamedTuple):
+    """One thing in a file that cannot be read, and costs nothing else: where it stands, and what is wrong with it."""
+
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What two sides said, oldest first.
+
+    Attributes:
+        origin: Where it was held.
+        id: Its id there.
+        messages: What was said, under the ids and at the times that it had there.
+    """
+
+    origin: Origin
+    id: str
+    messages: tuple[StoredMessage, ...]
+
+    @property
+    def begun(self) -> str:
+        """When the first message was said, ISO 8601 in UTC."""
+        return min((message.time for message in self.messages), default="")
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON form in which it is sent to the memory API."""
+        said = [{"id": one.id, "role": one.role, "text": one.text, "time": one.time} for one in self.messages]
+        return {"origin": self.origin, "id": self.id, "messages": said}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, object]) -> Self:
+        """Return the conversation of that form; `ValueError` naming what is wrong."""
+        origin = next((one for one in ORIGINS if one == value.get("origin")), None)
+        said = value.get("messages")
+        if origin is None:
+            raise ValueError(f"origin must be one of {', '.join(ORIGINS)}")
+        if not isinstance(said, list):
+            raise ValueError("messages must be a list")
+        messages = []
+        for one in said:
+            if not isinstance(one, Mapping) or one.get("role") not in ("user", "assistant"):
+                raise ValueError("messages must have a role, user or assistant")
+            message = said_by("user" if one["role"] == "user" else "assistant", one.get("text"), one.get("time"))
+            if message is not None:
+                messages.append(replace(message, id=text_id(one.get("id")) or message.id))
+        return cls(origin, text_id(value.get("id")), unique(messages))
+
+
+def text_id(value: object) -> str:
+    """Return an id as a store takes it; a digest of one that it would not take, empty for what is no text."""
+    given = stored_id(value) if isinstance(value, str) else ""
+    return given if len(given) <= 200 else digest(given)[:32]
+
+
+def said_by(role: Role, text: object, time: object) -> StoredMessage | None:
+    """Return one message under an id made of what it says; `None` if it says nothing. `ValueError` without a time."""
+    said = sanitize(text, MAX_MESSAGE_CHARS).strip() if isinstance(text, str) else ""
+    if not said:
+        return None
+    at = utc(time)
+    return StoredMessage(f"content-{digest(role, said, at)[:32]}", role, said, at)
+
+
+def utc(time: object) -> str:
+    """Return a time as ISO 8601 in UTC, given as such a text or in seconds since 1970; `ValueError` for none."""
+    try:
+        if isinstance(time, str):
+            moment = datetime.fromisoformat(time)
+        elif isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time):
+            moment = datetime.fromtimestamp(time, UTC)
+        else:
+            raise ValueError
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise ValueError("time must be ISO 8601, as 2026-05-08T14:00:00+02:00, or seconds since 1970") from None
+
+
+def unique(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """Return the messages in their order, with ids of their own where two have one and say different things."""
+    found: dict[str, StoredMessage] = {}
+    for message in messages:
+        identity, n = message.id, 1
+        while identity in found and found[identity] != replace(message, id=identity):
+            identity, n = f"{message.id}-{n}", n + 1
+        found.setdefault(identity, replace(message, id=identity))
+    return tuple(found.values())
+
+
+def short_id(message_id: str) -> str:
+    """Return by what it is noted that a message was written down: enough within one conversation, and no text."""
+    return digest("message", message_id)[:12]
+
+
+def portions(conversation: Conversation, known: Collection[str], limit: int) -> list[tuple[StoredMessage, ...]]:
+    """Return what of a conversation is new, cut between exchanges into what is read together, oldest first.
+
+    A portion begins with the reply that its first message answers, marked as seen: a "yes" needs its question.
+
+    Args:
+        conversation: All of it.
+        known: The `short_id` of each message that was written down before.
+        limit: The most messages of one portion; an exchange that alone has more is not cut.
+    """
+    cut: list[list[StoredMessage]] = []
+    before: StoredMessage | None = None
+    size = chars = 0
+    for exchange in exchanges(conversation.messages):
+        fresh = [one for one in exchange if short_id(one.id) not in known]
+        if fresh:
+            more = sum(len(one.text) for one in fresh)
+            if not cut or size + len(fresh) > limit or chars + more > _PORTION_CHARS:
+                cut.append([replace(before, seen=True)] if before else [])
+                size = chars = 0
+            # What is known of an exchange gives the new its meaning.
+            cut[-1].extend(one if one in fresh else replace(one, seen=True) for one in exchange)
+            size, chars = size + len(fresh), chars + more
+        before = exchange[-1] if exchange[-1].role == "assistant" else None
+    return [tuple(portion) for portion in cut]

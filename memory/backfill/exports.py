@@ -1,0 +1,161 @@
+"""One conversation of an export as the provider writes it: ChatGPT's tree, Claude's list, LangGraph's state. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import convert_to_messages
+
+from memory.backfill.conversation import Conversation, said_by, text_id, unique, utc
+from memory.message import Role, StoredMessage, to_stored
+from memory.turn import learnable
+
+Json = Mapping[str, Any]
+
+_ROLES: Mapping[object, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
+# What ChatGPT shows as talk; others are tools' output, thoughts, and instructions that the user keeps.
+_TALK = frozenset({"text", "multimodal_text"})
+
+
+def read_conversation(value: Json) -> Conversation:
+    """Return the conversation that an entry of an export describes; `ValueError` says what is wrong with it."""
+    try:
+        if "mapping" in value:
+            return read_chatgpt(value)
+        if "chat_messages" in value:
+            return read_claude(value)
+    except (TypeError, AttributeError) as error:  # a list for an id, a number for a list: no provider writes that
+        raise ValueError("it is not of the form that ChatGPT and Claude write") from error
+    raise ValueError("this is no conversation of ChatGPT (it has no `mapping`) nor of Claude (no `chat_messages`)")
+
+
+def read_chatgpt(value: Json) -> Conversation:
+    """Return a conversation of ChatGPT's export: of its tree, the branch that ends at `current_node`.
+
+    What the user edited away or had answered again hangs on other branches, and is not read.
+    """
+    mapping = value["mapping"]
+    if not isinstance(mapping, Mapping):
+        raise ValueError("`mapping` must be an object of nodes")
+    nodes = {key: node for key, node in mapping.items() if isinstance(node, Mapping)}
+    leaf = value.get("current_node")
+    if leaf not in nodes:
+        leaf = max(nodes, key=lambda key: (_seconds(nodes[key]), key), default=None)
+    time = value.get("create_time")
+    said = []
+    for key in _branch(leaf, lambda key: nodes[key].get("parent") if key in nodes else None):
+        message = nodes.get(key, {}).get("message")
+        if not isinstance(message, Mapping):
+            continue
+        time = message.get("create_time") or time  # some messages have none: then the one before tells
+        if (role := _chatgpt_role(message)) and (one := said_by(role, _chatgpt_text(message), time)):
+            said.append(_with_id(one, message.get("id") or key))
+    return _conversation("chatgpt", value.get("conversation_id") or value.get("id"), said)
+
+
+def _seconds(node: Json) -> float:
+    message = node.get("message")
+    time = message.get("create_time") if isinstance(message, Mapping) else None
+    return float(time) if isinstance(time, int | float) else 0.0
+
+
+def _branch(leaf: object, parent_of: Callable[[Any], object]) -> list[Any]:
+    """Return the keys from the root to a leaf; a tree that somebody tied into a ring ends where it comes round."""
+    path: dict[Any, None] = {}
+    while isinstance(leaf, str) and leaf not in path:
+        path[leaf] = None
+        leaf = parent_of(leaf)
+    return list(reversed(path))
+
+
+def _chatgpt_role(message: Json) -> Role | None:
+    author, metadata = message.get("author"), message.get("metadata")
+    role = _ROLES.get(author.get("role")) if isinstance(author, Mapping) else None
+    is_hidden = isinstance(metadata, Mapping) and metadata.get("is_visually_hidden_from_conversation")
+    # What the model says to a tool is said to nobody.
+    return None if is_hidden or message.get("recipient", "all") != "all" else role
+
+
+def _chatgpt_text(message: Json) -> str:
+    content = message.get("content")
+    if not isinstance(content, Mapping) or content.get("content_type", "text") not in _TALK:
+        return ""
+    parts = content.get("parts")
+    # Beside texts there are objects: images and sound, whose transcript is what was said.
+    texts = (each.get("text") if isinstance(each, Mapping) else each for each in parts or ())
+    return "\n".join(each for each in texts if isinstance(each, str))
+
+
+def read_claude(value: Json) -> Conversation:
+    """Return a conversation of Claude's export; where its messages name their parents, the branch of the newest."""
+    listed = value["chat_messages"]
+    if not isinstance(listed, list):
+        raise ValueError("`chat_messages` must be a list")
+    messages = [each for each in listed if isinstance(each, Mapping)]
+    by_id = {each.get("uuid"): each for each in messages}
+    if any(each.get("parent_message_uuid") in by_id for each in messages):
+        leaf = value.get("current_leaf_message_uuid")
+        leaf = leaf if leaf in by_id else messages[-1].get("uuid")
+        path = _branch(leaf, lambda key: by_id[key].get("parent_message_uuid") if key in by_id else None)
+        messages = [by_id[key] for key in path if key in by_id]
+    said = []
+    for each in messages:
+        role = _ROLES.get(each.get("sender"))
+        time = each.get("created_at") or value.get("created_at")
+        if role and (one := said_by(role, _claude_text(each), time)):
+            said.append(_with_id(one, each.get("uuid")))
+    return _conversation("claude", value.get("uuid"), said)
+
+
+def _claude_text(message: Json) -> str:
+    blocks = message.get("content")
+    listed = blocks if isinstance(blocks, list) else []
+    texts = [each.get("text") for each in listed if isinstance(each, Mapping) and each.get("type") == "text"]
+    said = "\n\n".join(each for each in texts if isinstance(each, str) and each.strip())
+    return said or (message["text"] if isinstance(message.get("text"), str) else "")
+
+
+def read_thread(thread_id: str, messages: Sequence[Any], times: Mapping[str, str], otherwise: str) -> Conversation:
+    """Return the conversation of a LangGraph thread; what was said in another mode than `normal` is left out.
+
+    Args:
+        thread_id: The thread.
+        messages: Its messages as a server answers them.
+        times: When the checkpoint was written in which a message first stood, by the message's id.
+        otherwise: When a message was said that no checkpoint tells of.
+    """
+    said = to_stored(learnable(convert_to_messages(messages)), utc(otherwise))
+    return _conversation("langgraph", thread_id, [_at(one, times.get(one.id)) for one in said])
+
+
+def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | None:
+    """Return the conversation's id and the message of a line of JSONL; `None` for what neither side said.
+
+    Args:
+        value: `role`, `content`, `time`, and, where they are known, `conversation` and `id`.
+        conversation: The conversation of a line that names none.
+    """
+    if "role" not in value:
+        raise ValueError('a line must have role, content and time, as {"role": "user", "content": "Hello.", …}')
+    if not isinstance(value.get("content"), str):
+        raise ValueError("content must be text")
+    if (role := _ROLES.get(value["role"])) is None:
+        return None
+    message = said_by(role, value["content"], value.get("time"))
+    named = text_id(value.get("conversation")) or conversation
+    return (named, _with_id(message, value.get("id"))) if message else None
+
+
+def _with_id(message: StoredMessage, identity: object) -> StoredMessage:
+    named = text_id(identity)
+    return StoredMessage(named, message.role, message.text, message.time) if named else message
+
+
+def _at(message: StoredMessage, time: str | None) -> StoredMessage:
+    return StoredMessage(message.id, message.role, message.text, utc(time) if time else message.time)
+
+
+def _conversation(origin: Any, identity: object, said: Sequence[StoredMessage]) -> Conversation:
+    named = text_id(identity)
+    if not named and said:
+        named = said[0].id  # an export without ids: its first message names it, as long as nobody edits that
+    return Conversation(origin, named, unique(said))

@@ -1,0 +1,126 @@
+"""What was imported taken back as a whole: evidence, pending updates, and the facts that nothing else supports."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from memory.backfill.sources import drop_source, read_source, write_source
+from memory.config import MemoryConfig
+from memory.control import count_edit, forget_thread, read_epoch
+from memory.effects import StoreEffects, delete, scan, side_by_side
+from memory.erase import forget_rows_of
+from memory.facts.confirmations import Confirmations
+from memory.facts.deletions import note_erasure
+from memory.facts.fact import Fact, timestamp
+from memory.facts.rows import OUTCOMES, read_fact_set, read_history, settle, write_difference
+from memory.facts.undo import brought_back
+from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
+from memory.outbox import outbox
+from memory.threads import write_thread_epoch
+
+
+class SourceNotFound(KeyError):
+    """Nothing was imported under this name; `name` tells which."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"nothing was imported as {self.name!r}; GET /memory/sources lists what was"
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What was taken back: items of memory that were deleted, facts that others support too, and facts put back."""
+
+    items: int
+    kept: int
+    restored: int
+
+
+def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> StoreEffects[TakenBack]:
+    """Take back what was imported under a name; what is under way of it is cancelled, and comes to nothing.
+
+    A fact stays if another conversation said it again, or a person changed or pinned it. What the import had replaced
+    is put back, unless something else says the same by now.
+
+    Args:
+        owner: Whose memory.
+        name: The name of the source.
+        now: Seconds since 1970.
+        config: The limit of facts, and which categories are protected.
+
+    Raises:
+        SourceNotFound: If there is none.
+    """
+    if (source := (yield from read_source(owner, name))) is None:
+        raise SourceNotFound(name)
+    unit, fresh = source_unit(owner, name), uuid.uuid4().hex
+
+    def is_gone(thread_id: str) -> bool:
+        return unit_of(thread_id) == unit
+
+    # First of all: whoever writes something of it from here on finds that it is erased, and takes it back.
+    yield from write_thread_epoch(unit, fresh, now)
+    yield from forget_thread(owner, unit, fresh, now)
+    # The source itself goes last: whoever is killed before that finds it again, and no piece is let in meanwhile.
+    yield from write_source(owner, replace(source, token=fresh))
+    entries = yield from outbox.read_entries(owner)
+    cancelled = [entry for entry in entries if is_gone(entry.thread_id) and entry.thread_epoch != fresh]
+    yield from outbox.remove(cancelled)
+    epoch = yield from read_epoch(owner)
+    yield from note_erasure(owner, epoch, fresh, timestamp(now))
+    kept, replaced = yield from _judge(owner, epoch, is_gone)
+    deleted = yield from forget_rows_of(owner, is_gone, epoch, kept)
+    # Of the same words in the same thread it would say, when they come again, that they were applied.
+    yield [delete(owner.namespace("history"), OUTCOMES)]
+    restored = yield from _put_back(owner, epoch, replaced, now, config)
+    threads = yield from drop_source(owner, name)
+    named = {*threads, *(entry.thread_id for entry in cancelled)} - {""}
+    if named:
+        yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(named)]
+    yield from outbox.settle(owner)
+    return TakenBack(len(cancelled) + deleted, len(kept), restored)
+
+
+def _judge(
+    owner: Owner, epoch: str, is_gone: Callable[[str], bool]
+) -> StoreEffects[tuple[dict[str, Fact], list[Fact]]]:
+    """Return what becomes of facts of these threads that stay, by their keys, and what those that go had replaced."""
+    fact_set, history, noted = yield from side_by_side(
+        read_fact_set(owner, epoch), read_history(owner, epoch), scan(owner.namespace("confirmations"))
+    )
+    said = {item.key: Confirmations.from_json(item.value).without_threads(is_gone).said for item in noted}
+    kept: dict[str, Fact] = {}
+    going = {fact.id for fact in history if is_gone(fact.thread_id)}
+    for key, fact in fact_set.rows.items():
+        if not is_gone(fact.thread_id):
+            continue
+        elsewhere = [each for each in said.get(fact.id, ()) if each.thread_id]
+        if elsewhere:
+            first = elsewhere[0]
+            kept[key] = replace(fact, thread_id=first.thread_id, message_ids=first.message_ids)
+        elif fact.pinned or fact.edited_at:
+            kept[key] = replace(fact, thread_id="", message_ids=())
+        else:
+            going.add(fact.id)
+    present = {fact.id for fact in fact_set.rows.values()}
+    last = {fact.id: fact for fact in history}
+    replaced = [
+        fact
+        for fact in last.values()
+        if fact.status == "superseded" and fact.replaced_by in going and fact.id not in present | going
+    ]
+    return kept, replaced
+
+
+def _put_back(owner: Owner, epoch: str, replaced: list[Fact], now: float, config: MemoryConfig) -> StoreEffects[int]:
+    if not replaced:
+        return 0
+    edit = yield from count_edit(owner)
+    before = yield from read_fact_set(owner, epoch)
+    after = brought_back(before, replaced, now=timestamp(now), edit=edit)
+    yield from write_difference(owner, epoch, before, after)
+    yield from settle(owner, epoch, before, config)
+    return len(after.rows) - len(before.rows)

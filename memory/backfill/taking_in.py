@@ -1,0 +1,140 @@
+"""One imported conversation on its way into memory: first into the journal, as evidence, then to be learned.
+
+What was said goes the way of a turn from there: the same outbox, the same extraction, the same screening. What is
+noted of the conversation comes last, so that an import that was killed goes on where it was.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC
+
+from memory.backfill.conversation import Conversation, portions, short_id
+from memory.backfill.sources import ImportSource, Talk, read_source, source_key, talk_key, thread_of
+from memory.control import INITIAL_EDIT, read_epoch, read_known_time_zone, read_learning
+from memory.effects import StoreEffects, delete, put, read_many, side_by_side
+from memory.erase import forget_rows
+from memory.facts.deletions import forgotten_messages
+from memory.facts.fact import timestamp
+from memory.journal.entry import JournalEntry, day_of, entries_of
+from memory.journal.journal import append, redact
+from memory.message import with_replies
+from memory.namespaces import Owner
+from memory.outbox import outbox
+from memory.outbox.entry import Entry
+from memory.outbox.transcript import exchanges, strip_scheduled
+from memory.threads import read_thread_epoch
+
+# Entries are read in the order in which they were written down: within one request, this far apart.
+_APART = 1e-4
+
+
+class SourceErased(Exception):
+    """The source is not there any more, or is another one of the same name: nothing of it may be taken in."""
+
+
+class LearningPaused(Exception):
+    """The user has learning paused: nothing new is written down."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What taking in a conversation did.
+
+    Attributes:
+        told: How many messages came into the journal.
+        queued: How many messages were written down to be learned.
+        updates: In how many pending updates.
+        known: How many had been taken in before.
+        elsewhere: Why it was left alone: the source that has it, or `thread` for a thread of this memory; else empty.
+        thread_id: Under which id memory knows it.
+    """
+
+    told: int = 0
+    queued: int = 0
+    updates: int = 0
+    known: int = 0
+    elsewhere: str = ""
+    thread_id: str = ""
+
+
+def take_in(
+    owner: Owner, source: ImportSource, conversation: Conversation, *, now: float, learn: bool, portion_messages: int
+) -> StoreEffects[TakenIn]:
+    """Take in a conversation; twice is the same as once, also if two do it at the same time.
+
+    Args:
+        owner: Whose memory.
+        source: What it belongs to.
+        conversation: All of it, as it is known by now: of one that went on, what is new is taken in.
+        now: Seconds since 1970.
+        learn: Whether it is to be learned too; otherwise it is only written into the journal.
+        portion_messages: So many messages one extraction reads.
+
+    Raises:
+        SourceErased: If the source was erased meanwhile; nothing of the conversation is left then.
+        LearningPaused: If the user has learning paused.
+    """
+    thread_id = thread_of(owner, source, conversation)
+    thread_epoch, (source_item, talk_item), epoch, learning, (zone, owners) = yield from side_by_side(
+        read_thread_epoch(source.unit(owner)),
+        read_many(owner.namespace("sources"), [source_key(source.name), talk_key(conversation)]),
+        read_epoch(owner),
+        read_learning(owner),
+        side_by_side(read_known_time_zone(owner), outbox.read_owners(conversation.id)),
+    )
+    current = ImportSource.of_item(source_item, epoch)
+    if current is None or current.token != source.token:
+        raise SourceErased
+    if not learning:
+        raise LearningPaused
+    talk = Talk.of_item(talk_item, epoch) or Talk(source.name, thread_id)
+    # A thread of this very server, whose turns were learned when they were said.
+    is_own = conversation.origin == "langgraph" and owner in owners
+    if talk.source != source.name or is_own:
+        return TakenIn(known=len(conversation.messages), elsewhere="thread" if is_own else talk.source)
+    messages = strip_scheduled(conversation.messages)
+    gone = yield from forgotten_messages(owner, epoch, thread_id, [one.id for one in messages])
+    dropped = with_replies(messages, gone)
+    # Whatever people changed by hand here, they changed after this was said.
+    said = [replace(one, edit=INITIAL_EDIT) for one in messages if one.id not in dropped]
+    whole = replace(conversation, messages=tuple(said))
+    untold = [each for each in exchanges(said) if any(short_id(one.id) not in talk.told for one in each)]
+    if untold:
+        draft = JournalEntry(day_of(timestamp(now), zone or UTC), thread_id, (), epoch, source="turn")
+        yield from append(owner, entries_of(draft, untold, zone or UTC))
+    cut = portions(whole, talk.known, portion_messages) if learn else []
+    for number, portion in enumerate(cut):
+        at = now + number * _APART
+        draft_entry = Entry(
+            kind="turn", owner=owner, thread_id=thread_id, epoch=epoch, created=at, due=at, messages=portion
+        )
+        yield from outbox.record(draft_entry, thread_epoch=thread_epoch)
+    ids = frozenset(short_id(one.id) for one in said)
+    after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
+    if after != talk:
+        yield [put(owner.namespace("sources"), talk_key(conversation), after.to_json(epoch))]
+    yield from _look_again(owner, source, conversation, thread_id, [one.id for one in said])
+    fresh = [one for portion in cut for one in portion if not one.seen]
+    return TakenIn(
+        told=sum(short_id(one.id) not in talk.told for one in said),
+        queued=len(fresh),
+        updates=len(cut),
+        known=sum(short_id(one.id) in (talk.known if learn else talk.told) for one in said),
+        thread_id=thread_id,
+    )
+
+
+def _look_again(
+    owner: Owner, source: ImportSource, conversation: Conversation, thread_id: str, ids: list[str]
+) -> StoreEffects[None]:
+    """Take back, after the last write, what an erase meanwhile did not see."""
+    current = yield from read_source(owner, source.name)
+    if current is None or current.token != source.token:
+        entries = yield from outbox.read_entries(owner)
+        yield from outbox.remove(entry for entry in entries if entry.thread_id == thread_id)
+        yield from forget_rows(owner, thread_id, source.epoch)
+        yield [delete(owner.namespace("sources"), talk_key(conversation))]
+        yield from outbox.settle_thread(owner, thread_id)
+        raise SourceErased
+    gone = yield from forgotten_messages(owner, source.epoch, thread_id, ids)
+    if gone:
+        yield from redact(owner, {thread_id: with_replies(conversation.messages, gone)})

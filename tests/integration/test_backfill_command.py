@@ -1,0 +1,202 @@
+"""`palimpsest backfill` against the real memory API in process, with an updater that learns what it is woken for."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.store.memory import InMemoryStore
+
+from graphs.cli import backfill
+from memory.namespaces import Owner
+from memory.worker.updater import MemoryUpdater
+from tests.command_line import AsAda, Typed
+from tests.exports import FIGS, chatgpt, claude, jsonl, zipped
+from tests.fakes import RecordingModel, learns
+from tests.memory_app import MemoryApp, everything_stored
+
+PLUMS = [("user", "I like plums."), ("assistant", "Plums.")]
+
+
+class Learning(MemoryApp):
+    """An app whose server learns at once what it is woken for."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(store=InMemoryStore(), **options)
+        self.model = RecordingModel(respond=learns)
+        self.updater = MemoryUpdater(self.store, lambda _: self.model, clock=self.clock)
+        object.__setattr__(self.service, "wake", self.learn)
+
+    def learn(self, owner: Owner, thread_id: str) -> None:
+        self.clock.advance(1)
+        self.updater.drain(owner, thread_id)
+
+
+@pytest.fixture
+def app() -> Learning:
+    return Learning()
+
+
+@pytest.fixture
+def ada(app: Learning) -> Typed:
+    return Typed(AsAda(app.app), {"PALIMPSEST_TOKEN": "ada"})
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chatgpt.zip").write_bytes(
+        zipped([chatgpt("c2", "2024-01-01T10:00", PLUMS), chatgpt("c1", "2023-01-01T10:00", FIGS)])
+    )
+    (tmp_path / "claude.json").write_text(json.dumps([claude("k1", "2024-05-01T10:00", [("user", "I like dates.")])]))
+    (tmp_path / "notes.jsonl").write_text(jsonl("n1", "2022-01-01T10:00", [("user", "I like nuts.")]))
+    return tmp_path
+
+
+def contents(ada: Typed) -> list[str]:
+    return sorted(fact["content"] for fact in ada.json("facts", "list")["facts"])
+
+
+def test_exports_are_learned_listed_and_taken_back(ada: Typed, app: Learning) -> None:
+    done = ada.json("backfill", "chatgpt.zip", "claude.json", "notes.jsonl")
+    assert (done["sources"], done["conversations"], done["messages"]) == (["chatgpt", "claude", "jsonl"], 4, 8)
+    assert (done["journal"], done["queued"], done["known"], done["waiting"], done["dead"]) == (8, 8, 0, 0, 0)
+    likes = ["Likes dates", "Likes figs more than any other fruit", "Likes nuts", "Likes plums"]
+    assert contents(ada) == likes
+    # Oldest first, whatever the order of the files.
+    order = [re.findall(r"I like (\w+)", prompt[-1].text)[-1] for prompt in app.model.prompts]
+    assert order == ["nuts", "figs", "plums", "dates"]
+
+    again = ada.json("backfill", "chatgpt.zip", "claude.json", "notes.jsonl")
+    assert (again["journal"], again["queued"], again["known"]) == (0, 0, 8)
+    assert len(app.model.prompts) == 4
+
+    listed = {each["name"]: each for each in ada.json("sources")["sources"]}
+    assert (listed["chatgpt"]["conversations"], listed["chatgpt"]["messages"], listed["chatgpt"]["learned"]) == (
+        2,
+        6,
+        6,
+    )
+    assert "chatgpt\tchatgpt" in ada("sources")
+    asked = ada.run("erase", "source", "chatgpt")
+    assert (asked.exit_code, "2 conversations with 6 messages of chatgpt go" in asked.stderr) == (1, True)
+    assert "erased" in ada("erase", "source", "chatgpt", "--yes")
+    assert contents(ada) == ["Likes dates", "Likes nuts"]
+    stored = asyncio.run(everything_stored(app))
+    assert not [word for word in ("figs", "plums", "Ingrid", "Tromsø") if word in stored]
+    assert app.logs_emptied
+    assert "palimpsest sources" in ada.refused("erase", "source", "chatgpt", "--yes")
+
+
+def test_a_dry_run_asks_nobody(ada: Typed) -> None:
+    nobody = Typed(None, {"PALIMPSEST_URL": "http://127.0.0.1:1"})
+    found = nobody.json("backfill", "chatgpt.zip", "--dry-run", "--price", "1,10")
+    assert (found["conversations"], found["messages"], found["extractions"]) == (2, 6, 2)
+    assert (found["first"][:10], found["last"][:10]) == ("2023-01-01", "2024-01-01")
+    assert found["cost"] == pytest.approx((found["tokens_read"] + 10 * found["tokens_written"]) / 1e6, abs=1e-4)
+    assert "2 conversations with 6 messages, from 2023-01-01 to 2024-01-01" in nobody(
+        "backfill", "chatgpt.zip", "--dry-run"
+    )
+    assert ada.json("sources")["sources"] == []
+
+
+def test_without_learning_it_can_be_searched_and_is_learned_later(ada: Typed, app: Learning) -> None:
+    assert ada.json("backfill", "chatgpt.zip", "--no-learn", "--source", "old")["journal"] == 6
+    assert app.model.prompts == []
+    assert ada.json("sources")["sources"][0]["learned"] == 0
+    assert ada.json("backfill", "chatgpt.zip", "--source", "old")["queued"] == 6
+    assert "Likes plums" in contents(ada)
+
+
+def test_what_cannot_be_read_is_named_and_costs_nothing_else(ada: Typed, folder: Path) -> None:
+    (folder / "mixed.jsonl").write_text(jsonl("n2", "2022-01-01T10:00", PLUMS) + '{"role": "user"}\n')
+    done = ada.run("backfill", "mixed.jsonl")
+    assert done.exit_code == 1
+    assert "left out: mixed.jsonl, line 3: content must be text" in done.stderr
+    assert contents(ada) == ["Likes plums"]
+    (folder / "cut.json").write_text('[{"mapping": {')
+    assert "cut.json must have JSON at character 14: the file is damaged" in ada.refused("backfill", "cut.json")
+    assert "cannot be read" in ada.refused("backfill", "nowhere.zip")
+    assert ada.run("backfill", "chatgpt.zip", "--price", "cheap").exit_code == 2
+    assert ada.run("backfill", "chatgpt.zip", "--source", "a:b").exit_code == 2
+
+
+def test_no_more_is_on_its_way_than_is_read(
+    ada: Typed, app: Learning, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[int] = []
+    woken: list[tuple[Owner, str]] = []
+    object.__setattr__(app.service, "wake", lambda owner, thread: woken.append((owner, thread)))
+
+    async def learn_one(_: float) -> None:
+        waits.append(len(woken))
+        app.learn(*woken.pop(0))
+
+    monkeypatch.setattr(backfill, "_ON_THE_WAY", 4)
+    monkeypatch.setattr("graphs.cli.backfill.asyncio.sleep", learn_one)
+    talks = [chatgpt(f"c{n}", f"2023-01-{n:02}T10:00", PLUMS) for n in range(1, 13)]
+    (folder / "many.zip").write_bytes(zipped(talks))
+    monkeypatch.setattr(backfill, "_LARGEST_CONVERSATIONS", 1)
+    assert ada.json("backfill", "many.zip")["waiting"] == 0
+    assert max(waits) <= 3
+
+
+def test_too_many_requests_are_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Learning(per_minute=6)
+    ada = Typed(AsAda(app.app), {"PALIMPSEST_TOKEN": "ada"})
+
+    async def pass_time(seconds: float) -> None:
+        app.clock.advance(seconds)
+
+    monkeypatch.setattr("graphs.cli.client.asyncio.sleep", pass_time)
+    monkeypatch.setattr(backfill, "_LARGEST_CONVERSATIONS", 1)
+    talks = [chatgpt(f"c{n}", f"2023-01-{n:02}T10:00", PLUMS) for n in range(1, 10)]
+    (folder / "many.zip").write_bytes(zipped(talks))
+    assert ada.json("backfill", "many.zip")["queued"] == 18
+
+
+def test_the_api_refuses_what_is_no_piece(app: Learning) -> None:
+    async def ask() -> None:
+        async with app.user("ada") as client:
+            opened = (await client.put("/sources/mine", json={"origin": "jsonl"})).json()
+            path, talk = "/sources/mine/conversations", {"origin": "jsonl", "id": "a", "messages": []}
+            good = {"id": "1", "role": "user", "text": "I like figs.", "time": "2023-01-01T10:00:00"}
+            for piece, status, said in (
+                ({"token": "no", "conversations": []}, 409, "begin it anew"),
+                (
+                    {"token": opened["token"], "conversations": [{**talk, "messages": [{**good, "time": "soon"}]}]},
+                    422,
+                    "conversations.0: time must be",
+                ),
+                (
+                    {"token": opened["token"], "conversations": [{**talk, "messages": [{**good, "role": "tool"}]}]},
+                    422,
+                    "role",
+                ),
+                (
+                    {"token": opened["token"], "conversations": [{**talk, "messages": [good] * 2001}]},
+                    422,
+                    "at most 2000",
+                ),
+                ({"token": opened["token"], "conversations": [talk] * 101}, 422, "conversations"),
+            ):
+                answer = await client.post(path, json=piece)
+                assert (answer.status_code, said in answer.text) == (status, True), answer.text
+            await client.put("/learning", json={"learning": False})
+            answer = await client.post(
+                path, json={"token": opened["token"], "conversations": [{**talk, "messages": [good]}]}
+            )
+            assert (answer.status_code, "learning is paused" in answer.text) == (409, True)
+            large = {
+                "token": opened["token"],
+                "conversations": [{**talk, "messages": [{**good, "text": "x" * 70_000}]}],
+            }
+            await client.put("/learning", json={"learning": True})
+            assert (await client.post(path, json=large)).json()["journal"] == 1
+        async with app.user("bob") as client:
+            assert (await client.get("/sources")).json()["sources"] == []
+            assert (await client.post("/erase/source", json={"source": "mine"})).status_code == 404
+
+    asyncio.run(ask())

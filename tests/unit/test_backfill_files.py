@@ -1,0 +1,248 @@
+"""Exports are read as what was said: the branch that counts, in its own times, whatever else a file holds."""
+
+import contextlib
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.backfill.conversation import Conversation, Flaw, portions, short_id
+from memory.backfill.exports import read_chatgpt, read_claude, read_conversation, read_thread
+from memory.backfill.files import Unreadable, read_file
+from memory.message import StoredMessage
+from tests.exports import FIGS, chatgpt, claude, jsonl, zipped
+
+BEGUN = "2023-04-05T10:00:00"
+TEXTS = [text for _, text in FIGS]
+
+
+def texts(found: Conversation | Flaw) -> list[str]:
+    assert isinstance(found, Conversation), found
+    return [one.text for one in found.messages]
+
+
+def written(tmp_path: Path, content: bytes | str, name: str = "given.json") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def read(tmp_path: Path, content: bytes | str) -> list[Conversation | Flaw]:
+    return list(read_file(written(tmp_path, content)))
+
+
+@pytest.mark.parametrize("make", [chatgpt, claude])
+def test_an_export_is_read_from_its_zip_its_list_and_one_conversation(make: Any, tmp_path: Path) -> None:
+    value = make("c1", BEGUN, FIGS)
+    read_as = [
+        read(tmp_path, zipped([value])),
+        read(tmp_path, zipped([value], "export/conversations-000.json")),
+        read(tmp_path, json.dumps([value])),
+        read(tmp_path, json.dumps([value], indent=2)),
+        read(tmp_path, b"\xef\xbb\xbf\n " + json.dumps([value]).encode()),
+        read(tmp_path, json.dumps({"conversations": [value]}, indent=1)),
+        read(tmp_path, json.dumps(value, indent=1)),
+        read(tmp_path, json.dumps(value) + "\n"),
+    ]
+    for each in read_as:
+        assert [texts(one) for one in each] == [TEXTS]
+        assert each == read_as[0]
+    (found,) = read_as[0]
+    assert isinstance(found, Conversation)
+    assert (found.id, found.begun) == ("c1", "2023-04-05T10:00:00+00:00")
+    assert [one.role for one in found.messages] == ["user", "assistant", "user", "assistant"]
+
+
+def test_of_a_tree_the_branch_is_read_that_the_user_saw_last() -> None:
+    value = chatgpt("c1", BEGUN, FIGS)
+    edited = json.loads(json.dumps(value["mapping"]["c1-3"]))
+    edited |= {"id": "edited", "parent": "c1-2"}
+    edited["message"] |= {"id": "edited", "content": {"content_type": "text", "parts": ["My sister lives in Bodø."]}}
+    value["mapping"]["edited"] = edited
+    value["current_node"] = "edited"
+    assert texts(read_chatgpt(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
+    # Without the mark, the branch with the newest message is what was seen last.
+    value["current_node"] = None
+    assert texts(read_chatgpt(value)) == TEXTS
+
+
+def test_only_talk_is_read() -> None:
+    value = chatgpt("c1", BEGUN, FIGS)
+    for key, change in {
+        "c1-1": {"content": {"content_type": "user_editable_context", "user_profile": "secret"}},
+        "c1-2": {"recipient": "python"},
+        "c1-3": {"content": {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}, "A cat.", None]}},
+        "c1-4": {"author": {"role": "tool"}},
+    }.items():
+        value["mapping"][key]["message"] |= change
+    assert texts(read_chatgpt(value)) == ["A cat."]
+
+
+def test_a_tree_that_is_tied_into_a_ring_ends() -> None:
+    value = chatgpt("c1", BEGUN, FIGS)
+    value["mapping"]["c1-0"]["parent"] = "c1-4"
+    assert texts(read_chatgpt(value)) == TEXTS
+
+
+def test_a_message_without_a_time_was_said_when_the_one_before_was() -> None:
+    value = chatgpt("c1", BEGUN, FIGS)
+    value["mapping"]["c1-2"]["message"]["create_time"] = None
+    found = read_chatgpt(value)
+    assert found.messages[1].time == found.messages[0].time
+
+
+def test_claudes_branches_end_at_the_newest_message() -> None:
+    value = claude("c1", BEGUN, FIGS)
+    for before, message in zip([None, *value["chat_messages"]], value["chat_messages"], strict=False):
+        message["parent_message_uuid"] = before["uuid"] if before else "00000000-0000-4000-8000-000000000000"
+    again = {**value["chat_messages"][-1], "uuid": "again", "text": "Hm.", "content": []}
+    value["chat_messages"].append(again)
+    assert texts(read_claude(value)) == [*TEXTS[:3], "Hm."]
+
+
+def test_a_threads_incognito_turns_are_left_out() -> None:
+    said: list[Any] = [
+        {"type": "human", "id": "1", "content": "I like figs."},
+        {"type": "ai", "id": "2", "content": "Fine."},
+        {"type": "human", "id": "3", "content": "A secret.", "additional_kwargs": {"memory_mode": "incognito"}},
+        {"type": "ai", "id": "4", "content": "I forget it."},
+        {"type": "tool", "id": "5", "content": "ok", "tool_call_id": "x"},
+    ]
+    found = read_thread("t", said, {"1": "2024-01-02T03:04:05+00:00"}, "2024-02-02T00:00:00Z")
+    assert [(one.text, one.time) for one in found.messages] == [
+        ("I like figs.", "2024-01-02T03:04:05+00:00"),
+        ("Fine.", "2024-02-02T00:00:00+00:00"),
+    ]
+
+
+def test_lines_are_read_and_bad_ones_named(tmp_path: Path) -> None:
+    lines = jsonl("a", BEGUN, FIGS[:2]) + "\n" + jsonl("b", BEGUN, FIGS[2:])
+    lines += '{"role": "user", "content": "No time."}\nno json\n[]\n{"content": "x"}\n'
+    lines += '{"role": "system", "content": "You are helpful."}\n'
+    lines += '{"role": "user", "content": "Last.", "time": 1700000000}\n'
+    first, second, *flaws, last = read(tmp_path, lines)
+    assert [texts(first), texts(second), texts(last)] == [TEXTS[:2], TEXTS[2:], ["Last."]]
+    assert isinstance(last, Conversation)
+    assert (last.id, last.begun) == ("given", "2023-11-14T22:13:20+00:00")
+    assert [flaw.place.rpartition(" ")[2] for flaw in flaws if isinstance(flaw, Flaw)] == ["6", "7", "8", "9"]
+    reasons = [flaw.reason for flaw in flaws if isinstance(flaw, Flaw)]
+    assert reasons[0].startswith("time must be ISO 8601")
+    assert reasons[1] == "it is no JSON, or no UTF-8"
+    assert reasons[3].startswith("a line must have role, content and time")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"hello", "is no JSON"),
+        (b'[{"mapping": {', "must have JSON at character 14: the file is damaged or was cut off"),
+        (b'[{"mapping": {}}, ', "breaks off after 18 characters: the file is damaged or was cut off"),
+        (b"[{} {}]", "must have a comma or ] at character 4"),
+        (b"PK\x03\x04 broken", "is a broken ZIP"),
+        (b'{\n"schema": "palimpsest.memory",\n"version": 2}', "`palimpsest import` takes it in"),
+    ],
+)
+def test_a_broken_file_is_named_with_the_place_and_the_fix(content: bytes, said: str, tmp_path: Path) -> None:
+    with pytest.raises(Unreadable) as error:
+        read(tmp_path, content)
+    assert str(error.value).startswith(str(tmp_path / "given.json"))
+    assert said in str(error.value)
+
+
+def test_a_zip_of_something_else_and_a_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match=r"holds no conversations\.json"):
+        read(tmp_path, zipped([], "pictures.json"))
+    with pytest.raises(Unreadable, match="cannot be read: Is a directory"):
+        list(read_file(tmp_path))
+
+
+def test_one_bad_conversation_costs_no_other(tmp_path: Path) -> None:
+    bad = chatgpt("bad", BEGUN, FIGS) | {"mapping": 7}
+    timeless = claude("timeless", BEGUN, FIGS)
+    timeless["created_at"] = None
+    timeless["chat_messages"][1]["created_at"] = "yesterday"
+    found = read(tmp_path, json.dumps([bad, chatgpt("good", BEGUN, FIGS), 7, {}, timeless]))
+    assert [type(each) for each in found] == [Flaw, Conversation, Flaw, Flaw, Flaw]
+    assert [each.place.rpartition(" ")[2] for each in found if isinstance(each, Flaw)] == ["1", "3", "4", "5"]
+
+
+def test_a_large_export_is_not_held_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    value = json.dumps(chatgpt("c1", BEGUN, [("user", "figs " * 2_000), ("assistant", "more figs " * 2_000)]))
+    with path.open("w") as file:
+        file.write("[" + ",\n".join([value] * 100) + "]")
+    size = path.stat().st_size
+    tracemalloc.start()
+    assert sum(1 for _ in read_file(path)) == 100
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size > 3_000_000
+    assert peak < size / 2
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=6),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "mapping",
+                        "chat_messages",
+                        "current_node",
+                        "message",
+                        "author",
+                        "role",
+                        "content",
+                        "parts",
+                        "text",
+                        "parent",
+                        "create_time",
+                        "uuid",
+                        "sender",
+                        "created_at",
+                        "a",
+                    ]
+                ),
+                inner,
+                max_size=5,
+            )
+        ),
+        max_leaves=20,
+    )
+)
+def test_whatever_an_entry_holds_it_is_read_or_refused(value: Any) -> None:
+    if isinstance(value, dict):
+        with contextlib.suppress(ValueError):
+            read_conversation(value)
+
+
+messages = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=5)), max_size=30)
+
+
+@given(messages, st.sets(st.integers(0, 29)), st.integers(1, 9))
+def test_what_is_new_stands_in_one_portion_each_and_nothing_else_does(
+    said: list[tuple[Any, str]], known: set[int], limit: int
+) -> None:
+    all_messages = [StoredMessage(str(at), role, text, BEGUN) for at, (role, text) in enumerate(said)]
+    conversation = Conversation("jsonl", "c", tuple(all_messages))
+    before = {short_id(str(at)) for at in known}
+    cut = portions(conversation, before, limit)
+    new = [one.id for portion in cut for one in portion if not one.seen]
+    assert new == [one.id for one in all_messages if short_id(one.id) not in before]
+    assert all(any(not one.seen for one in portion) for portion in cut)
+    # Cut anew from all of it, the same portions come: a second run writes the same updates down.
+    assert portions(conversation, before, limit) == cut
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_a_conversation_survives_the_way_to_the_server(identity: str, text: str) -> None:
+    value = chatgpt("c1", BEGUN, [("user", text), ("assistant", "Well.")]) | {"conversation_id": identity}
+    found = read_chatgpt(value)
+    assert Conversation.from_json(json.loads(json.dumps(found.to_json()))) == found
