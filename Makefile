@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-agents test-floors test-busy test-wheel check check-mutants e2e bench bench-model bench-quality demo lock
+.PHONY: help dev test test-agents test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -35,7 +35,18 @@ dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
 		echo "The local model cannot be installed here; going on without it." && $(MAKE) --no-print-directory $(VENV)/server); }
 	@$(if $(EMBEDDER),true,$(MAKE) --no-print-directory $(VENV)/embedder || \
 		echo "The embedder cannot be installed here; recall goes by words alone.")
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page || echo "The page at /memory goes without its browser code."; \
+		else echo "Without Node.js the page at /memory works as plain forms and links, and has no chat."; fi
 	@exec $(BIN)/palimpsest dev $(ARGS)
+
+# Third-party code that the page sends to browsers: never in git, always by the lock file.
+BUILT := graphs/server/page/static/built
+$(BUILT)/langgraph.js: page/package-lock.json page/build.mjs
+	@command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is needed to build the page's browser code."; exit 1; }
+	@echo "Building the page's browser code ..."
+	@cd page && npm ci --silent --no-audit --no-fund && node build.mjs
+
+page: $(BUILT)/langgraph.js ## Build the browser code of the page at /memory (needs Node.js)
 
 JS := tests/e2e/js
 $(JS)/node_modules/installed: $(JS)/package-lock.json
@@ -116,5 +127,6 @@ lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens --extra embedder -o requirements/embedder.lock
 	@$(LOCK) $(DEV) -o requirements/dev.lock
 	@$(LOCK) $(DEV) --group agents -o requirements/agents.lock
+	@$(LOCK) $(DEV) --group page -o requirements/page.lock
 	@$(LOCK) --extra tokens --extra embedder --group bench -o requirements/bench.lock
 	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock

@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from graphs.deployment import service_of_process
 from graphs.server.api import MemoryApi, service_of_server
 from graphs.server.assistants import AssistantContexts
+from graphs.server.page import PageDoor, routes
 from graphs.server.server_store import ServerStore
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
@@ -75,12 +76,13 @@ def make_app(settings: Settings) -> MemoryApi:
     guards = [
         Middleware(ThisMachineOnly, settings=settings),
         Middleware(PrivateNetworkPreflight),
+        Middleware(PageDoor, settings=settings),
         Middleware(ClosedDebugRoutes, single_user=settings.single_user),
         Middleware(AssistantContexts),
         Middleware(RecreatedThreads),
         Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
-    return MemoryApi(service_of_server(settings), middleware=guards, lifespan=lifespan)
+    return MemoryApi(service_of_server(settings), routes, middleware=guards, lifespan=lifespan)
 
 
 app = make_app(service_of_process().settings)

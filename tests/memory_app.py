@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
+from graphs.server.page import PageDoor, routes
 from graphs.settings import Settings
 from memory.effects import arun
 from memory.facts.changes import Change, Extraction
@@ -143,7 +144,11 @@ class MemoryApp:
             wake=lambda owner, thread_id: self.woken.append((owner, thread_id)),
             limit=RateLimit(per_minute, clock=self.clock),
         )
-        self.app = MemoryApi(self.service, middleware=[Middleware(AuthenticationMiddleware, backend=HeaderSays())])
+        guards = [
+            Middleware(PageDoor, settings=self.service.settings),
+            Middleware(AuthenticationMiddleware, backend=HeaderSays()),
+        ]
+        self.app = MemoryApi(self.service, routes, middleware=guards)
 
     async def _empty_logs(self) -> None:
         self.logs_emptied += 1

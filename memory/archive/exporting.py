@@ -4,14 +4,14 @@ What may be large is read a page at a time and written an entry at a time, so th
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from langgraph.store.base import BaseStore, Item
 
 from memory.archive.importing import SCHEMA, VERSION
 from memory.control import belongs, read_epoch
 from memory.effects import Pages, arun
-from memory.facts.fact import timestamp, to_item
+from memory.facts.fact import Fact, timestamp, to_item
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
@@ -55,6 +55,12 @@ async def aexport(
     async for piece in _list("summaries", summaries or _each(())):
         yield piece
     yield "\n}\n"
+
+
+def facts_document(owner: Owner, facts: Sequence[Fact], seconds: float) -> Json:
+    """Return a document with these facts and nothing else, in the form that an import takes."""
+    head = {"schema": SCHEMA, "version": VERSION, "exported_at": timestamp(seconds), "agent": owner.agent_name}
+    return {**head, "facts": [_plain(to_item(fact)) for fact in facts]}
 
 
 async def _list(name: str, entries: AsyncIterator[Json]) -> AsyncIterator[str]:

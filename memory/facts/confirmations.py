@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from langgraph.store.base import Op
 
 from memory.control import belongs
-from memory.effects import StoreEffects, put, read, read_many
+from memory.effects import StoreEffects, put, read, read_many, scan
 from memory.facts.rules import Confirmation
 from memory.namespaces import Owner
 from memory.text import digest
@@ -74,6 +74,12 @@ class Confirmations:
                 ids = tuple(map(str, ids)) if isinstance(ids, list) else ()
                 said.append(ConfirmedBy(str(evidence), str(time), str(thread_id or ""), ids))
         return cls(count if isinstance(count, int) else len(said), tuple(said))
+
+
+def read_counts(owner: Owner) -> StoreEffects[dict[str, int]]:
+    """Read how often each fact was said again, by its id; those that never were are absent."""
+    items = yield from scan(owner.namespace("confirmations"))
+    return {item.key: Confirmations.from_json(item.value).count for item in items}
 
 
 def read_confirmations(owner: Owner, fact_id: str) -> StoreEffects[Confirmations]:

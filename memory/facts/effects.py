@@ -245,21 +245,29 @@ class FactEffects:
             raise ValueError(f"source must be one of {', '.join(sorted(BY_HAND))}, as only a person approves")
         return (yield from self.release(fact_id, "waiting"))
 
-    def retire(self, fact_id: str) -> StoreEffects[None]:
-        """Move a fact into history, and keep it from coming back by itself."""
+    def retire(self, *fact_ids: str) -> StoreEffects[str]:
+        """Move facts into history as one change, keep them from coming back by themselves, and return its time."""
         epoch = yield from read_epoch(self.owner)
         before, erasure = yield from side_by_side(read_fact_set(self.owner, epoch), read_erasure(self.owner, epoch))
-        key, fact = find(before, fact_id)
+        there, now = {fact.id: (key, fact) for key, fact in before.rows.items()}, self._now()
+        found = [there[each] for each in dict.fromkeys(fact_ids) if each in there]
+        if not found:
+            raise FactNotFound(", ".join(fact_ids))
         edit = yield from count_edit(self.owner)
-        if fact.status in HELD:
-            # From history an undo would make it active, though nobody has looked at it.
-            yield deletion_puts(self.owner, Chain.of([fact], ()), at=self._now(), edit=edit, epoch=epoch)
-            yield from write_difference(self.owner, epoch, before, remove(before, key))
+        held = {key: fact for key, fact in found if fact.status in HELD}
+        if held:
+            # From history an undo would make them active, though nobody has looked at them.
+            for fact in held.values():
+                yield deletion_puts(self.owner, Chain.of([fact], ()), at=now, edit=edit, epoch=epoch)
+            yield from write_difference(self.owner, epoch, before, remove(before, *held))
             yield from count_edit(self.owner)
-        else:
-            after = retire(before, fact_id, "ended", now=self._now())
-            yield from self._take_back(epoch, before, after, UndoneFacts(removed=(fact,)), edit, erasure)
-        logger.info("retired %s", fact_id)
+        if going := tuple(fact for key, fact in found if key not in held):
+            rest = after = remove(before, *held)
+            for fact in going:
+                after = retire(after, fact.id, "ended", now=now)
+            yield from self._take_back(epoch, rest, after, UndoneFacts(removed=going), edit, erasure)
+        logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
+        return now
 
     def delete(self, fact_id: str) -> StoreEffects[DeletedFacts]:
         """Delete a fact's chain for good, and the profile's sections that tell of it."""
@@ -269,14 +277,14 @@ class FactEffects:
         logger.info("deleted %s", fact_id)
         return DeletedFacts(chain, tuple(sections))
 
-    def undo(self) -> StoreEffects[UndoneFacts | None]:
-        """Take back the last change of the facts; `None` if there is none since facts were erased."""
+    def undo(self, at: str = "") -> StoreEffects[UndoneFacts | None]:
+        """Take back a change of the facts, by default the last; `None` if there is none since facts were erased."""
         epoch = yield from read_epoch(self.owner)
         erasure, before, history = yield from side_by_side(
             read_erasure(self.owner, epoch), read_fact_set(self.owner, epoch), read_history(self.owner, epoch)
         )
         edit = yield from count_edit(self.owner)
-        undone = undo(before, history, now=self._now(), since=erasure.at, edit=edit)
+        undone = undo(before, history, now=self._now(), since=erasure.at, edit=edit, at=at)
         if undone is None:
             return None
         after, done = undone

@@ -215,19 +215,22 @@ class FactStore:
         """Do what `update` does, asynchronously."""
         return await arun(self._store, self._facts.update(fact_id, content, category, confidence, pinned, source))
 
-    def retire(self, fact_id: str) -> None:
-        """Stop using a fact: it goes to history, from where `undo` restores it, and does not come back by itself.
+    def retire(self, *fact_ids: str) -> str:
+        """Stop using facts: they go to history, from where one `undo` restores them, and do not come back otherwise.
 
-        One that waits for a person goes without a way back: nobody used it.
+        One that waits for a person goes without a way back: nobody used it. Of several, unknown ids are passed over.
+
+        Returns:
+            The time of the change, for `undo`.
 
         Raises:
-            FactNotFound: If the id is unknown.
+            FactNotFound: If there is none of them.
         """
-        run(self._store, self._facts.retire(fact_id))
+        return run(self._store, self._facts.retire(*fact_ids))
 
-    async def aretire(self, fact_id: str) -> None:
+    async def aretire(self, *fact_ids: str) -> str:
         """Do what `retire` does, asynchronously."""
-        await arun(self._store, self._facts.retire(fact_id))
+        return await arun(self._store, self._facts.retire(*fact_ids))
 
     def delete(self, fact_id: str) -> None:
         """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
@@ -244,19 +247,22 @@ class FactStore:
         """Do what `delete` does, asynchronously."""
         await arun(self._store, self._facts.delete(fact_id))
 
-    def undo(self) -> UndoneFacts | None:
+    def undo(self, at: str = "") -> UndoneFacts | None:
         """Take back the last change of the facts, whoever made it; undoing again does it again.
 
         What was deleted for good, and what an update wrote into the profile, does not come back.
 
-        Returns:
-            What that changed; `None` if nothing changed since facts were erased.
-        """
-        return run(self._store, self._facts.undo())
+        Args:
+            at: The time (ISO 8601) of the change to take back, whatever came after it; by default the last one.
 
-    async def aundo(self) -> UndoneFacts | None:
+        Returns:
+            What that changed; `None` if nothing changed since facts were erased, or at that time.
+        """
+        return run(self._store, self._facts.undo(at))
+
+    async def aundo(self, at: str = "") -> UndoneFacts | None:
         """Do what `undo` does, asynchronously."""
-        return await arun(self._store, self._facts.undo())
+        return await arun(self._store, self._facts.undo(at))
 
     def restore(self, fact_id: str) -> Fact:
         """Make a fact that went at the limit an active one, in the weakest's place; `FactNotFound` for any other id."""

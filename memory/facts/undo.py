@@ -24,7 +24,7 @@ class UndoneFacts:
 
 
 def undo(
-    fact_set: FactSet, history: Sequence[Fact], *, now: str, since: str = "", edit: str = ""
+    fact_set: FactSet, history: Sequence[Fact], *, now: str, since: str = "", edit: str = "", at: str = ""
 ) -> tuple[FactSet, UndoneFacts] | None:
     """Return the facts as they were before their last change, and what that changes; `None` if nothing changed.
 
@@ -36,6 +36,8 @@ def undo(
         now: ISO 8601.
         since: Up to when (ISO 8601) no change counts, as facts were erased then; empty if that never happened.
         edit: The number of this change by hand (`memory.control`).
+        at: When the change was made that is taken back (ISO 8601), whatever came after it; by default the last one. A
+            fact that has changed again since stays as it is.
     """
     earlier = {(fact.id, fact.revision): fact for fact in history}
     # Nobody can tell what a revision changed whose predecessor is not there: history is bounded, a hand may edit it.
@@ -43,15 +45,17 @@ def undo(
         fact for fact in fact_set.active().values() if fact.revision == 1 or (fact.id, fact.revision - 1) in earlier
     ]
     gone = _gone(fact_set, history)
-    newest, horizon = max(map(_time, (*changed, *gone)), default=None), moment(since)
-    if newest is None or (horizon is not None and newest <= horizon):
+    times = [_time(fact) for fact in (*changed, *gone)]
+    chosen = moment(at) if at else max(times, default=None)
+    horizon = moment(since)
+    if chosen not in times or (horizon is not None and chosen <= horizon):
         return None
     taking_back = _TakingBack(fact_set, now, edit)
     for fact in changed:
-        if _time(fact) == newest:
+        if _time(fact) == chosen:
             taking_back.revert(fact, earlier.get((fact.id, fact.revision - 1)))
     for fact in gone:
-        if _time(fact) == newest:
+        if _time(fact) == chosen:
             taking_back.restore(fact)
     return taking_back.fact_set, taking_back.done()
 

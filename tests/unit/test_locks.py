@@ -20,6 +20,7 @@ SETS = {
     "embedder": SERVER + EXTRAS["embedder"],
     "dev": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + GROUPS["dev"],
     "agents": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + GROUPS["dev"] + GROUPS["agents"],
+    "page": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + GROUPS["dev"] + GROUPS["page"],
 }
 
 

@@ -182,3 +182,35 @@ def test_the_last_change_is_taken_back_and_done_again_whatever_came_before(steps
     assert memory.says() == before
     memory.undo()
     assert memory.says() == after
+
+
+def test_several_facts_go_and_come_back_as_one_change(memory: Remembered) -> None:
+    first, second, third = memory.add("one"), memory.add("two"), memory.add("three")
+    memory.clock.advance(1)
+    at = memory.facts.retire(first, third, "fact_00000000")
+    assert memory.says() == {second: "two"}
+    memory.clock.advance(1)
+    undone = memory.facts.undo(at)
+    assert undone is not None
+    assert {fact.id for fact in undone.restored} == {first, third}
+    assert memory.says() == {first: "one", second: "two", third: "three"}
+
+
+def test_a_change_is_taken_back_by_its_time_whatever_came_after_it(memory: Remembered) -> None:
+    first, second = memory.add("one"), memory.add("two")
+    memory.clock.advance(1)
+    at = memory.facts.retire(first)
+    memory.edit(second, "too")
+    memory.clock.advance(1)
+    assert memory.facts.undo(at) is not None
+    assert memory.says() == {first: "one", second: "too"}
+    memory.clock.advance(1)
+    assert memory.facts.undo(at) is None
+    assert memory.says() == {first: "one", second: "too"}
+
+
+def test_nothing_is_retired_where_no_fact_has_an_id(memory: Remembered) -> None:
+    kept = memory.add("one")
+    with pytest.raises(FactNotFound):
+        memory.facts.retire("fact_00000000", "fact_11111111")
+    assert memory.says() == {kept: "one"}

@@ -1,5 +1,6 @@
 """The memory API: a person's control over what is remembered about them, as routes of the server's HTTP app."""
 
+from collections.abc import Iterable
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute
 
 from graphs.deployment import service_of_process
 from graphs.persistence import CHECKPOINTS, empty_logs
@@ -57,17 +59,18 @@ class MemoryApi(FastAPI):
 
     Args:
         service: What the routes work with.
+        pages: Routes beside them that are no part of the document.
         options: What else `FastAPI` takes: middleware, lifespan.
     """
 
-    def __init__(self, service: Service, **options: Any) -> None:
+    def __init__(self, service: Service, pages: Iterable[BaseRoute] = (), **options: Any) -> None:
         super().__init__(
             title="Palimpsest memory API",
             version=version("palimpsest-memory"),
             description="What is remembered about you, and control over it. You are who the server says you are.",
             # Not `include_router`: the server puts its login around the `app` of each route, and what that makes has
             # none (langgraph-api 0.16.7, FastAPI 0.165).
-            routes=[route for router in ROUTERS for route in router.routes],
+            routes=[*(route for router in ROUTERS for route in router.routes), *pages],
             openapi_url=None,  # FastAPI would add `/docs` beside it, which is the server's
             telemetry={"tracing": False, "metrics": False, "logs": False},  # the server has its own, without bodies
             **options,

@@ -1,0 +1,53 @@
+"""The page's static files: our own, and third-party code that `make page` puts beside them."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+_STATIC = Path(__file__).with_name("static")
+BUILT = _STATIC / "built"
+"""Not in git: `page/build.mjs` makes it. The wheel and the image contain it."""
+
+HTMX, CHAT_CLIENT = "htmx.js", "langgraph.js"
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file as it is sent."""
+
+    body: bytes
+    media_type: str
+    etag: str
+
+    def answer(self, request: Request) -> Response:
+        """Return it, or word that the browser has it already."""
+        # No token protects these, so that they hold no data. Asked for anew each time, as an update replaces them.
+        headers = {"ETag": self.etag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+        if request.headers.get("if-none-match") == self.etag:
+            return Response(status_code=304, headers=headers)
+        body = b"" if request.method == "HEAD" else self.body
+        return Response(body, media_type=self.media_type, headers=headers)
+
+
+@cache
+def assets() -> Mapping[str, Asset]:
+    """Read all files once a process: they are few and small, and the event loop must not wait for a disk."""
+    return {path.name: _read(path) for folder in (_STATIC, BUILT) for path in sorted(folder.glob("*.*"))}
+
+
+def _read(path: Path) -> Asset:
+    body = path.read_bytes()
+    return Asset(
+        body, _TYPES.get(path.suffix, "application/octet-stream"), f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+    )
+
+
+def missing() -> list[str]:
+    """Return the names of third-party files that are not built: the page then works as plain forms, or without chat."""
+    return [name for name in (HTMX, CHAT_CLIENT) if name not in assets()]

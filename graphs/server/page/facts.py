@@ -1,0 +1,248 @@
+"""Facts on the page: find, add, edit, pin, delete and undo one or many, their history, and where they come from."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+from starlette.responses import Response
+
+from graphs.server.api.facts import FactEdit, NewFact, facts_of
+from graphs.server.api.guard import RefusedRequest
+from graphs.server.api.routing import StrictModel
+from graphs.server.page.pages import Asked, Pages
+from graphs.server.page.rendering import HEADERS
+from memory.archive.exporting import facts_document
+from memory.config import CATEGORIES, Category
+from memory.control import read_epoch
+from memory.facts.confirmations import read_counts
+from memory.facts.fact import Fact, FactNotFound
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import read_journal
+
+pages = Pages()
+
+PAGE_SIZE = 100
+SORTS = {"strength": "strongest first", "newest": "newest first", "oldest": "oldest first", "words": "A to Z"}
+Sort = Literal["strength", "newest", "oldest", "words"]
+
+
+class Filter(StrictModel):
+    """Which facts to show."""
+
+    text: str = Field("", max_length=1000)
+    category: Category | None = None
+    thread: str = Field("", max_length=200)
+    since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+    until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+    sort: Sort = "strength"
+    offset: int = Field(0, ge=0, le=1_000_000)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it leaves any fact out."""
+        return bool(self.text or self.category or self.thread or self.since or self.until)
+
+    def admits(self, fact: Fact) -> bool:
+        """Say whether a fact is of the category, the thread and the days."""
+        day = fact.created_at[:10]
+        return (
+            self.category in (None, fact.category)
+            and self.thread in ("", fact.thread_id)
+            and self.since <= day
+            and (not self.until or day <= self.until)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The facts that a filter admits, one page of them, and what is shown beside each."""
+
+    wanted: Filter
+    facts: Sequence[Fact]
+    total: int
+    of_all: int
+    confirmed: dict[str, int]
+    threads: list[str]
+
+
+def ordered(facts: Sequence[Fact], sort: Sort, *, is_searched: bool) -> list[Fact]:
+    """Return the facts in the order that is asked for; by strength they stand already, and what fits a search best."""
+    if sort == "strength" or (is_searched and sort == "words"):
+        return list(facts)
+    if sort == "words":
+        return sorted(facts, key=lambda fact: fact.content.casefold())
+    return sorted(facts, key=lambda fact: (fact.created_at, fact.id), reverse=sort == "newest")
+
+
+async def found(asked: Asked) -> Found:
+    """Return the facts that the request's filter admits."""
+    wanted = asked.fields(Filter, "text", "category", "thread", "since", "until", "sort", "offset")
+    store, everything = facts_of(asked.call), await facts_of(asked.call).alist()
+    facts: Sequence[Fact] = everything
+    if wanted.text:
+        facts = await store.asearch(wanted.text, None, question=await asked.call.service.embed(wanted.text))
+    facts = ordered([fact for fact in facts if wanted.admits(fact)], wanted.sort, is_searched=bool(wanted.text))
+    return Found(
+        wanted=wanted,
+        facts=facts[wanted.offset : wanted.offset + PAGE_SIZE],
+        total=len(facts),
+        of_all=len(everything),
+        confirmed=await asked.call.run(read_counts(asked.call.owner)),
+        threads=sorted({fact.thread_id for fact in everything if fact.thread_id}),
+    )
+
+
+async def _list(asked: Asked, said: str = "", undo: str = "") -> Response:
+    context = {"found": await found(asked), "categories": CATEGORIES, "sorts": SORTS, "said": said, "undo": undo}
+    template = "facts_list.html" if asked.is_fragment else "facts.html"
+    return asked.show(template, "facts", page_size=PAGE_SIZE, **context)
+
+
+@pages.get("facts")
+async def show_facts(asked: Asked) -> Response:
+    """Show all facts, and the form that finds some."""
+    shown = {"found": await found(asked), "categories": CATEGORIES, "sorts": SORTS, "page_size": PAGE_SIZE}
+    deleted = asked.query.get("deleted", "")
+    said = "Deleted." if deleted else "Saved." if "saved" in asked.query else ""
+    return asked.show("facts.html", "facts", said=said, undo=deleted, **shown)
+
+
+# What is searched for is no part of an address, because servers log those.
+@pages.post("facts-list")
+async def list_facts(asked: Asked) -> Response:
+    """Show the facts that a filter admits."""
+    return await _list(asked)
+
+
+@pages.post("fact-add")
+async def add_fact(asked: Asked) -> Response:
+    """Add a fact; one that is known already stays as it is."""
+    new = asked.fields(NewFact, "content", "category", "pinned")
+    facts = facts_of(asked.call)
+    known = {fact.id for fact in await facts.alist(None)}
+    fact = await facts.acreate(new.content, new.category, new.confidence, source="page", pinned=new.pinned)
+    if fact.status == "quarantined":
+        raise RefusedRequest(409, "It reads as an order to the assistant: it waits under Waiting until you release it.")
+    if not asked.is_fragment:
+        return asked.go("facts?saved=1")
+    # The list as it is without a filter: a new fact that a filter hides would seem to be lost.
+    return await _list(asked, said="This was known already." if fact.id in known else "Added.")
+
+
+async def _row(asked: Asked, fact_id: str, template: str = "fact_row.html", **context: object) -> Response:
+    fact = await facts_of(asked.call).aget(fact_id)
+    counts = await asked.call.run(read_counts(asked.call.owner))
+    return asked.show(template, "facts", fact=fact, again=counts.get(fact_id, 0), categories=CATEGORIES, **context)
+
+
+@pages.get("fact")
+async def show_fact(asked: Asked) -> Response:
+    """Show one fact as it is."""
+    return await _row(asked, asked.one("id"))
+
+
+@pages.get("fact-edit")
+async def edit_fact(asked: Asked) -> Response:
+    """Show the form that changes a fact."""
+    return await _row(asked, asked.one("id"), "fact_edit.html")
+
+
+@pages.post("fact-save")
+async def save_fact(asked: Asked) -> Response:
+    """Change a fact; what it said before goes to its history."""
+    edit = asked.fields(FactEdit, "content", "category", "confidence", "pinned")
+    await facts_of(asked.call).aupdate(
+        asked.one("id"), content=edit.content, category=edit.category, confidence=edit.confidence, pinned=edit.pinned,
+        source="page",
+    )  # fmt: skip
+    return await _row(asked, asked.one("id")) if asked.is_fragment else asked.go("facts?saved=1")
+
+
+@pages.post("fact-delete")
+async def delete_fact(asked: Asked) -> Response:
+    """Stop using a fact; the answer offers to undo that."""
+    fact_id = asked.one("id")
+    fact = await facts_of(asked.call).aget(fact_id)
+    at = await facts_of(asked.call).aretire(fact_id)
+    if not asked.is_fragment:
+        return asked.go(f"facts?deleted={at.replace('+', '%2B')}")
+    return asked.show("fact_gone.html", "facts", fact=fact, at=at)
+
+
+@pages.post("facts-delete")
+async def delete_facts(asked: Asked) -> Response:
+    """Stop using those that are chosen, or all that the filter finds: one change, which one undo takes back."""
+    chosen = await _chosen(asked)
+    at = await facts_of(asked.call).aretire(*(fact.id for fact in chosen))
+    if not asked.is_fragment:
+        return asked.go(f"facts?deleted={at.replace('+', '%2B')}")
+    return await _list(asked, said=f"{len(chosen)} deleted.", undo=at)
+
+
+@pages.post("facts-export")
+async def export_facts(asked: Asked) -> Response:
+    """Give those that are chosen, or all that the filter finds, as a document that an import takes."""
+    document = facts_document(asked.call.owner, await _chosen(asked), asked.now)
+    name = {"Content-Disposition": 'attachment; filename="palimpsest-facts.json"'}
+    return Response(
+        json.dumps(document, ensure_ascii=False), media_type="application/json", headers={**HEADERS, **name}
+    )
+
+
+async def _chosen(asked: Asked) -> Sequence[Fact]:
+    """Return the facts whose boxes are ticked; with `all`, all that the filter admits, on whatever page."""
+    everything = await facts_of(asked.call).alist()
+    ids = set(asked.all("id"))
+    if asked.one("all"):
+        wanted = asked.fields(Filter, "text", "category", "thread", "since", "until", "sort")
+        facts: Sequence[Fact] = everything
+        if wanted.text:
+            question = await asked.call.service.embed(wanted.text)
+            facts = await facts_of(asked.call).asearch(wanted.text, None, question=question)
+        ids = {fact.id for fact in facts if wanted.admits(fact)}
+    if chosen := [fact for fact in everything if fact.id in ids]:
+        return chosen
+    raise RefusedRequest(422, "Choose at least one fact first.")
+
+
+@pages.post("facts-undo")
+async def undo(asked: Asked) -> Response:
+    """Take a change back, by its time; one fact comes back in its own place."""
+    done = await facts_of(asked.call).aundo(asked.one("at"))
+    if done is None:
+        raise RefusedRequest(409, "There is nothing to undo any more: the facts have changed since.")
+    if not asked.is_fragment:
+        return asked.go("facts?saved=1")
+    if asked.one("row") and len(done.restored) == 1:
+        return await _row(asked, done.restored[0].id)
+    return await _list(asked, said=f"{len(done.restored)} restored." if done.restored else "Taken back.")
+
+
+@pages.get("fact-history")
+async def history(asked: Asked) -> Response:
+    """Show what a fact said before, and when it was said again."""
+    fact_id, facts = asked.one("id"), facts_of(asked.call)
+    said = await facts.ahistory(fact_id)
+    try:
+        again = (await facts.aconfirmations(fact_id)).said
+    except FactNotFound:  # it is history itself
+        again = ()
+    return asked.show("fact_history.html", "facts", revisions=said[::-1], again=again[::-1])
+
+
+@pages.get("source")
+async def source(asked: Asked) -> Response:
+    """Show what was said where a fact comes from, as the journal has it."""
+    thread, messages = asked.one("thread"), set(asked.one("messages").split(","))
+    epoch = await asked.call.run(read_epoch(asked.call.owner))
+    entries = [each for each in await asked.call.run(read_journal(asked.call.owner, epoch)) if each.thread_id == thread]
+    at = next((place for place, each in enumerate(entries) if _holds(each, messages)), None)
+    # The exchange itself, and the one before it, which it may answer to.
+    near = [] if at is None else entries[max(at - 1, 0) : at + 1]
+    return asked.show("source.html", "facts", entries=near, marked=messages, thread=thread)
+
+
+def _holds(entry: JournalEntry, messages: set[str]) -> bool:
+    return any(message.id in messages for message in entry.messages)

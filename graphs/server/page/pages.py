@@ -1,0 +1,154 @@
+"""What every part of the page shares: the guard before it, and the question that it answers."""
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from graphs.server.api.guard import (
+    RefusedRequest,
+    body_of,
+    check_origin,
+    from_validation,
+    from_value_error,
+    user_of,
+)
+from graphs.server.api.routing import PREFIX, AgentQuery, Call, Service, StrictModel
+from graphs.server.page.rendering import HEADERS, is_fragment, refused, render
+from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
+from memory.namespaces import Owner
+
+logger = logging.getLogger(__name__)
+
+Model = TypeVar("Model", bound=StrictModel)
+
+# A form with the ids of all facts that there may be.
+_LARGEST_FORM = 512 * 1024
+_FIELDS = ("content", "category", "confidence", "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request of the page that has passed the guard.
+
+    Attributes:
+        request: The request.
+        call: Whose memory it is about.
+        query: What its address says.
+        form: What its form says; a name may occur several times.
+    """
+
+    request: Request
+    call: Call
+    query: dict[str, str]
+    form: list[tuple[str, str]]
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self.call.service.clock()
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether htmx asks for a part of the page."""
+        return is_fragment(self.request)
+
+    def all(self, name: str) -> list[str]:
+        """Return all that the form says under a name."""
+        return [value for key, value in self.form if key == name]
+
+    def one(self, name: str, otherwise: str = "") -> str:
+        """Return what the form says, else the address."""
+        said = self.all(name)
+        return said[-1] if said else self.query.get(name, otherwise)
+
+    def fields(self, model: type[Model], *names: str) -> Model:
+        """Return what the form, or else the address, says under these names, checked; what is empty is not said."""
+        said = {name: value for name in names if (value := self.one(name).strip())}
+        try:
+            return model.model_validate(said)
+        except ValidationError as wrong:
+            raise from_validation(wrong.errors()) from None
+
+    def show(self, template: str, view: str, status: int = 200, **context: object) -> Response:
+        """Return a template, as a part of the page or within it."""
+        return render(self.request, template, {"now": self.now, **context}, view=view, status=status)
+
+    def go(self, to: str) -> Response:
+        """Send a browser without htmx on, so that loading the page again does not send the form again."""
+        return RedirectResponse(to, 303, HEADERS)
+
+
+Answer = Callable[[Asked], Awaitable[Response]]
+
+
+class Pages:
+    """Parts of the page below `/memory/page`: all of one depth, so that relative links hold on each of them."""
+
+    def __init__(self) -> None:
+        self.routes: list[Route] = []
+
+    def get(self, path: str) -> Callable[[Answer], Answer]:
+        """Answer `GET`."""
+        return functools.partial(self._add, path, "GET")
+
+    def post(self, path: str) -> Callable[[Answer], Answer]:
+        """Answer `POST` of a form."""
+        return functools.partial(self._add, path, "POST")
+
+    def _add(self, path: str, method: str, answer: Answer) -> Answer:
+        async def guarded(request: Request) -> Response:
+            response = await _answered(request, answer)
+            logger.info("%s %s %d", method, path, response.status_code)
+            return response
+
+        self.routes.append(Route(f"{PREFIX}/page/{path}", guarded, methods=[method], include_in_schema=False))
+        return answer
+
+
+async def _answered(request: Request, answer: Answer) -> Response:
+    service: Service = request.app.state.service
+    settings = service.settings
+    try:
+        if request.method == "POST":
+            _check_own_page(request)
+        if not settings.single_user:
+            check_origin(request, settings.allowed_origins)
+        user_id = user_of(request, single_user=settings.single_user)
+        service.limit.take(user_id)
+        query = dict(request.query_params)
+        named = AgentQuery.model_validate({"agent_name": query["agent_name"]} if query.get("agent_name") else {})
+        call = Call(user_id=user_id, owner=Owner.of(user_id, named.agent_name), service=service)
+        body = b"".join([piece async for piece in body_of(request, _LARGEST_FORM)]) if request.method == "POST" else b""
+        form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+        return await answer(Asked(request=request, call=call, query=query, form=form))
+    except RefusedRequest as problem:
+        return refused(request, problem)
+    except ValidationError as wrong:
+        return refused(request, from_validation(wrong.errors()))
+    except FactNotFound:
+        return refused(request, RefusedRequest(404, "This fact is not there any more."))
+    except (DuplicateFact, MemoryFull) as conflict:
+        return refused(request, RefusedRequest(409, str(conflict)))
+    except ValueError as error:
+        return refused(request, from_value_error(error, _FIELDS))
+
+
+def _check_own_page(request: Request) -> None:
+    """Refuse a form of another site (403): a browser sends forms across sites, and asks nobody.
+
+    The memory API takes JSON, for which a browser asks first; so it may admit other sites. Forms are of this page only.
+    """
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    hosts = {request.headers.get(name, "").lower() for name in ("host", "x-forwarded-host")} - {""}
+    is_ours = site in ("same-origin", "none") if site else origin is None or origin.partition("://")[2].lower() in hosts
+    if not is_ours:
+        raise RefusedRequest(403, "only forms of this page itself are taken")

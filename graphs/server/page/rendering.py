@@ -1,0 +1,116 @@
+"""From templates to answers: a fragment for htmx, a whole document for a browser that goes to an address."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from graphs.server.api.guard import RefusedRequest
+from graphs.server.page.assets import HTMX, missing
+from memory.facts.fact import moment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).with_name("templates")
+# What stands in a fact must never run, whoever wrote it there: no script but ours is run, wherever it stands.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # without a referrer, a browser names no origin with a form either
+    "Cache-Control": "no-store",
+    "Vary": "HX-Request",
+}
+VIEWS = {"facts": "Facts"}
+_UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
+
+
+@cache
+def environment() -> "Environment":
+    """Return the templates; `RefusedRequest` (503) in an environment that is older than the page."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError:
+        raise RefusedRequest(503, "the page needs Jinja2: install the project's requirements again") from None
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    made.filters |= {"ago": ago, "percent": lambda share: f"{share:.0%}", "day": lambda text: text[:10]}
+    for name in made.list_templates():  # read and compiled once: the event loop must not wait for a disk
+        made.get_template(name)
+    return made
+
+
+def ago(text: str, now: float) -> str:
+    """Say how long ago a time (ISO 8601) was, or how soon it is, in the largest unit that fits."""
+    at = moment(text)
+    if at is None:
+        return ""
+    seconds = now - at.timestamp()
+    for size, unit in _UNITS:
+        if abs(seconds) >= size:
+            count = int(abs(seconds) // size)
+            said = f"{count} {unit}{'' if count == 1 else 's'}"
+            return f"{said} ago" if seconds > 0 else f"in {said}"
+    return "just now" if seconds >= 0 else f"in {int(-seconds)} s"
+
+
+def is_fragment(request: Request) -> bool:
+    """Say whether htmx asks for a part of the page that stands already."""
+    return request.headers.get("hx-request") == "true" and request.headers.get("hx-history-restore-request") != "true"
+
+
+def render(
+    request: Request, template: str, context: Mapping[str, Any], *, view: str, status: int = 200
+) -> HTMLResponse:
+    """Return a template as an answer.
+
+    Args:
+        request: Who asks, and for which agent.
+        template: Its name; it is the main part of a whole document.
+        context: What it shows.
+        view: Which of `VIEWS` is current.
+        status: Of the answer.
+    """
+    agent = request.query_params.get("agent_name", "")
+
+    def url(to: str, **query: object) -> str:
+        # Relative, and all of one depth: behind a proxy the page lies below any prefix.
+        said = {name: value for name, value in {**query, "agent_name": agent}.items() if value not in ("", None)}
+        return f"{to}?{urlencode(said)}" if said else to
+
+    whole = {
+        **context, "url": url, "views": VIEWS, "view": view, "missing": missing(), "has_htmx": HTMX not in missing(),
+        "agent": agent, "template": template,
+    }  # fmt: skip
+    name = template if is_fragment(request) else "page.html"
+    return HTMLResponse(environment().get_template(name).render(whole), status, HEADERS)
+
+
+def shell(request: Request) -> HTMLResponse:
+    """Return the page without anybody's data, for who has not said yet who they are."""
+    view = request.url.path.rstrip("/").rpartition("/")[2]
+    context = {"now": 0.0}
+    return render(request, "login.html", context, view=view if view in VIEWS else "facts")
+
+
+def refused(request: Request, problem: RefusedRequest) -> Response:
+    """Return what a refused request is answered with: its sentence, in a place that htmx shows."""
+    if problem.status == 503:
+        return problem.response()
+    context = {"detail": problem.problem.detail, "status": problem.status}
+    answer = render(request, "problem.html", context, view="", status=problem.status)
+    if is_fragment(request):
+        # What is on the page stays: only the sentence is added.
+        answer.headers.update({"HX-Retarget": "#said", "HX-Reswap": "innerHTML", "HX-Reselect": ".problem"})
+    answer.headers.update(problem.headers)
+    return answer

@@ -1,0 +1,244 @@
+"""The page as plain forms and as htmx asks for it: facts, what is refused, and what nobody is shown without a token."""
+
+import html
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from graphs.server.page.assets import assets
+from graphs.settings import Settings
+from memory.facts.changes import Change
+from memory.facts.store import FactStore
+from tests.memory_app import MemoryApp, journal, learn, said
+
+pytest.importorskip("jinja2")
+
+HTMX = {"HX-Request": "true"}
+
+
+class Page:
+    """The page in process, for one user."""
+
+    def __init__(self, **options: Any) -> None:
+        self.app = MemoryApp(Settings(single_user=True), **options)
+        self.facts = FactStore(self.app.store, "local", clock=self.app.clock)
+        self.client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app.app), base_url="http://testserver/memory/page", follow_redirects=True
+        )
+
+    async def get(self, path: str, *, whole: bool = False, **query: str) -> str:
+        answer = await self.client.get(f"/{path}", params=query, headers={} if whole else HTMX)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    async def post(self, path: str, *, whole: bool = False, status: int = 200, **form: Any) -> str:
+        answer = await self.client.post(f"/{path}", data=form, headers={} if whole else HTMX)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def says(self) -> list[str]:
+        return [fact.content for fact in self.facts.list()]
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page()
+
+
+def shown(text: str) -> list[str]:
+    """Return the contents of the facts that an answer shows."""
+    rows = re.findall(r'<li class="fact(?! gone).*?<p class="content">(.*?)</p>', text, re.DOTALL)
+    return [html.unescape(row) for row in rows]
+
+
+async def test_an_address_is_a_whole_document_and_htmx_gets_a_part_of_it(page: Page) -> None:
+    page.facts.create("Likes figs", "preference", 0.9)
+    whole, part = await page.get("facts", whole=True), await page.get("facts")
+    assert whole.startswith("<!doctype html>")
+    assert "<html" not in part
+    assert shown(whole) == shown(part) == ["Likes figs"]
+
+
+async def test_what_stands_in_a_fact_is_text(page: Page) -> None:
+    page.facts.create("<script>alert(1)</script>\nsecond line", "context", 0.9)
+    text = await page.get("facts", whole=True)
+    assert "<script>alert" not in text
+    assert shown(text) == ["<script>alert(1)</script>\nsecond line"]
+
+
+async def test_no_inline_script_runs_and_nobody_may_frame_the_page(page: Page) -> None:
+    answer = await page.client.get("/facts")
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "'unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert not re.search(r"<script(?![^>]*\ssrc=)|\son[a-z]+=|style=", answer.text)
+
+
+async def test_facts_are_found_as_somebody_types_and_what_is_typed_stands_in_no_address(page: Page) -> None:
+    for content, category in (("Likes figs", "preference"), ("Lives in Bergen", "knowledge"), ("Grows figs", "goal")):
+        page.facts.create(content, category, 0.9)
+    assert set(shown(await page.post("facts-list", text="figs"))) == {"Likes figs", "Grows figs"}
+    assert shown(await page.post("facts-list", text="figs", category="goal")) == ["Grows figs"]
+    assert "No fact fits" in await page.post("facts-list", text="zebra")
+    text = await page.get("facts", whole=True)
+    assert 'id="find" class="find" method="post"' in text
+
+
+async def test_facts_are_sorted_and_narrowed_by_day_and_conversation(page: Page) -> None:
+    page.facts.create("b", "knowledge", 0.5)
+    page.app.clock.advance(86_400)
+    page.facts.create("a", "knowledge", 0.9)
+    today = page.facts.list()[0].created_at[:10]
+    assert shown(await page.post("facts-list", sort="oldest")) == ["b", "a"]
+    assert shown(await page.post("facts-list", sort="words")) == ["a", "b"]
+    assert shown(await page.post("facts-list", since=today)) == ["a"]
+    assert shown(await page.post("facts-list", until="2001-01-01")) == []
+    assert shown(await page.post("facts-list", thread="nobody's")) == []
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
+async def test_a_fact_is_added_edited_pinned_deleted_and_brought_back(page: Page, whole: bool) -> None:
+    await page.post("fact-add", whole=whole, content="I am allergic to peanuts", category="knowledge")
+    (fact,) = page.facts.list()
+    assert fact.source == "page"
+    page.app.clock.advance(1)
+    await page.post("fact-save", whole=whole, id=fact.id, content="I am allergic to almonds", category="context")
+    page.app.clock.advance(1)
+    await page.post("fact-save", whole=whole, id=fact.id, pinned="true")
+    (edited,) = page.facts.list()
+    assert (edited.id, edited.content, edited.category, edited.pinned) == (
+        fact.id, "I am allergic to almonds", "context", True,
+    )  # fmt: skip
+    page.app.clock.advance(1)
+    gone = await page.post("fact-delete", whole=whole, id=fact.id)
+    assert page.says() == []
+    at = html.unescape(re.findall(r'name="at" value="(.*?)"', gone)[0])
+    page.app.clock.advance(1)
+    back = await page.post("facts-undo", whole=whole, at=at, row=fact.id)
+    assert page.says() == shown(back) == ["I am allergic to almonds"]
+
+
+async def test_many_facts_are_deleted_and_brought_back_at_once(page: Page) -> None:
+    for number in range(120):
+        page.facts.create(f"Likes the number {number}", "preference", 0.9)
+    page.facts.create("Lives in Bergen", "knowledge", 0.9)
+    page.app.clock.advance(1)
+    text = await page.post("facts-delete", all="yes", category="preference")
+    assert "120 deleted." in text
+    assert page.says() == ["Lives in Bergen"]
+    at = html.unescape(re.findall(r'name="at" value="(.*?)"', text)[0])
+    page.app.clock.advance(1)
+    assert "120 restored." in await page.post("facts-undo", at=at)
+    assert len(page.says()) == 121
+
+
+async def test_chosen_facts_are_exported_as_an_import_takes_them(page: Page) -> None:
+    first = page.facts.create("Likes figs", "preference", 0.9)
+    page.facts.create("Lives in Bergen", "knowledge", 0.9)
+    answer = await page.client.post("/facts-export", data={"id": first.id})
+    assert "attachment" in answer.headers["content-disposition"]
+    other = Page()
+    imported = await other.client.post("http://testserver/memory/import", json=answer.json())
+    assert imported.status_code == 200, imported.text
+    assert other.says() == ["Likes figs"]
+
+
+async def test_history_and_the_source_of_a_fact_are_shown(page: Page) -> None:
+    fact = page.facts.create("Likes figs", "preference", 0.9)
+    page.app.clock.advance(1)
+    page.facts.update(fact.id, content="Likes plums")
+    text = await page.get("fact-history", id=fact.id)
+    assert text.index("Likes plums") < text.index("Likes figs")
+    assert "does not hold this conversation" in await page.get("source", thread="t9", messages="m9")
+
+
+async def test_what_is_wrong_is_said_where_it_can_be_seen_and_changes_nothing(page: Page) -> None:
+    page.facts.create("Likes figs", "preference", 0.9)
+    answer = await page.client.post("/fact-add", data={"content": " ", "category": "preference"}, headers=HTMX)
+    assert (answer.status_code, answer.headers["hx-retarget"]) == (422, "#said")
+    assert "content" in answer.text.casefold()
+    await page.post("fact-add", status=422, content="x", category="unheard of")
+    await page.post("fact-save", status=404, id="fact_00000000", content="x")
+    await page.post("fact-delete", status=404, id="fact_00000000")
+    await page.post("facts-delete", status=422)
+    await page.post("facts-undo", status=409, at="2001-01-01T00:00:00+00:00")
+    assert page.says() == ["Likes figs"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:3000"},
+    ],
+    ids=str,
+)
+async def test_forms_of_other_sites_are_refused(page: Page, headers: dict[str, str]) -> None:
+    page.facts.create("Likes figs", "preference", 0.9)
+    form = {"content": "Likes spam", "category": "preference"}
+    assert (await page.client.post("/fact-add", data=form, headers=headers)).status_code == 403
+    assert page.says() == ["Likes figs"]
+    assert (await page.client.post("/fact-add", data=form, headers={"Origin": "http://testserver"})).status_code == 200
+
+
+async def test_with_a_login_the_page_and_its_files_hold_nothing_and_each_part_needs_the_token() -> None:
+    app = MemoryApp()
+    FactStore(app.store, "ada").create("Likes figs", "preference", 0.9)
+    async with app.user(None) as nobody, app.user("ada", Authorization="Bearer x", **HTMX) as ada:
+        page = await nobody.get("/page/facts")
+        assert page.status_code == 200
+        assert "data-login" in page.text
+        assert "figs" not in page.text
+        assert (await nobody.get("/static/page.css")).status_code == 200
+        for name in ("facts", "fact-history?id=x", "source?thread=t"):
+            part = await nobody.get(f"/page/{name}", headers=HTMX)
+            assert part.status_code == 401, name
+            assert "figs" not in part.text
+        posted = await nobody.post("/page/facts-list", data={"text": "figs"})
+        assert (posted.status_code, "Likes" in posted.text) == (401, False)
+        assert "Likes figs" in (await ada.get("/page/facts")).text
+
+
+async def test_one_users_page_does_not_show_anothers_facts() -> None:
+    app = MemoryApp()
+    fact = FactStore(app.store, "ada").create("Likes figs", "preference", 0.9)
+    async with app.user("bob", Authorization="Bearer x", **HTMX) as bob:
+        assert "figs" not in (await bob.get("/page/facts")).text
+        assert (await bob.post("/page/fact-delete", data={"id": fact.id})).status_code == 404
+        assert (await bob.get("/page/fact-history", params={"id": fact.id})).status_code == 404
+
+
+async def test_links_are_relative_so_that_the_page_works_below_any_prefix(page: Page) -> None:
+    text = await page.get("facts", whole=True)
+    links = re.findall(r'(?:href|src|action|formaction|hx-get|hx-post)="([^"]*)"', text)
+    assert len(links) > 10
+    assert not [link for link in links if link.startswith("/") or "://" in link]
+
+
+async def test_our_own_code_for_browsers_is_small() -> None:
+    own = {name: asset for name, asset in assets().items() if name.startswith(("page.", "icon."))}
+    assert {"page.css", "page.js", "icon.svg"} <= own.keys()
+    assert sum(len(asset.body) for asset in own.values()) < 100_000
+
+
+async def test_the_memory_api_and_its_document_stay_as_they_are(page: Page) -> None:
+    answer = await page.client.get("http://testserver/memory/openapi.json")
+    assert not [path for path in answer.json()["paths"] if path.startswith("/memory/page")]
+    start = await page.client.get("http://testserver/memory")
+    assert str(start.url).endswith("/memory/page/facts")
+
+
+async def test_a_fact_from_a_conversation_leads_to_what_was_said() -> None:
+    app = MemoryApp()
+    await journal(app, "t1", said(1, "I like figs."))
+    await learn(app, Change(action="new", content="Likes figs", category="preference", sources=("m1",)))
+    async with app.user("ada", Authorization="Bearer x", **HTMX) as ada:
+        text = (await ada.get("/page/facts")).text
+        link = html.unescape(re.findall(r'href="(source[^"]*)"', text)[0])
+        assert "I like figs." in (await ada.get(f"/page/{link}")).text
