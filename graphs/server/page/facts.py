@@ -95,18 +95,22 @@ async def found(asked: Asked) -> Found:
 
 
 async def _list(asked: Asked, said: str = "", undo: str = "") -> Response:
-    context = {"found": await found(asked), "categories": CATEGORIES, "sorts": SORTS, "said": said, "undo": undo}
     template = "facts_list.html" if asked.is_fragment else "facts.html"
-    return asked.show(template, "facts", page_size=PAGE_SIZE, **context)
+    return asked.show(
+        template, "facts", found=await found(asked), categories=CATEGORIES, sorts=SORTS, page_size=PAGE_SIZE, said=said,
+        undo=undo,
+    )  # fmt: skip
 
 
 @pages.get("facts")
 async def show_facts(asked: Asked) -> Response:
     """Show all facts, and the form that finds some."""
-    shown = {"found": await found(asked), "categories": CATEGORIES, "sorts": SORTS, "page_size": PAGE_SIZE}
     deleted = asked.query.get("deleted", "")
     said = "Deleted." if deleted else "Saved." if "saved" in asked.query else ""
-    return asked.show("facts.html", "facts", said=said, undo=deleted, **shown)
+    return asked.show(
+        "facts.html", "facts", found=await found(asked), categories=CATEGORIES, sorts=SORTS, page_size=PAGE_SIZE,
+        said=said, undo=deleted,
+    )  # fmt: skip
 
 
 # What is searched for is no part of an address, because servers log those.
@@ -131,10 +135,10 @@ async def add_fact(asked: Asked) -> Response:
     return await _list(asked, said="This was known already." if fact.id in known else "Added.")
 
 
-async def _row(asked: Asked, fact_id: str, template: str = "fact_row.html", **context: object) -> Response:
+async def _row(asked: Asked, fact_id: str, template: str = "fact_row.html") -> Response:
     fact = await facts_of(asked.call).aget(fact_id)
     counts = await asked.call.run(read_counts(asked.call.owner))
-    return asked.show(template, "facts", fact=fact, again=counts.get(fact_id, 0), categories=CATEGORIES, **context)
+    return asked.show(template, "facts", fact=fact, again=counts.get(fact_id, 0), categories=CATEGORIES)
 
 
 @pages.get("fact")
