@@ -6,8 +6,9 @@ custom channels. LangChain's dispatch feeds only the former and LangGraph's writ
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import Context, copy_context
+from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Self, TypedDict, Union
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
@@ -16,6 +17,7 @@ from langchain_core.runnables.config import get_callback_manager_for_config, set
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
 
+from memory.context.summarization import SummarizationResult
 from memory.outbox.receipts import UpdateReceipt
 
 logger = logging.getLogger(__name__)
@@ -149,6 +151,14 @@ class MemoryLeftOut(MemoryEvent):
     name: ClassVar[str] = "memory.left_out"
     messages: NonNegativeInt = Field(description="How many messages the model is not shown.")
     ids: tuple[str, ...] = Field(description="Ids of the newest 32 of them, oldest first.")
+
+
+def summary_events(result: SummarizationResult) -> Iterator[MemoryEvent]:
+    """Yield the events that tell what came of a conversation when it was too long."""
+    if result.cut is not None:
+        yield MemorySummarized.model_validate(asdict(result.cut))
+    if result.left_out.messages:
+        yield MemoryLeftOut(messages=result.left_out.messages, ids=result.left_out.ids)
 
 
 class MemoryQueued(MemoryEvent):

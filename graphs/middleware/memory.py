@@ -1,6 +1,6 @@
 """`PalimpsestMemory`: what the chat graph's nodes do for memory, around the model of anyone's agent."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -28,6 +28,7 @@ from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.ending import end_turn
 from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns
+from graphs.turn.prepared import PreparedSummaries, SummaryAhead
 from graphs.turn.run import Run
 from graphs.turn.sources import Sources, sources_of
 from graphs.turn.thread import Thread
@@ -171,6 +172,21 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     def acut_hook(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> FlushHook:
         """Return what `cut_hook` does, for the event loop."""
         return partial(self._write_cut, state=state, runtime=runtime, store=runtime.store)
+
+    def summary_ahead(
+        self, kept: PreparedSummaries, state: Mapping[str, Any], runtime: Runtime[Any], *of: Hashable
+    ) -> SummaryAhead:
+        """Return where the thread's summary is found when it is written before it is due.
+
+        Args:
+            kept: The summaries of this process.
+            state: The agent's state.
+            runtime: The run's.
+            of: What the summary depends on beside what was said, and whose memory it is.
+        """
+        thread = self._thread(state)
+        mode = effective_mode(mode_of_newest(thread.messages), kept_by(self.name, state).get("mode"))
+        return SummaryAhead.of_run(kept, self._run(runtime, runtime.store, thread.asked), thread.epochs, mode, *of)
 
     async def _write_cut(
         self, leaving: list[BaseMessage], state: Mapping[str, Any], runtime: Runtime[Any], store: BaseStore | None

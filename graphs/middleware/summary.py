@@ -1,35 +1,44 @@
 """`PalimpsestSummary`: an agent's view of a long conversation, with a summary in the place of the oldest messages."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, replace
-from functools import cached_property
-from typing import Any, cast
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, cast, get_args
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.summarization import ContextSize
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.messages.utils import get_buffer_string
 from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableLambda, ensure_config
 from langgraph.runtime import Runtime
 
-from graphs.events import MemorySummarized, aemit, emit
+from graphs.deployment import service_of_process
+from graphs.events import aemit, emit, summary_events
+from graphs.identity import authenticated_user
 from graphs.middleware.memory import PalimpsestMemory
 from graphs.middleware.request import with_text
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys
-from graphs.middleware.trigger import Limits, Trigger
+from graphs.middleware.trigger import DueBudget, Limits, Trigger
+from graphs.models import in_background
+from graphs.service import MemoryService
+from graphs.turn.prepared import SummaryAhead, when_summarized
 from graphs.turn.view import system_text
 from memory import prompts
 from memory.context.effects import FlushHook
-from memory.context.running_summary import SUMMARY_ID, divide, rehydrate, state_of, summary_text
-from memory.context.summarization import SummarizationNode, SummarizationResult
+from memory.context.left_out import HANDED_OVER, LEFT_OUT
+from memory.context.running_summary import SUMMARY_ID, RunningSummary, divide, rehydrate, state_of, summary_text
+from memory.context.summarization import SummarizationNode, SummarizationResult, SummarizeWhen
 from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import perform
+from memory.effects import perform, tolerated
+
+logger = logging.getLogger(__name__)
 
 _KEEP: ContextSize = ("messages", 20)
 
@@ -53,8 +62,14 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         token_counter: Counts a list of messages; by default cl100k_base tokens.
         summary_prompt: Words of a summary, with `{messages}` where the conversation goes.
         max_summary_tokens: A longer summary is asked for again once, then cut.
+        summarize: `before` has a turn that is due for a summary wait for it, unless it is written already. With `after`
+            no turn waits: it goes on with the newest messages that fit, and the summary is written behind it. Without
+            a checkpointer there is no later turn, and `after` means `before`.
         memory: Whose outbox what leaves is written to, for facts and the daily journal.
-        memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists.
+        memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists; with
+            `after`, when the view first leaves them out.
+        service: Keeps the summaries that are written before they are due, and says when that is begun
+            (`PALIMPSEST_PREPARE_SUMMARY_SHARE`); by default that of `memory`, or of this process.
         name: Tells two instances in one agent apart.
 
     Raises:
@@ -72,8 +87,10 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         token_counter: MessagesCounter | TokenCounter | None = None,
         summary_prompt: str | None = None,
         max_summary_tokens: int = 256,
+        summarize: SummarizeWhen = "before",
         memory: PalimpsestMemory | None = None,
         memory_flush_hook: FlushHook | None = None,
+        service: MemoryService | None = None,
         name: str = "PalimpsestSummary",
     ) -> None:
         if memory is not None and memory_flush_hook is not None:
@@ -83,6 +100,10 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         self._counter = TokenCounter.of(token_counter)
         self._memory, self._hook = memory, memory_flush_hook
         self._name = name
+        self._given = service
+        self._summarize = summarize
+        if summarize not in get_args(SummarizeWhen):
+            raise ValueError(f"summarize must be 'before' or 'after', not {summarize!r}")
         if max_summary_tokens < 1:
             raise ValueError(f"max_summary_tokens must be at least 1, not {max_summary_tokens!r}")
         self._max_summary_tokens = max_summary_tokens
@@ -94,11 +115,15 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         """The instance's name, which its nodes have."""
         return self._name
 
+    # Not sooner, as counting loads what it counts with.
+    @cached_property
+    def _budget(self) -> DueBudget:
+        frame = self._summary_tokens(" ") - self._counter.message(SystemMessage(summary_text(" ")))
+        return self._limits.budget(self._max_summary_tokens, max(0, frame))
+
     @cached_property
     def _node(self) -> SummarizationNode:
-        # Not sooner, as counting loads what it counts with.
-        frame = self._summary_tokens(" ") - self._counter.message(SystemMessage(summary_text(" ")))
-        budget = self._limits.budget(self._max_summary_tokens, max(0, frame))
+        budget = self._budget
         initial, existing = self._prompts
         node = SummarizationNode(
             model=self.model,
@@ -112,41 +137,81 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         node.summarizer = replace(node.summarizer, budget=budget)
         return node
 
+    @cached_property
+    def _service(self) -> MemoryService:
+        return self._given or (self._memory.service if self._memory else service_of_process())
+
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarize what no longer fits."""
         if not self._is_due(state, state["messages"]):
-            return None
+            return _without_left_out(state)
         hook = self._memory.cut_hook(state, runtime) if self._memory else self._hook
-        result = self._node_with(hook).result(_read(state))
-        if result.cut is not None:
-            emit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
+        node = self._node_of(state, runtime, hook)
+        result = node.result(_read(state))
+        for event in summary_events(result):
+            emit(event.name, event)
         return self._update(state, result)
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do what `before_model` does."""
         await self._counter.tokenizer.awarm_up()
         if not self._is_due(state, state["messages"]):
-            return None
+            return _without_left_out(state)
         hook = self._memory.acut_hook(state, runtime) if self._memory else self._hook
-        result = await self._node_with(hook).aresult(_read(state))
-        if result.cut is not None:
-            await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
+        node = self._node_of(state, runtime, hook)
+        result = await node.aresult(_read(state))
+        for event in summary_events(result):
+            await aemit(event.name, event)
         return self._update(state, result)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Show the model the summary, and the messages that it does not stand for."""
-        return handler(self._viewed(request))
+        """Show the model the summary and the messages that it does not stand for; prepare the next one."""
+        response = handler(self._viewed(request))
+        self._prepare(request, response)
+        return response
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Do what `wrap_model_call` does."""
-        return await handler(self._viewed(request))
+        response = await handler(self._viewed(request))
+        self._prepare(request, response)
+        return response
+
+    def _when(self) -> SummarizeWhen:
+        # Outside of a run there is no configuration, and no later turn.
+        return when_summarized(self._summarize, ensure_config())
+
+    def _ahead(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> SummaryAhead | None:
+        """Return where the thread's summary is found when it is written before it is due; `None` without a thread."""
+        configurable = ensure_config().get("configurable", {})
+        thread_id, kept = configurable.get("thread_id"), self._service.summaries
+        if not thread_id or when_summarized("after", ensure_config()) == "before":
+            return None
+        if self._memory:
+            return self._memory.summary_ahead(kept, state, runtime, self)
+        user_id = authenticated_user(configurable.get("langgraph_auth_user_id"))
+        return SummaryAhead(kept, (user_id, thread_id, self), self, (str(thread_id),))
+
+    def _prepare(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:
+        """Begin to write the summary that the thread will need soon, when the turn was answered."""
+        # Not in a node of its own behind the agent: each node costs a checkpoint.
+        if any(isinstance(message, AIMessage) and message.tool_calls for message in response.result):
+            return
+        with tolerated(logger, "no summary is written ahead of time"):
+            share = self._service.settings.memory.prepare_summary_share
+            ahead = self._ahead(request.state, request.runtime)
+            if ahead is None or (share >= 1 and self._summarize == "before"):
+                return
+            said = [message for message in response.result if message.id]
+            state = {**_read(request.state), "messages": [*request.state["messages"], *said]}
+            live = len(divide(state["messages"], _running(state)).live)
+            ahead.begin(lambda: self._node_for_later(live), state, share)
 
     def _is_due(self, state: Any, messages: Sequence[BaseMessage]) -> bool:
-        running = rehydrate(_read(state)["context"].get("running_summary"))
+        running = _running(_read(state))
         conversation = divide(messages, running)
         counts = self._counter.each(conversation.live, identified=True)
         summary = self._summary_tokens(running.summary) if running else 0
@@ -157,9 +222,20 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     def _summary_tokens(self, summary: str) -> int:
         return self._counter.message(SystemMessage(system_text("", "", summary)))
 
-    def _node_with(self, hook: FlushHook | None) -> SummarizationNode:
+    def _node_of(self, state: Mapping[str, Any], runtime: Runtime[Any], hook: FlushHook | None) -> SummarizationNode:
+        """Return what summarizes in a turn."""
+        node, when = copy(self._node), self._when()
+        node.summarize = when
+        ahead = self._ahead(state, runtime)
+        prepared = partial(ahead.get, waits=when == "before") if ahead else None
+        node.summarizer = replace(node.summarizer, memory_flush_hook=hook, prepared_summary=prepared)
+        return node
+
+    def _node_for_later(self, live: int) -> SummarizationNode:
+        """Return what writes a summary behind a turn that leaves so many messages."""
         node = copy(self._node)
-        node.summarizer = replace(node.summarizer, memory_flush_hook=hook)
+        budget = replace(self._budget, live=live)
+        node.summarizer = replace(node.summarizer, budget=budget, model=in_background(self.model))
         return node
 
     def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any] | None:
@@ -167,13 +243,18 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         return {SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else None
 
     def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        running = rehydrate(_read(request.state)["context"].get("running_summary"))
+        context = _read(request.state)["context"]
+        running = rehydrate(context.get("running_summary"))
         is_due = self._is_due(request.state, request.messages)
         if running is None and not is_due:
             return request
         if is_due:
-            # The summary was made, or has failed, just before: no model is asked again, the oldest are left out.
-            view = perform(self._node.summarizer.summarize(request.messages, running, has_failed=True), {}).messages
+            # The summary was made, or is not there, just before: no model is asked again, the oldest are left out.
+            waits, handed_over = self._when() == "before", context.get(HANDED_OVER)
+            making = self._node.summarizer.summarize(
+                request.messages, running, waits=waits, has_failed=True, handed_over=handed_over
+            )
+            view = perform(making, {}).messages
         else:
             view = self._node.summarizer.whole(request.messages, running) if running else list(request.messages)
         summary = next((message.text for message in view if message.id == SUMMARY_ID), "")
@@ -187,6 +268,20 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 def _read(state: Any) -> dict[str, Any]:
     """Return an agent's state as the node reads it."""
     return {"messages": state["messages"], "context": state_of(state.get(SUMMARY_KEY))}
+
+
+def _running(state: Mapping[str, Any]) -> RunningSummary | None:
+    return rehydrate(state["context"].get("running_summary"))
+
+
+def _without_left_out(state: Any) -> dict[str, Any] | None:
+    """Return the update that says of a view that nothing is left out of it; `None` where nothing else was said."""
+    context = state_of(state.get(SUMMARY_KEY))
+    return (
+        {SUMMARY_KEY: {key: value for key, value in context.items() if key != LEFT_OUT}}
+        if LEFT_OUT in context
+        else None
+    )
 
 
 def _words(summary_prompt: str | None) -> tuple[Prompt, Prompt]:

@@ -1,14 +1,14 @@
 """When an agent's conversation is summarized, and how much of it stays: in the words of LangChain's middleware."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from langchain.agents.middleware.summarization import ContextSize, TriggerClause
 from langchain_core.language_models import BaseChatModel
 
 from graphs.models import input_tokens
-from memory.context.budget import Budget
+from memory.context.budget import Budget, Keep
 
 Trigger = ContextSize | TriggerClause | list[ContextSize | TriggerClause] | None
 
@@ -75,7 +75,7 @@ class Limits:
         """Say whether a summary is due."""
         return any(threshold.is_reached(tokens=tokens, messages=messages) for threshold in self.thresholds)
 
-    def budget(self, max_summary_tokens: int, frame: int) -> Budget:
+    def budget(self, max_summary_tokens: int, frame: int) -> "DueBudget":
         """Return the budget of a conversation whose summary is due.
 
         Args:
@@ -88,13 +88,41 @@ class Limits:
             max_summary_tokens=min(max_summary_tokens, max_tokens // 2),
             keep_tokens=self.keep_tokens,
             keep_messages=self.keep_messages,
+            thresholds=tuple(replace(each, tokens=max(0, each.tokens - frame)) for each in self.thresholds),
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DueBudget(Budget):
-    """A budget that is exceeded: something else than tokens alone says when a summary is due."""
+    """A budget that is exceeded: something else than tokens alone says when a summary is due.
 
-    __slots__ = ()
+    Attributes:
+        thresholds: What says so, without the words around the summary.
+        live: How many messages no summary stands for.
+    """
+
+    thresholds: tuple[Threshold, ...] = ()
+    live: int = 0
+
+    def keep_ahead(self, share: float, *, system: int, messages: int, beside: int) -> Keep | None:
+        """Return what stays now of what the next cut will leave, as `Budget` does.
+
+        At least so much is said until a threshold is reached, a question in any case, and that will stay as well.
+        """
+        keep, tokens = self.keep(system), messages + beside
+        if any(each.is_reached(tokens=tokens, messages=self.live) for each in self.thresholds):
+            return keep
+        if not any(tokens >= share * each.tokens and self.live >= share * each.messages for each in self.thresholds):
+            return None
+        to_come = max(1, min(each.messages for each in self.thresholds) - self.live)
+        # Half of what messages have had so far: a summary of more than will leave would be of no use.
+        tokens_to_come = max(
+            min(each.tokens for each in self.thresholds) - tokens, to_come * messages // (2 * max(1, self.live))
+        )
+        if tokens_to_come > keep.tokens or (keep.messages is not None and to_come >= keep.messages):
+            return None
+        stay = None if keep.messages is None else keep.messages - to_come
+        return replace(keep, tokens=keep.tokens - tokens_to_come, messages=stay)
 
     def is_exceeded(self, *, messages: int, beside: int) -> bool:  # noqa: ARG002 - the base class names them
         """Return that it is time to cut."""

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from graphs.events import MemoryQueued, aemit
 from graphs.turn.memory import TurnMemory
 from graphs.turn.run import Run
-from graphs.turn.state import MemoryState, Receipt
+from graphs.turn.state import LeftOutMessages, MemoryState, Receipt
 from graphs.turn.thread import Thread
 from memory.outbox.transcript import ThreadView
 from memory.unwritten import Named, named
@@ -29,5 +29,7 @@ async def end_turn(memory: TurnMemory, run: Run, thread: Thread, view: ThreadVie
     receipt = Receipt(**{**thread.receipt, "queued": closed.queued.entry if closed.queued else None})
     if closed.not_written:
         receipt["not_written"] = closed.not_written
+    if (left_out := thread.left_out).messages:
+        receipt["left_out"] = LeftOutMessages(messages=left_out.messages, ids=[*left_out.ids])
     kept = {key: value for key, value in thread.memory.items() if key not in Named.__annotations__}
     return MemoryState(**{**kept, "receipt": receipt, **named(closed.unwritten)})  # type: ignore[typeddict-item]

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
-from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
-from graphs.events import MemoryInjected, MemoryLeftOut, MemorySummarized, aemit
+from graphs.events import MemoryInjected, aemit, summary_events
 from graphs.models import ModelUnavailable, in_background, refuses_tools
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
@@ -24,17 +23,17 @@ from graphs.turn.context import Context
 from graphs.turn.ending import end_turn
 from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
+from graphs.turn.prepared import SummaryAhead, when_summarized
 from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.run import STATELESS, Run
 from graphs.turn.sources import sources_of, with_sources
-from graphs.turn.state import LeftOutMessages, State, summary_lost, warn_summary_lost
+from graphs.turn.state import State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
-from memory.context.summarization import SummarizationNode, SummarizeWhen
+from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
-from memory.effects import tolerated
-from memory.turn import MemoryMode, Opening, TurnEpochs, mode_of_newest, with_mode
+from memory.turn import Opening, TurnEpochs, mode_of_newest, with_mode
 
 logger = logging.getLogger(__name__)
 
@@ -117,17 +116,14 @@ class ChatNodes:
 
         async def prepared() -> WrittenSummary | None:
             mode = begun.opening.mode if begun else mode_of_newest(thread.messages)
-            made_for = _made_for(run, epochs, mode)
-            return await self._service.summaries.get(run.thread, made_for, waits=when == "before")
+            ahead = SummaryAhead.of_run(self._service.summaries, run, epochs, mode)
+            return await ahead.get(waits=when == "before")
 
-        when = _when(run)
+        when = when_summarized(run.context.summarize, get_config())
         node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
         result = await node.aresult(now)
-        if result.cut is not None:
-            await aemit(MemorySummarized.name, MemorySummarized.model_validate(asdict(result.cut)))
-        if result.left_out.messages:
-            left_out = MemoryLeftOut(messages=result.left_out.messages, ids=result.left_out.ids)
-            await aemit(MemoryLeftOut.name, left_out)
+        for event in summary_events(result):
+            await aemit(event.name, event)
         await self._turns.after(superstep_of(runtime))
         update = changes(state, node.update(now, result))
         # Messages that are written whole carry their mode already.
@@ -168,30 +164,15 @@ class ChatNodes:
         run, thread = await self._run(state, runtime)
         memory = await end_turn(self._memory, run, thread, thread.view(get_config()))
         self._prepare_summary(run, thread)
-        if thread.left_out.messages:
-            memory["receipt"]["left_out"] = LeftOutMessages(
-                messages=thread.left_out.messages, ids=[*thread.left_out.ids]
-            )
         return {"memory": memory}
 
     def _prepare_summary(self, run: Run, thread: Thread) -> None:
-        """Begin to write the summary that the thread will need soon, so that no turn has to wait for it."""
         share = self._service.settings.memory.prepare_summary_share
-        if run.thread_id == STATELESS or (share >= 1 and _when(run) == "before"):
+        when = when_summarized(run.context.summarize, get_config())
+        if run.thread_id == STATELESS or (share >= 1 and when == "before"):
             return
-        with tolerated(logger, "no summary is written ahead of time"):
-            state = thread.state
-            node = self._summarization(run, self._messages_budget(run, thread))
-            leaving = node.leaves_soon(state, share)
-            if not leaving:
-                return
-            self._service.summaries.start(
-                run.thread,
-                _made_for(run, thread.epochs, mode_of_newest(thread.messages)),
-                lambda: node.prepare(state, leaving),
-                still_stands=lambda written: node.still_stands(state, written, leaving),
-                of=(run.thread_id, run.owner.segment) if run.owner else (run.thread_id,),
-            )
+        ahead = SummaryAhead.of_run(self._service.summaries, run, thread.epochs, mode_of_newest(thread.messages))
+        ahead.begin(lambda: self._summarization(run, self._messages_budget(run, thread)), thread.state, share)
 
     def _summarization(self, run: Run, budget: int, **more: Any) -> SummarizationNode:
         context = run.context
@@ -258,18 +239,6 @@ class ChatNodes:
                 return (await model.ainvoke(prompt, config)).text
 
         return RunnableLambda(ask, aask)
-
-
-def _when(run: Run) -> SummarizeWhen:
-    """Return when a run's summaries are made: a state that nobody keeps has no later turn to have them in."""
-    config = get_config()
-    is_kept = config.get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER) and not summary_lost(config)
-    return run.context.summarize if is_kept else "before"
-
-
-def _made_for(run: Run, epochs: TurnEpochs, mode: MemoryMode | None) -> Hashable:
-    """Return what a summary depends on besides the messages in it."""
-    return run.context, epochs.user, epochs.thread, mode == "incognito"
 
 
 def _name(run: Run, thread: Thread) -> Hashable:

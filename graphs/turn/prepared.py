@@ -9,9 +9,17 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
+
+from graphs.turn.run import Run
+from graphs.turn.state import summary_lost
 from memory.context.running_summary import WrittenSummary
-from memory.effects import in_daemon_thread
+from memory.context.summarization import SummarizationNode, SummarizeWhen
+from memory.effects import in_daemon_thread, tolerated
+from memory.turn import MemoryMode, TurnEpochs
 from memory.worker.effects import ModelCalls
 
 logger = logging.getLogger(__name__)
@@ -139,6 +147,73 @@ class PreparedSummaries:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryAhead:
+    """The summary of one thread that is written before it is due.
+
+    Attributes:
+        kept: Those of this process.
+        thread: What names the thread among all of this process.
+        made_for: What the summary depends on besides its messages.
+        of: The thread's id and its user's segment, by which an erase finds it.
+    """
+
+    kept: PreparedSummaries
+    thread: Hashable
+    made_for: Hashable
+    of: tuple[str, ...]
+
+    @classmethod
+    def of_run(
+        cls, kept: PreparedSummaries, run: Run, epochs: TurnEpochs, mode: MemoryMode | None, *of: Hashable
+    ) -> Self:
+        """Return that of a run's thread.
+
+        Args:
+            kept: Those of this process.
+            run: The run; under other choices of its context, another summary is written.
+            epochs: Under which epochs the turn began.
+            mode: What memory may do in the turn: what was said in incognito is in no other summary.
+            of: What else it depends on.
+        """
+        made_for = (run.context, epochs.user, epochs.thread, mode == "incognito", *of)
+        return cls(kept, run.thread, made_for, (run.thread_id, run.owner.segment) if run.owner else (run.thread_id,))
+
+    async def get(self, *, waits: bool) -> WrittenSummary | None:
+        """Return the summary, as `PreparedSummaries.get` does."""
+        return await self.kept.get(self.thread, self.made_for, waits=waits)
+
+    def begin(self, make: Callable[[], SummarizationNode], state: object, share: float) -> None:
+        """Begin to write the summary that the thread will need soon, so that no turn has to wait for it; never fail.
+
+        Args:
+            make: Returns what summarizes.
+            state: The state as the turn leaves it.
+            share: While less than this share of the budget is there, it is too early.
+        """
+        with tolerated(logger, "no summary is written ahead of time"):
+            node = make()
+            if leaving := node.leaves_soon(state, share):
+                self.kept.start(
+                    self.thread,
+                    self.made_for,
+                    lambda: node.prepare(state, leaving),
+                    still_stands=lambda written: node.still_stands(state, written, leaving),
+                    of=self.of,
+                )
+
+
+def when_summarized(chosen: SummarizeWhen, config: RunnableConfig) -> SummarizeWhen:
+    """Return when a run's summaries are made: a state that nobody keeps has no later turn to have them in.
+
+    Args:
+        chosen: When they are to be made.
+        config: A node's own, in which LangGraph names the checkpointer, and where below other graphs the node is.
+    """
+    is_kept = config.get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER) and not summary_lost(config)
+    return chosen if is_kept else "before"
 
 
 def _has_failed(writing: "Future[WrittenSummary | None]") -> bool:

@@ -1,0 +1,324 @@
+"""Summaries of an agent's conversation: written before they are due, or behind the turn, as the chat graph has them."""
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+
+from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
+from graphs.turn.context import Context
+from memory.context.running_summary import divide, summarized_ids
+from memory.context.tokens import shared_counter
+from memory.erase import aerase_user
+from memory.turn import MemoryMode
+from tests.summary_chat import Chat, Held
+from tests.threads import varied
+
+TRIGGER, SUMMARY_TOKENS = 600, 60
+BESIDE = 60
+"""Tokens of the system prompt, and of the words around a summary."""
+
+
+@tool
+def look_up(city: str) -> str:
+    """Look a city up."""
+    return varied(20, city)
+
+
+class AgentChat(Chat):
+    """A thread of an agent whose summary model knows whether a turn waits for it."""
+
+    def __init__(self, door: str, *, with_memory: bool = True, summary: Any = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.is_sync = door.endswith("sync")
+        memory = PalimpsestMemory(service=self.service, memory_tokens=0, tools=())
+        flushes: dict[str, Any] = {"memory": memory} if with_memory else {"service": self.service}
+        middleware: list[Any] = [memory] if with_memory else []
+        middleware.append(
+            PalimpsestSummary(
+                self.summaries,
+                **{"trigger": ("tokens", TRIGGER), "keep": ("tokens", TRIGGER // 2), **(summary or {})},
+                max_summary_tokens=SUMMARY_TOKENS,
+                **flushes,
+            )
+        )
+        agent: dict[str, Any] = {
+            "middleware": middleware,
+            "context_schema": MemoryContext,
+            "system_prompt": "Be brief.",
+        }
+        agent |= {"checkpointer": self.saver, "store": self.store}
+        self.graph: Any = self._made(door, agent)
+
+    def _made(self, door: str, agent: dict[str, Any]) -> Any:
+        if door.startswith("deep"):
+            return pytest.importorskip("deepagents").create_deep_agent(self.answers, **agent)
+        return create_agent(self.answers, tools=[look_up], state_schema=PalimpsestState, **agent)
+
+    async def turn(self, number: int, context: Any = None, size: int = 25, mode: MemoryMode = "normal") -> None:
+        asked = {"messages": [HumanMessage(f"question {number} {varied(size)}", id=f"h{number}")]}
+        streamed: Any = {"context": MemoryContext(memory_mode=mode), "stream_mode": ["custom", "values"]}
+        if self.is_sync:
+            parts = await asyncio.to_thread(lambda: list(self.graph.stream(asked, self.config(), **streamed)))
+        else:
+            parts = [part async for part in self.graph.astream(asked, self.config(), **streamed)]
+        self.events += [
+            part["payload"] for kind, part in parts if kind == "custom" and part["name"] == "memory.summarized"
+        ]
+        self.left_out = [
+            part["payload"] for kind, part in parts if kind == "custom" and part["name"] == "memory.left_out"
+        ]
+
+    async def written(self) -> None:
+        """Return when what is written in the background is."""
+        if self.writing:
+            await asyncio.gather(asyncio.wrap_future(self.writing[-1]), return_exceptions=True)
+
+    async def summary(self) -> dict[str, Any]:
+        return dict((await self.state()).get("palimpsest_summary", {}))
+
+    async def receipt(self) -> dict[str, Any]:
+        return dict((await self.state())["palimpsest_memory"]["PalimpsestMemory"]["receipt"])
+
+
+@pytest.fixture(params=["agent", "agent sync", "deep agent", "deep agent sync"])
+def door(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["agent", "agent sync"])
+def plain(request: pytest.FixtureRequest) -> str:
+    """Return a door whose prompts hold nothing else than the conversation."""
+    return str(request.param)
+
+
+@contextmanager
+def talking(door: str, **options: Any) -> Iterator[AgentChat]:
+    chat = AgentChat(door, **options)
+    yield chat
+    chat.service.close(0.0)
+
+
+def after(**summary: Any) -> dict[str, Any]:
+    return {"summary": {"summarize": "after", **summary}}
+
+
+async def check(chat: AgentChat) -> None:
+    """What holds after each turn in which no summary was waited for."""
+    state = await chat.state()
+    summary = state.get("palimpsest_summary", {})
+    assert "turn" not in chat.asked_in
+    seen = [str(message.id) for message in chat.answers.prompts[-1] if message.type != "system"]
+    live = [str(one.id) for one in divide(state["messages"], summary.get("running_summary")).live][:-1]
+    missing = [identity for identity in live if identity not in seen]
+    left_out = {"messages": len(missing), "ids": missing[-32:]}
+    assert (await chat.receipt()).get("left_out", {"messages": 0, "ids": []}) == left_out
+    assert [(one["messages"], [*one["ids"]]) for one in chat.left_out[-1:]] == (
+        [(len(missing), missing[-32:])] if missing else []
+    )
+    written = chat.cut_ids()
+    assert len(written) == len(set(written))
+    said = {str(message.id) for message in state["messages"]}
+    assert set(written) >= ({*missing} | summarized_ids(state["messages"], summary.get("running_summary"))) & said
+
+
+async def test_no_turn_of_a_long_conversation_asks_for_a_summary(door: str) -> None:
+    with talking(door) as chat:
+        for number in range(40):
+            await chat.turn(number)
+            await chat.written()
+        assert len(chat.events) >= 4
+        assert all(event["ready"] for event in chat.events)
+        assert "turn" not in chat.asked_in
+        assert len(chat.asked_in) <= len(chat.events) + 1
+
+
+async def test_without_summaries_ahead_of_time_a_turn_asks(plain: str) -> None:
+    with talking(plain, prepare_summary_share=1.0) as chat:
+        for number in range(20):
+            await chat.turn(number)
+        assert {*chat.asked_in} == {"turn"}
+        assert chat.writing == []
+        assert not any(event["ready"] for event in chat.events)
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        {"trigger": ("messages", 12), "keep": ("messages", 4)},
+        {"trigger": ("messages", 12), "keep": ("tokens", 150)},
+        {"trigger": ("tokens", 400), "keep": ("messages", 4)},
+        {"trigger": {"tokens": 300, "messages": 12}, "keep": ("messages", 6)},
+        {"trigger": [("tokens", 2000), ("messages", 14)], "keep": ("messages", 4)},
+    ],
+    ids=str,
+)
+async def test_whatever_triggers_it_the_summary_is_there(plain: str, summary: dict[str, Any]) -> None:
+    with talking(plain, summary=summary) as chat:
+        for number in range(30):
+            await chat.turn(number)
+            await chat.written()
+        assert len(chat.events) >= 2
+        assert all(event["ready"] for event in chat.events)
+        assert "turn" not in chat.asked_in
+
+
+async def test_an_agent_without_memory_has_it_too(plain: str) -> None:
+    with talking(plain, with_memory=False) as chat:
+        for number in range(20):
+            await chat.turn(number)
+            await chat.written()
+        assert chat.events
+        assert all(event["ready"] for event in chat.events)
+
+
+@pytest.mark.parametrize("share", [0.7, 1.0])
+async def test_after_no_turn_waits_and_all_that_leaves_is_written_down_once(door: str, share: float) -> None:
+    with talking(door, prepare_summary_share=share, **after()) as chat:
+        for number in range(40):
+            await chat.turn(number)
+            await check(chat)
+            await chat.written()
+        assert len(chat.events) >= 4
+        assert all(event["ready"] for event in chat.events)
+        assert len(chat.asked_in) <= len(chat.events) + 1
+
+
+async def test_while_a_summary_is_written_turns_go_on_within_the_budget_and_it_is_asked_for_once(plain: str) -> None:
+    held = Held()
+    with talking(plain, begin=held, **after()) as chat:
+        for number in range(24):
+            await chat.turn(number)
+            await check(chat)
+            assert shared_counter()(chat.answers.prompts[-1]) <= TRIGGER + BESIDE
+            assert f"question {number} " in chat.answers.prompts[-1][-1].text
+        assert len(held.waiting) == 1
+        assert (await chat.receipt())["left_out"]["messages"] > 10
+        for number in range(24, 28):
+            await held.finish()
+            await chat.turn(number)
+            await check(chat)
+        assert chat.events
+        assert all(event["ready"] for event in chat.events)
+        assert "left_out" not in await chat.receipt()
+
+
+async def test_a_failing_preparation_fails_no_turn_and_loses_nothing(
+    plain: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with talking(plain, **after()) as chat:
+        chat.summaries.respond = lambda _: RuntimeError("no model")
+        for number in range(24):
+            await chat.turn(number)
+            await check(chat)
+            await chat.written()
+        assert caplog.text.count("a summary could not be written ahead of time") == 1
+        assert len(str(await chat.summary())) < 2_000  # it does not grow with the thread
+        chat.summaries.respond = chat._summary
+        for number in range(24, 28):
+            await chat.turn(number)
+            await chat.written()
+        await check(chat)
+        assert chat.events
+
+
+async def _until_prepared(chat: AgentChat) -> int:
+    for number in itertools.count():
+        await chat.turn(number)
+        await chat.written()
+        if chat.writing:
+            return number + 1
+    raise AssertionError("no summary was written ahead")
+
+
+async def test_after_an_erase_it_is_not_used(plain: str) -> None:
+    with talking(plain) as chat:
+        at = await _until_prepared(chat)
+        calls = len(chat.asked_in)
+        await aerase_user(chat.store, "ada")
+        for number in itertools.count(at):
+            await chat.turn(number)
+            if chat.events:
+                break
+        assert len(chat.asked_in) > calls
+
+
+async def test_when_the_way_to_incognito_is_taken_it_is_not_used(plain: str) -> None:
+    with talking(plain) as chat:
+        at = await _until_prepared(chat)
+        calls = len(chat.asked_in)
+        for number in itertools.count(at):
+            await chat.turn(number, mode="incognito")
+            if chat.events:
+                break
+        assert len(chat.asked_in) > calls
+        assert "question" not in str([item.value for item in chat.store.search((), limit=1000) if item.key == "cut"])
+
+
+async def test_what_an_erase_takes_from_the_process_is_gone(plain: str) -> None:
+    with talking(plain) as chat:
+        await _until_prepared(chat)
+        assert len(chat.service.summaries) == 1
+        chat.service.forget("t")
+        assert len(chat.service.summaries) == 0
+
+
+async def test_a_state_that_nobody_keeps_waits_for_its_summary(plain: str) -> None:
+    """Without a checkpointer there is no later turn that would have it."""
+    with talking(plain, **after()) as chat:
+        agent: Any = create_agent(
+            chat.answers, middleware=[PalimpsestSummary(chat.summaries, trigger=("tokens", TRIGGER), summarize="after")]
+        )
+        messages = [HumanMessage(varied(25)) if number % 2 == 0 else AIMessage(varied(25)) for number in range(61)]
+        sent: Any = {"messages": messages}
+        await (asyncio.to_thread(agent.invoke, sent) if chat.is_sync else agent.ainvoke(sent))
+        assert {*chat.asked_in} == {"turn"}
+        assert "They talked" in chat.answers.prompts[-1][0].text
+
+
+async def test_a_turn_of_many_tools_waits_for_nothing(plain: str) -> None:
+    held, steps = Held(), itertools.count(1)
+    with talking(plain, begin=held, **after()) as chat:
+
+        def answer(_: Any) -> Any:
+            step = next(steps)
+            if step % 6 == 0:
+                return varied(25, "answer")
+            call = {"name": "look_up", "args": {"city": "Bergen"}, "id": f"c{step}"}
+            return AIMessage(varied(20, "thinking"), tool_calls=[call])
+
+        chat.answers.respond = answer
+        for number in range(8):
+            await chat.turn(number)
+            prompt = chat.answers.prompts[-1]
+            called = {call["id"] for one in prompt for call in getattr(one, "tool_calls", ())}
+            assert called == {one.tool_call_id for one in prompt if isinstance(one, ToolMessage)}
+            assert shared_counter()(prompt) <= TRIGGER + BESIDE
+        assert "turn" not in chat.asked_in
+        written = chat.cut_ids()
+        assert len(written) == len(set(written))
+        await held.finish()
+        await chat.turn(8)
+        assert [event["ready"] for event in chat.events] == [True]
+
+
+def test_when_it_summarizes_is_one_of_two() -> None:
+    with pytest.raises(ValueError, match="summarize must be 'before' or 'after', not 'never'"):
+        PalimpsestSummary(Chat().summaries, summarize="never")  # type: ignore[arg-type]
+
+
+async def test_two_threads_have_a_summary_each(plain: str) -> None:
+    with talking(plain) as chat:
+        others = Context()
+        assert others.summarize == "before"
+        await _until_prepared(chat)
+        chat.config = lambda: {"configurable": {"thread_id": "other", "langgraph_auth_user_id": "ada"}}  # type: ignore[method-assign]
+        chat.writing.clear()
+        await _until_prepared(chat)
+        assert len(chat.service.summaries) == 2
