@@ -19,6 +19,8 @@ from memory.turn import Closing, TurnEpochs, may_learn, mode_of_newest
 
 logger = logging.getLogger(__name__)
 
+HAS_UNWRITTEN = "has_unwritten"
+"""Where a state says that it names such turns, for a search."""
 MOST = 200
 """So many turns of a thread are named, the newest; each checkpoint holds them."""
 MOST_TRIES = 3

@@ -40,6 +40,7 @@ from memory.injection.selection import render_block, render_deltas
 from memory.message import is_made
 from memory.outbox.transcript import ThreadView
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest
+from memory.unwritten import named
 
 
 class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -222,9 +223,10 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         now = {**state, **begun.in_state(thread.state)} if begun.with_mode else state
         if _may_be_learned(memory):
             said = thread_of(now, memory)
-            # A model that fails never comes to `after_agent`: what was asked must not depend on its answer. Whether it
-            # could be written down is told when the turn ends, which tries again.
-            await self._memory.close(run, said.messages, said.epochs, None)
+            # A model that fails never comes to `after_agent`: what was asked must not depend on its answer.
+            closed = await self._memory.close(run, said.messages, said.epochs, None)
+            # The end of the turn tries again. Until then the checkpoint names it, should the process end before.
+            memory = AgentMemory(**{**memory, **named((*thread.unwritten, *closed.unwritten))})
         update: dict[str, Any] = with_kept(self.name, state, memory)
         return {**update, "messages": begun.with_mode} if begun.with_mode else update
 

@@ -10,13 +10,13 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from graphs.turn.channels import SummaryChannel, messages_channel
-from graphs.turn.state import MemoryState, State
+from graphs.turn.state import MEMORY_KEY, MemoryState, State
 from graphs.turn.thread import Thread
 from memory.context.running_summary import state_of
 from memory.message import is_made
 from memory.turn import MemoryMode
+from memory.unwritten import HAS_UNWRITTEN
 
-MEMORY_KEY = "palimpsest_memory"
 SUMMARY_KEY = "palimpsest_summary"
 
 
@@ -30,8 +30,8 @@ class AgentMemory(MemoryState, total=False):
 class MemoryKeys(AgentState[Any]):
     """What `PalimpsestMemory` adds to a state."""
 
-    palimpsest_memory: NotRequired[Annotated[dict[str, AgentMemory], PrivateStateAttr]]
-    """What each instance keeps, by its name."""
+    palimpsest_memory: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+    """What each instance keeps, an `AgentMemory` by its name; and whether one of them has unwritten turns."""
 
 
 class SummaryKeys(AgentState[Any]):
@@ -89,4 +89,8 @@ def kept_by(name: str, state: Mapping[str, Any]) -> AgentMemory:
 
 def with_kept(name: str, state: Mapping[str, Any], kept: AgentMemory) -> dict[str, object]:
     """Return the update that keeps this for the instance of this name, and what others keep."""
-    return {MEMORY_KEY: {**state_of(state.get(MEMORY_KEY)), name: kept}}
+    instances = {**state_of(state.get(MEMORY_KEY)), name: kept}
+    has_unwritten = any(state_of(one).get(HAS_UNWRITTEN) for one in instances.values())
+    # Beside the instances, as a server's search of threads has to know the whole way to it, and not their names.
+    marked = {key: value for key, value in instances.items() if key != HAS_UNWRITTEN}
+    return {MEMORY_KEY: {**marked, HAS_UNWRITTEN: True} if has_unwritten else marked}

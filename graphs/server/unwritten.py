@@ -1,24 +1,29 @@
 """Turns that ended before they were written down, and whose threads nobody goes on with: found in the checkpoints."""
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, convert_to_messages
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
+from langgraph_sdk.schema import Thread
 
-from graphs.chat import build_graph
 from graphs.delayed_runs import OWNER_KEY
 from graphs.persistence import CHECKPOINTS
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.threads import all_pages
 from graphs.service import MemoryService
+from graphs.turn.state import MEMORY_KEY, InputState, MemoryState
+from memory.context.running_summary import state_of
 from memory.effects import tolerated
+from memory.message import is_made
 from memory.namespaces import Owner, user_segment
 from memory.turn import TurnEpochs
-from memory.unwritten import unwritten_of
+from memory.unwritten import HAS_UNWRITTEN, unwritten_of
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +45,17 @@ class Left:
 
     thread_id: str
     user_id: str
-    messages: list[AnyMessage] | list[BaseMessage]
+    messages: Sequence[BaseMessage]
     memory: Mapping[str, object]
+
+
+class KeptState(InputState):
+    """What of the chat graph's state, and of an agent's, tells of unwritten turns."""
+
+    memory: MemoryState
+    """What the chat graph keeps."""
+    palimpsest_memory: dict[str, Any]
+    """What each `PalimpsestMemory` of an agent keeps, by its name."""
 
 
 async def write_down_left(service: MemoryService, store: BaseStore) -> int:
@@ -74,34 +88,59 @@ def vouched(named: str, user_id: str, *, single_user: bool) -> Owner | None:
     return owner if single_user else None
 
 
+def left_in(thread_id: str, user_id: str, values: Mapping[str, Any], messages: Sequence[BaseMessage]) -> Iterator[Left]:
+    """Yield what a state says of unwritten turns: of the chat graph, or of each `PalimpsestMemory` of an agent.
+
+    Args:
+        thread_id: The thread.
+        user_id: Whose it is, as the server says.
+        values: The state.
+        messages: Its messages.
+    """
+    if isinstance(memory := values.get("memory"), Mapping):
+        yield Left(thread_id, user_id, messages, memory)
+    said = [message for message in messages if not is_made(message)]
+    for kept in state_of(values.get(MEMORY_KEY)).values():
+        if isinstance(kept, Mapping):
+            yield Left(thread_id, user_id, said, kept)
+
+
 async def _of_file(service: MemoryService, saver: BaseCheckpointSaver[str]) -> AsyncIterator[Left]:
     # Read from the file, not through the server: after a crash it may lack a thread's row.
     file = CheckpointFile(service.settings.data_dir / CHECKPOINTS)
-    graph = build_graph(service=service).compile(checkpointer=saver)
+    # A graph that only reads: whichever graph wrote a state, what is asked for stands under these names.
+    graph = StateGraph(KeptState).add_node("read", _nothing).add_edge(START, "read").compile(checkpointer=saver)
     for thread_id, user_id in await file.unwritten(MOST_THREADS):
         values = (await graph.aget_state({"configurable": {"thread_id": thread_id}})).values
-        if isinstance(memory := values.get("memory"), Mapping):
-            yield Left(thread_id, user_id, values.get("messages", []), memory)
+        for left in left_in(thread_id, user_id, values, values.get("messages", [])):
+            yield left
+
+
+async def _nothing(state: KeptState) -> dict[str, object]:  # noqa: ARG001 - LangGraph passes it by this name
+    """Change nothing."""
+    return {}
 
 
 async def _of_server() -> AsyncIterator[Left]:
-    found = all_pages(
+    seen = 0
+    for key in ("memory", MEMORY_KEY):
+        async for thread in _threads_with({key: {HAS_UNWRITTEN: True}}):
+            values, metadata = thread.get("values"), thread.get("metadata") or {}
+            if isinstance(values, Mapping):
+                messages = convert_to_messages(values.get("messages") or [])
+                user_id = str(metadata.get(OWNER_KEY) or "")
+                for left in left_in(str(thread["thread_id"]), user_id, values, messages):
+                    yield left
+            seen += 1
+            if seen >= MOST_THREADS:
+                return
+
+
+def _threads_with(values: dict[str, Any]) -> AsyncIterator[Thread]:
+    """Return the threads whose newest state holds these values, oldest first."""
+    return all_pages(
         lambda offset: get_client().threads.search(
-            values={"memory": {"has_unwritten": True}},
-            limit=_PAGE,
-            offset=offset,
-            sort_by="created_at",
-            sort_order="asc",
+            values=values, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
         ),
         _PAGE,
     )
-    seen = 0
-    async for thread in found:
-        values, metadata = thread.get("values"), thread.get("metadata") or {}
-        memory = values.get("memory") if isinstance(values, Mapping) else None
-        if isinstance(values, Mapping) and isinstance(memory, Mapping):
-            messages = convert_to_messages(values.get("messages") or [])
-            yield Left(str(thread["thread_id"]), str(metadata.get(OWNER_KEY) or ""), messages, memory)
-        seen += 1
-        if seen >= MOST_THREADS:
-            return

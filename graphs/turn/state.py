@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 
 WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "unreadable", "store_away"]
 
+MEMORY_KEY = "palimpsest_memory"
+"""Where the state of an agent keeps what middleware put before its model."""
+
 SENTENCES: dict[WithoutMemory, str] = {
     "no_identity": "the server names no user: nobody logs in, and PALIMPSEST_SINGLE_USER is not true",
     "no_store": "there is no store: compile the graph with one, or name one in the server's configuration",

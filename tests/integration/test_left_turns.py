@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import Op, Result
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
+from graphs.middleware import PalimpsestMemory, PalimpsestState
 from graphs.persistence import CHECKPOINTS, open_checkpointer
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.unwritten import vouched, write_down_left
@@ -36,18 +38,34 @@ class FailingStore(InMemoryStore):
         return await super().abatch(ops)
 
 
-class House:
-    """The chat graph with our SQLite saver, as a server has it, and a store that may fail."""
+DOORS = ("graph", "agent", "agent with whole checkpoints", "deep agent")
 
-    def __init__(self, folder: Path, saver: Any) -> None:
+
+class House:
+    """The chat graph or an agent with our SQLite saver, as a server has it, and a store that may fail."""
+
+    def __init__(self, folder: Path, saver: Any, door: str = "graph") -> None:
         self.now = 1_800_000_000.0
         self.store = FailingStore()
         patient = MemoryConfig(read_timeout_seconds=60, write_timeout_seconds=60)  # what fails here fails at once
         settings = Settings(trigger="run", data_dir=folder, memory=patient)
-        self.service = MemoryService(settings, lambda *_: RecordingModel(), clock=lambda: self.now)
+        self.chat = RecordingModel()
+        self.service = MemoryService(settings, lambda *_: self.chat, clock=lambda: self.now)
         self.service.bind(saver)
-        self.graph = build_graph(service=self.service).compile(checkpointer=saver, store=self.store)
+        self.graph: Any = self._compiled(door, {"checkpointer": saver, "store": self.store})
         self.file = CheckpointFile(folder / CHECKPOINTS)
+
+    def _compiled(self, door: str, kept: dict[str, Any]) -> Any:
+        if door == "graph":
+            return build_graph(service=self.service).compile(**kept)
+        around = [
+            PalimpsestMemory(service=self.service, name="Memory"),
+            PalimpsestMemory(user="team", name="Team", tools=(), service=self.service),
+        ]
+        if door == "deep agent":
+            return pytest.importorskip("deepagents").create_deep_agent(self.chat, middleware=around, **kept)
+        state: Any = {} if "whole" in door else {"state_schema": PalimpsestState}
+        return create_agent(self.chat, middleware=around, **state, **kept)
 
     def who(self, user_id: str = "ada") -> RunnableConfig:
         return {"configurable": {"thread_id": f"of {user_id}", "langgraph_auth_user_id": user_id}}
@@ -62,7 +80,8 @@ class House:
 
     async def pending(self, owner: Owner = ADA) -> list[str]:
         entries = await arun(self.store, read_entries(owner))
-        return [message.text for entry in entries for message in entry.messages if message.role == "user"]
+        said = (message.text for entry in entries for message in entry.messages if message.role == "user")
+        return list(dict.fromkeys(said))  # an agent writes down what was asked, and the turn when it ends
 
 
 @pytest.fixture
@@ -71,7 +90,16 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         yield House(tmp_path, await stack.enter_async_context(open_checkpointer(tmp_path / CHECKPOINTS)))
 
 
-async def test_what_was_left_is_written_down_once_though_the_state_still_names_it(house: House) -> None:
+@pytest.fixture(params=DOORS)
+async def entered(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
+    """Return a house with one of the doors."""
+    async with AsyncExitStack() as stack:
+        saver = await stack.enter_async_context(open_checkpointer(tmp_path / CHECKPOINTS))
+        yield House(tmp_path, saver, request.param)
+
+
+async def test_what_was_left_is_written_down_once_though_the_state_still_names_it(entered: House) -> None:
+    house = entered
     await house.say("I like pears.", "bob")
     house.store.fails = True
     await house.say("I like figs.")
@@ -85,6 +113,37 @@ async def test_what_was_left_is_written_down_once_though_the_state_still_names_i
     await house.say("I like kiwis.")
     assert await house.pending() == ["I like kiwis."]
     assert await house.file.unwritten(10) == []
+
+
+@pytest.mark.parametrize("entered", ["agent", "deep agent"], indirect=True)
+async def test_a_turn_of_an_agent_that_never_ended_is_written_down_once(entered: House) -> None:
+    house = entered
+    house.store.fails = True
+    house.chat.replies = [ConnectionError("down")]
+    with pytest.raises(ConnectionError):
+        await house.say("I like figs.")
+    await house.heal()
+    assert await write_down_left(house.service, house.store) == 1
+    assert await house.pending() == ["I like figs."]
+    assert await write_down_left(house.service, house.store) == 0
+    await house.say("I like plums.")
+    assert await house.pending() == ["I like figs.", "I like plums."]
+    assert await house.file.unwritten(10) == []
+
+
+@pytest.mark.parametrize("entered", ["agent"], indirect=True)
+async def test_what_a_client_wrote_into_an_agents_state_gets_nothing_into_anothers_memory(entered: House) -> None:
+    house = entered
+    house.store.fails = True
+    await house.say("I like figs.")
+    await house.heal()
+    kept = (await house.graph.aget_state(house.who())).values["palimpsest_memory"]
+    (turn,) = kept["Memory"]["unwritten"]
+    forged = {**kept, "Memory": {**kept["Memory"], "unwritten": [{**turn, "owner": BOB.due_key}]}, "Team": "text"}
+    await house.graph.aupdate_state(house.who(), {"palimpsest_memory": forged}, as_node="model")
+    assert await write_down_left(house.service, house.store) == 0
+    await house.say("Hello.")
+    assert await house.pending(BOB) == []
 
 
 async def test_what_a_client_wrote_into_a_state_gets_nothing_into_anothers_memory(house: House) -> None:
