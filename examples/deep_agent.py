@@ -9,7 +9,7 @@ from typing import Any
 
 from deepagents import SubAgent, create_deep_agent
 
-from palimpsest import MemoryContext, PalimpsestMemory, Settings, load_chat_model
+from palimpsest import MemoryContext, PalimpsestMemory, PalimpsestSummary, Settings, load_chat_model
 
 model = load_chat_model("", Settings.from_environment(), purpose="chat")  # or any model of LangChain's
 memory = PalimpsestMemory(agent_name="assistant")
@@ -33,7 +33,7 @@ def build(**options: Any) -> Any:
     return create_deep_agent(
         model,
         system_prompt="You help one person with their day. Answer briefly.",
-        middleware=[memory],
+        middleware=[memory, PalimpsestSummary(model, trigger=("tokens", 4000), memory=memory)],
         subagents=[cook, critic],
         context_schema=MemoryContext,
         **options,

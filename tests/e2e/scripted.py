@@ -37,12 +37,14 @@ class Scripted:
 
     Attributes:
         learns: What extraction makes of a message that contains a phrase.
+        corrects: The same, of a message that corrects the strongest fact.
         chat: Answers the user.
         summary: Answers a request for a summary.
         extraction_gate: Extraction hangs until it is set.
     """
 
     learns: Mapping[str, str] = field(default_factory=dict)
+    corrects: Mapping[str, str] = field(default_factory=dict)
     chat: Respond = field(default_factory=lambda: always("Noted."))
     summary: Respond = field(default_factory=lambda: always("They talked about travelling."))
     extraction_gate: threading.Event | None = None
@@ -58,13 +60,14 @@ class Scripted:
         return [
             {
                 "message": int(number),
-                "action": "new",
-                "known": 0,
+                "action": action,
+                "known": known,
                 "content": content,
                 "category": "knowledge",
                 "confidence": 0.9,
             }
             for number, text in _NEW_MESSAGE.findall(request.text)
-            for phrase, content in self.learns.items()
+            for action, known, said in (("new", 0, self.learns), ("corrects", 1, self.corrects))
+            for phrase, content in said.items()
             if phrase in text
         ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langgraph_sdk import get_sync_client
 
@@ -19,6 +20,9 @@ from tests.e2e.scripted import Scripted, is_chat
 from tests.e2e.speaking import say
 from tests.e2e.waiting import eventually
 from tests.stub_model import ChatRequest, Reply, StubModel, text_of
+
+BUDGET = 4000
+"""Tokens of messages and summary in both examples; a word below is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,53 @@ def test_an_incognito_run_leaves_nothing(served: Served, model: StubModel, promp
         items = client.store.search_items(Owner.of("kim", served.agent_name).namespace("outbox"), limit=100)["items"]
         assert "secrets" not in str(items)
     assert served.facts("kim") == []
+
+
+def test_a_correction_takes_the_place_of_what_was_known(served: Served, model: StubModel, prompts: Prompts) -> None:
+    model.respond = Scripted(
+        learns={"moved to Oslo": "User lives in Oslo."}, corrects={"it is Bergen": "User lives in Bergen."}
+    )
+    thread = served.say("I moved to Oslo.", user_id="ida")
+    eventually(lambda: served.facts("ida") == ["User lives in Oslo."])
+    served.say("No, it is Bergen where I live.", thread, user_id="ida")
+    eventually(lambda: served.facts("ida") == ["User lives in Bergen."])
+    served.say("Is it far?", user_id="ida")
+    assert "User lives in Bergen." in prompts.of("Is it far?").text
+    assert "Oslo" not in prompts.of("Is it far?").text
+
+
+def test_what_is_erased_is_gone_from_the_next_prompt(served: Served, model: StubModel, prompts: Prompts) -> None:
+    model.respond = Scripted(learns={"like figs": "User likes figs.", "like plums": "User likes plums."})
+    thread = served.say("I like figs.", user_id="local")
+    eventually(lambda: served.facts("local") == ["User likes figs."])
+    served.say("What should I buy?", user_id="local")
+    assert "User likes figs." in prompts.of("What should I buy?").text
+    with httpx.Client(base_url=f"{served.server.url}/memory", params={"agent_name": served.agent_name}) as api:
+        (fact,) = api.get("/facts").raise_for_status().json()["facts"]
+        api.delete(f"/facts/{fact['id']}").raise_for_status()
+        served.say("And what not?", user_id="local")
+        assert "figs" not in prompts.of("And what not?").text
+        served.say("I like plums.", thread, user_id="local")
+        api.post("/erase/everything", json={"erase": "everything"}, timeout=60).raise_for_status()
+    served.say("Do you know me?", user_id="local")
+    assert "plums" not in prompts.of("Do you know me?").text
+    assert served.facts("local") == []
+
+
+def test_a_long_thread_keeps_its_messages_and_the_prompt_its_budget(
+    served: Served, model: StubModel, prompts: Prompts
+) -> None:
+    model.respond = Scripted()
+    thread = served.say("0: " + "word " * 400, user_id="mia")
+    for number in range(1, 14):
+        served.say(f"{number}: " + "word " * 400, thread, user_id="mia")
+    prompt = prompts.of("13: word")
+    assert "They talked about travelling." in prompt.text
+    said = [message for message in prompt.messages if message["role"] == "user"]
+    assert sum(len(text_of(message).split()) for message in said) < BUDGET
+    with get_sync_client(url=served.server.url) as client:
+        state: Any = client.threads.get_state(thread)
+    assert len(state["values"]["messages"]) == 28
 
 
 def test_no_tokens_of_memory_are_streamed_and_its_events_are(

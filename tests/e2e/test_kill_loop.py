@@ -148,8 +148,10 @@ def things(numbers: list[int]) -> list[str]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("door", ["graph", "agent"])
+@pytest.mark.parametrize("door", ["graph", "agent", "agent sync", "deep agent", "deep agent sync"])
 def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path: Path, kills: int, door: str) -> None:
+    if door.startswith("deep"):
+        pytest.importorskip("deepagents")
     random.seed(7)
     written: list[int] = []
     first = 0

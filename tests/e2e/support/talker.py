@@ -53,7 +53,7 @@ class Orders:
         stays: How many seconds it stays after its last turn.
         grace: How many seconds stopping may take.
         max_facts: How many facts may be held.
-        door: `graph`, or `agent`: through the middleware.
+        door: `graph`, or through the middleware: `agent` or `deep agent`; with ` sync` behind it, without `await`.
     """
 
     folder: str
@@ -98,6 +98,10 @@ class Orders:
         model = service.load_model("", "memory")
         summary = PalimpsestSummary(model, trigger=("tokens", 600), max_summary_tokens=32, memory=memory)
         chat = service.load_model("", "chat")
+        if self.door.startswith("deep"):
+            from deepagents import create_deep_agent  # in an environment of its own
+
+            return create_deep_agent(chat, middleware=[memory, summary], **options)
         return create_agent(chat, state_schema=PalimpsestState, middleware=[memory, summary], **options)
 
     def kept(self, values: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -127,7 +131,10 @@ async def talk(orders: Orders) -> None:
             for number in range(orders.first, orders.first + orders.turns):
                 config: RunnableConfig = {"configurable": {"thread_id": f"T{number // TURNS_A_THREAD}"}}
                 asked = InputState(messages=[HumanMessage(f"I like thing{number}. {LONG}")])
-                await graph.ainvoke(asked, config, context=CONTEXT if orders.door == "graph" else None)
+                if orders.door.endswith("sync"):
+                    await asyncio.to_thread(graph.invoke, asked, config)
+                else:
+                    await graph.ainvoke(asked, config, context=CONTEXT if orders.door == "graph" else None)
                 receipt, _ = orders.kept((await graph.aget_state(config)).values)
                 say(f"written {number}" if receipt["queued"] else f"forgotten {number}")
             say("talked")
