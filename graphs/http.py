@@ -12,7 +12,9 @@ from starlette.middleware import Middleware
 from graphs.deployment import service_of_process
 from graphs.server.api import MemoryApi, service_of_server
 from graphs.server.assistants import AssistantContexts
+from graphs.server.old_threads import OldThreads
 from graphs.server.page import PageDoor, routes
+from graphs.server.scraping import scraped
 from graphs.server.server_store import ServerStore
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
@@ -32,7 +34,8 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.embedder.start()  # so that the first turns need not go without it
     sweeper = asyncio.create_task(_sweep(service, _store(service), stopping))
     try:
-        yield
+        with scraped(service, _store(service)):
+            yield
     finally:
         stopping.set()
         # As `close` does, a sweep is not waited for while a store is away.
@@ -57,6 +60,7 @@ def _deleted_threads() -> DeletedThreads:
 
 async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event) -> None:
     """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
+    old_threads = OldThreads(service.settings.thread_days, service.clock)
     while service.settings.memory.enabled and not stopping.is_set():
         with tolerated(logger, "the sweep of pending updates failed"):  # the next one finds what this one could not
             await _deleted_threads().finish(is_there)
@@ -65,6 +69,8 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
                     await write_down_left(service, store)
             await service.asweep(store)
             await service.arollup(store, None)
+            await service.aclean(store)
+            await old_threads.drop()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(service.settings.memory.sweep_seconds):
                 await stopping.wait()

@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
+from graphs.accounts import Accounts
 from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.embedders import Embedder, embedder_of
 from graphs.identity import as_server
@@ -33,6 +34,7 @@ from memory.outbox.entry import Worker
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
 from memory.recall.vectors import QueryVector
+from memory.retention import clean, owners_to_clean
 from memory.turn import Closing, close_turn
 from memory.worker.effects import ModelCalls, UpdateGate
 from memory.worker.update import Drained
@@ -94,6 +96,7 @@ class MemoryService:
         self._calls = ModelCalls()
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
         self.vectors = VectorMaking(self.embedder, self.recalling)
+        self.accounts = Accounts(settings, clock)
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = StoreWatch()
         self._gate = UpdateGate()
@@ -102,6 +105,7 @@ class MemoryService:
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
+        self._cleaned: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
@@ -170,10 +174,12 @@ class MemoryService:
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
         drained = await self._updater(store).adrain(owner)
-        self._vectors_after(store, owner, drained)
+        self._after(store, owner, drained)
         return drained
 
-    def _vectors_after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
+    def _after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
+        """Count what a drain came to, and bring up to date what is recalled from."""
+        self.accounts.drained(drained)
         if drained.receipts:
             self.recalling.follow(store, owner, only_held=True)
             self.vectors.make(store, owner)
@@ -191,6 +197,17 @@ class MemoryService:
         owners = yield from outbox.owners_with("journal")
         self._rolled[store] = now
         return owners
+
+    async def aclean(self, store: BaseStore) -> None:
+        """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""
+        now = self.clock()
+        if _is_recent(self._cleaned.get(store), now, _DAY):
+            return
+        owners = await arun(store, owners_to_clean())
+        self._cleaned[store] = now
+        for owner in owners:
+            with tolerated(logger, "what is kept no longer stays for %s", owner.due_key):  # until tomorrow
+                await arun(store, clean(owner, self._config, now))
 
     def leave(self) -> None:
         """Note that a turn ended before it was written down: the next sweep looks for it, also in the checkpoints."""
@@ -213,7 +230,7 @@ class MemoryService:
         owners = await arun(store, self._owners(store))
         swept = await self._updater(store).asweep(owners)
         for owner, drained in zip(owners, swept, strict=True):
-            self._vectors_after(store, owner, drained)
+            self._after(store, owner, drained)
         return swept
 
     def _owners(self, store: BaseStore) -> StoreEffects[list[Owner]]:
@@ -277,7 +294,7 @@ class MemoryService:
             raise ValueError("store must be set in the context")
         updater = self._updater(context.store)
         drained = updater.drain(context.owner, context.thread_id)
-        self._vectors_after(context.store, context.owner, drained)
+        self._after(context.store, context.owner, drained)
         return updater.wait_after(drained)
 
     def _updater(self, store: BaseStore) -> MemoryUpdater:
@@ -289,6 +306,8 @@ class MemoryService:
             calls=self._calls,
             gate=self._gate,
             worker=self._worker,
+            observe=self.accounts.called_behind,
+            purse=self.accounts.purse,
         )
 
 

@@ -91,6 +91,8 @@ class Settings:
         trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
         allowed_origins: Other web sites (`https://host`) whose pages may use the server in a browser.
         requests_per_minute: How often one user may ask the memory API, in each process.
+        thread_days: Days after which a thread goes that nobody went on with; what memory learned of it stays. 0: never.
+        prices: What a million tokens of input and of output cost, by `provider:model`; for the metrics alone.
         auth: How a server that authenticates knows who calls.
         memory: Limits and switches of memory itself.
     """
@@ -111,6 +113,8 @@ class Settings:
     trigger: str = "thread"
     allowed_origins: frozenset[str] = frozenset()
     requests_per_minute: int = 300
+    thread_days: int = 0
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     auth: AuthSettings = field(default_factory=AuthSettings)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
 
@@ -149,6 +153,8 @@ class Settings:
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
+            thread_days=reader.whole("PALIMPSEST_THREAD_DAYS", 0),
+            prices=reader.prices("PALIMPSEST_MODEL_PRICES"),
             auth=reader.auth(),
             memory=reader.memory(memory_model or model),
         )
@@ -251,6 +257,29 @@ class _Variables:
             raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
         return int(value)
 
+    def whole(self, name: str, default: int) -> int:
+        value = self.number(name, default)
+        if value < 0 or not value.is_integer():
+            raise ValueError(f"{name} must be a whole number of at least 0, not {value!r}")
+        return int(value)
+
+    def prices(self, name: str) -> Mapping[str, tuple[float, float]]:
+        """Read `provider:model=input/output`, separated by commas."""
+        found: dict[str, tuple[float, float]] = {}
+        for part in filter(None, map(str.strip, self.text(name, "").split(","))):
+            model, _, said = part.rpartition("=")
+            try:
+                read, written = (float(price) for price in said.split("/"))
+            except ValueError:
+                read = written = float("nan")
+            if not model or not (0 <= read < float("inf") and 0 <= written < float("inf")):
+                raise ValueError(
+                    f"{name} must be provider:model=input/output, each the price of a million tokens, separated by "
+                    f"commas, not {part!r}"
+                )
+            found[model] = (read, written)
+        return found
+
     def auth(self) -> AuthSettings:
         return AuthSettings(
             secret=self.text("PALIMPSEST_AUTH_SECRET", ""),
@@ -282,7 +311,12 @@ class _Variables:
                 write_timeout_seconds=self.number("PALIMPSEST_WRITE_TIMEOUT_SECONDS", default.write_timeout_seconds),
                 journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
                 journal_bytes=self.count("PALIMPSEST_JOURNAL_BYTES", default.journal_bytes),
+                history_days=self.whole("PALIMPSEST_HISTORY_DAYS", default.history_days),
+                receipt_days=self.whole("PALIMPSEST_RECEIPT_DAYS", default.receipt_days),
                 prepare_summary_share=self.number("PALIMPSEST_PREPARE_SUMMARY_SHARE", default.prepare_summary_share),
+                budget_calls=self.whole("PALIMPSEST_BUDGET_CALLS", default.budget_calls),
+                budget_tokens=self.whole("PALIMPSEST_BUDGET_TOKENS", default.budget_tokens),
+                time_zone=self.text("PALIMPSEST_TIME_ZONE", default.time_zone),
             )
         except ValueError as error:
             raise ValueError(_FIELD.sub(lambda name: f"PALIMPSEST_{name[0].upper()}", str(error))) from None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
+from zoneinfo import ZoneInfo
 
 ExtractionForm = Literal["full", "brief"]
 Category = Literal["preference", "knowledge", "context", "behavior", "goal", "correction"]
@@ -50,6 +51,12 @@ class MemoryConfig:
         journal_bytes: So many bytes of text the journal of one user and agent keeps; then the oldest go, once a day.
         prepare_summary_share: After a turn that fills so large a share of a thread's budget, the summary that the next
             cut will need is written in the background; 1 switches that off, where turns wait for summaries.
+        history_days: Days that history keeps what facts said before; 0 keeps it, within its bounds.
+        receipt_days: Days that receipts of updates are kept; 0 keeps the newest 100.
+        budget_calls: So many model calls memory may make for one user on a day: summaries, extraction, roll-ups; 0 is
+            no limit. What is used up waits for the next day.
+        budget_tokens: So many tokens these calls may read and write; 0 is no limit.
+        time_zone: Where a budget's days begin at midnight, as an IANA name.
         recall_megabytes: What one process may hold in memory to recall from, for all users together; those who were
             served longest ago make room.
     """
@@ -78,6 +85,11 @@ class MemoryConfig:
     journal_days: int = 90
     journal_bytes: int = 8_000_000
     prepare_summary_share: float = 0.7
+    history_days: int = 0
+    receipt_days: int = 0
+    budget_calls: int = 0
+    budget_tokens: int = 0
+    time_zone: str = "UTC"
     recall_megabytes: int = 512
 
     def __post_init__(self) -> None:
@@ -97,6 +109,7 @@ _POSITIVE_INTEGERS = frozenset(
         "recall_megabytes",
     }
 )
+_WHOLE_NUMBERS = frozenset({"history_days", "receipt_days", "budget_calls", "budget_tokens"})
 _OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text")}
 
 
@@ -104,6 +117,8 @@ def _check(name: str, value: object) -> None:
     """Raise `ValueError` naming the field when a value cannot be meant."""
     if name == "extraction_form":
         _check_one_of(name, value, get_args(ExtractionForm))
+    elif name == "time_zone":
+        _check_time_zone(value)
     elif name in _OF_TYPE:
         kind, words = _OF_TYPE[name]
         if not isinstance(value, kind):
@@ -112,13 +127,26 @@ def _check(name: str, value: object) -> None:
         unknown = set(value if isinstance(value, frozenset | set | tuple | list) else [value]) - set(CATEGORIES)
         if unknown:
             raise ValueError(f"protected_categories: unknown {sorted(map(str, unknown))}; known are {list(CATEGORIES)}")
-    elif name in _POSITIVE_INTEGERS:
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+    else:
+        _check_number(name, value)
+
+
+def _check_number(name: str, value: object) -> None:
+    least = 1 if name in _POSITIVE_INTEGERS else 0
+    if name in _POSITIVE_INTEGERS | _WHOLE_NUMBERS:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
     elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}")
     elif name in ("confidence_threshold", "prepare_summary_share") and value > 1:
         raise ValueError(f"{name} must be between 0 and 1, not {value!r}")
+
+
+def _check_time_zone(value: object) -> None:
+    try:
+        ZoneInfo(str(value))
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"time_zone must be an IANA time zone such as Europe/Oslo, not {value!r}") from None
 
 
 def _check_one_of(name: str, value: object, allowed: Sequence[str]) -> None:

@@ -33,6 +33,9 @@ OfThread = Annotated[str | None, typer.Option(metavar="THREAD", help="Only what 
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="So many at most.")]
 Offset = Annotated[int, typer.Option(min=0, help="Leave out so many at the beginning.")]
 Confidence = Annotated[float | None, typer.Option(min=0, max=1, help="How sure it is, 0 to 1.")]
+Expires = Annotated[
+    str | None, typer.Option(metavar="DAY", help="Until when it holds: 2026-12-31, 2026-12 or 2026; empty for no end.")
+]
 
 
 @facts.command("list", epilog=examples("palimpsest facts list --category preference", "palimpsest facts list --json"))
@@ -84,6 +87,7 @@ async def show(memory: MemoryClient, out: Output, fact: FactId) -> None:
     epilog=examples(
         'palimpsest facts add "Is allergic to peanuts" --pin',
         'palimpsest facts add "Likes figs" --category preference --confidence 0.8',
+        'palimpsest facts add "Is in Paris" --expires 2026-12-31',
     )
 )
 @asks_memory()
@@ -95,12 +99,15 @@ async def add(
         Category, typer.Option(show_choices=False, metavar="NAME", help=f"One of {_CATEGORIES}.")
     ] = "knowledge",
     confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure it is, 0 to 1.")] = 1.0,
+    expires: Expires = None,
     pin: Annotated[
         bool, typer.Option("--pin", help="Show it to the model first, and never let others push it out.")
     ] = (False),
 ) -> None:
     """Add a fact. One that is known already is shown as it is."""
-    made = await memory.post("/facts", content=content, category=category, confidence=confidence, pinned=pin)
+    made = await memory.post(
+        "/facts", content=content, category=category, confidence=confidence, pinned=pin, expires_at=expires
+    )
     out.answer(made, lambda: _show_one(out, made))
 
 
@@ -108,6 +115,7 @@ async def add(
     epilog=examples(
         'palimpsest facts edit fact_1a2b3c4d --content "Lives in Bergen"',
         "palimpsest facts edit fact_1a2b3c4d --category goal --confidence 0.9",
+        'palimpsest facts edit fact_1a2b3c4d --expires ""    # it has no end any more',
     )
 )
 @asks_memory()
@@ -118,11 +126,14 @@ async def edit(
     content: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is to say.")] = None,
     category: OfCategory = None,
     confidence: Confidence = None,
+    expires: Expires = None,
 ) -> None:
     """Change a fact; what is not named stays, and what it said before goes to its history."""
-    if content is None and category is None and confidence is None:
-        raise typer.BadParameter("name what to change: --content, --category or --confidence")
-    changed = await memory.patch(f"/facts/{fact}", content=content, category=category, confidence=confidence)
+    if content is None and category is None and confidence is None and expires is None:
+        raise typer.BadParameter("name what to change: --content, --category, --confidence or --expires")
+    changed = await memory.patch(
+        f"/facts/{fact}", content=content, category=category, confidence=confidence, expires_at=expires
+    )
     out.answer(changed, lambda: _show_one(out, changed))
 
 

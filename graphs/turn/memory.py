@@ -11,15 +11,17 @@ from typing import NamedTuple, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.config import get_config
 
+from graphs.metrics import of_turn
 from graphs.service import MemoryService, Queued
 from graphs.turn.deadlines import Access, StoreAway, TurnDeadlines
 from graphs.turn.run import Run, mode_of_run
-from graphs.turn.state import NotWritten, Warnings, WithoutMemory, why_without
+from graphs.turn.state import NotWritten, Receipt, Warnings, WithoutMemory, why_without
 from memory.context.tokens import TokenCounter
 from memory.effects import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
 from memory.injection.selection import Injected, TurnConditions, inject, told
+from memory.message import iso_time
 from memory.outbox.entry import EntryKind
 from memory.outbox.transcript import ThreadView
 from memory.recall.user_index import NOTHING, Asked, Recalled
@@ -283,6 +285,23 @@ class TurnMemory:
                 await self._service.aremember(run.store, closing, reader=run.user_id)
             return True
         return False
+
+    async def check_budget(self, run: Run) -> None:
+        """Raise `BudgetUsedUp` if the user's memory may ask no model for the rest of the day."""
+        if run.owner is not None and run.store is not None:
+            store, look = run.store, partial(self._service.accounts.purse.look, run.owner)
+            asked = partial(self._deadlines.ask, run.turn, store, "read", lambda: arun(store, look()))
+            await self._service.accounts.acheck(run.owner, asked)
+
+    def waits_until(self, run: Run) -> str | None:
+        """Return until when (ISO 8601) the user's memory asks no model, as the budget of the day is used up."""
+        until = self._service.accounts.purse.used_up_until(run.owner) if run.owner else None
+        return None if until is None else iso_time(until)
+
+    def count(self, receipt: Receipt) -> None:
+        """Count a turn that has ended."""
+        self._service.accounts.metrics.add(of_turn(receipt))
+        self._service.accounts.metrics.context(receipt.get("tokens", {}))
 
     async def write_down(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:
         """Write down what is about to leave the context, unless memory may not learn now.

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -16,6 +16,7 @@ from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, aemit, summary_events
+from graphs.metrics import of_summary
 from graphs.models import ModelUnavailable, in_background, refuses_tools
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
@@ -34,6 +35,7 @@ from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
 from memory.turn import Opening, TurnEpochs, mode_of_newest, with_mode
+from memory.usage import observed
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +124,7 @@ class ChatNodes:
         when = when_summarized(run.context.summarize, get_config())
         node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
         result = await node.aresult(now)
+        self._service.accounts.metrics.add(of_summary(result.cut, left_out=result.left_out.messages))
         for event in summary_events(result):
             await aemit(event.name, event)
         await self._turns.after(superstep_of(runtime))
@@ -140,7 +143,9 @@ class ChatNodes:
         if isinstance(thread.messages[-1], HumanMessage):
             await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         model = await self._service.aload_model(run.context.model, "chat")
-        answer = with_sources(await self._answer(model, prompt, run.model), sources_of(thread.injected, snapshot))
+        with observed("chat", run.model, self._service.accounts.called):
+            answer = await self._answer(model, prompt, run.model)
+        answer = with_sources(answer, sources_of(thread.injected, snapshot))
         return {"messages": [with_mode(answer, mode)]}
 
     async def _answer(self, model: BaseChatModel, prompt: Prompt, name: str) -> AIMessage:
@@ -230,13 +235,26 @@ class ChatNodes:
 
         # Its text alone: a message that a runnable returns inside a node is streamed to the user. Turns wait for `aask`
         # only; what is written ahead of time asks on a thread of its own.
+        # A summary that began is finished: portions of one are of no use.
+        begun: list[bool] = []
+        observe = partial(self._service.accounts.spent, run.store, run.owner)
+
         def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
-            return in_background(self._service.load_model(name, "summary")).invoke(prompt, config).text
+            if not begun:
+                self._service.accounts.check(run.store, run.owner)
+                begun.append(True)
+            model = in_background(self._service.load_model(name, "summary"))
+            with observed("summary", name, observe):
+                return model.invoke(prompt, config).text
 
         async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
+            if not begun:
+                await self._memory.check_budget(run)
+                begun.append(True)
             async with asyncio.timeout(settings.memory.model_timeout_seconds):
                 model = await self._service.aload_model(name, "summary")
-                return (await model.ainvoke(prompt, config)).text
+                with observed("summary", name, observe):
+                    return (await model.ainvoke(prompt, config)).text
 
         return RunnableLambda(ask, aask)
 

@@ -38,6 +38,18 @@ _NOW = re.compile(
     r"^(?:the\s)?user(?:['\u2019]s\s[^,.;]{1,60}?)?\s(?!was\b|has\sbeen\b|has\shad\b)(?:will|[a-z]+s)\b", re.IGNORECASE
 )
 
+# What is so for a time, and has a time beside it. What begins then ("moves to Oslo this month") may last for good.
+_FOR_A_TIME = re.compile(
+    r"^(?:the\s)?user(?:['\u2019]s\s[^,.;]{1,60}?)?\s(?:is\s(?:currently\s|still\s)?(?:in|at|on|away|off|out|abroad|sick|ill|busy"
+    r"|visiting|staying|travell?ing|working\sfrom)|stays|visits|travels|works\sfrom|needs\sto|has\sto|must)\b",
+    re.IGNORECASE,
+)
+_THIS_TIME = re.compile(
+    r"\b(?:this\s(?:week|weekend|month|morning|afternoon|evening)|today|tonight)\s"
+    r"\((?:(?P<span>week|weekend)\sof\s)?(?P<begin>\d{4}-\d\d(?:-\d\d)?)\)",
+    re.IGNORECASE,
+)
+
 Validity = tuple[str, str]
 """From when and until when, both included, ISO 8601 as exact as it was said; empty where nothing tells."""
 
@@ -69,7 +81,18 @@ def validity(content: str, said: date | None) -> Validity:
     if until and not _NEGATED.search(content, 0, until[0].start()):
         has_year = not until[0]["umonth"] or until[0]["uyear"]
         end = _read(until[0], "u", said, is_end=True) if has_year or _NOW.match(content) else ""
+    if not (until or since or ahead) and _FOR_A_TIME.match(content):
+        begin, end = _this_time(content)
     return _checked(begin, end, said)
+
+
+def _this_time(content: str) -> Validity:
+    """Return the one day, week, weekend or month that a fact is about; nothing where it names several or none."""
+    times = list(_THIS_TIME.finditer(content))
+    if len(times) != 1:
+        return "", ""
+    begin, days = times[0]["begin"], {"week": 6, "weekend": 1}.get((times[0]["span"] or "").lower(), 0)
+    return begin, (date.fromisoformat(begin) + timedelta(days)).isoformat() if days else begin
 
 
 def _checked(begin: str, end: str, said: date | None) -> Validity:

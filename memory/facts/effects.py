@@ -38,7 +38,9 @@ from memory.facts.fact import (
     checked_category,
     checked_confidence,
     checked_content,
+    checked_expiry,
     checked_source,
+    is_over,
     strongest_first,
     timestamp,
 )
@@ -103,12 +105,20 @@ class FactEffects:
         self.owner, self.config, self._clock = owner, config, clock
 
     def create(
-        self, content: str, category: str, confidence: float, source: Source, pinned: bool, status: Status = "active"
+        self,
+        content: str,
+        category: str,
+        confidence: float,
+        source: Source,
+        pinned: bool,
+        status: Status = "active",
+        expires_at: str = "",
     ) -> StoreEffects[Fact]:
         """Add a fact; one of status `waiting` waits for a person's yes, and one that reads as an order for review."""
         said = checked_content(content)
         suspect = admitted(said, "content") is not None
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
+        until = checked_expiry(expires_at)
         for _ in range(_TRIES):
             epoch, before = yield from read_current_fact_set(self.owner, (said,), said_again=True)
             known = same_content(before, said)
@@ -118,6 +128,7 @@ class FactEffects:
             draft = Fact(
                 id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
                 pinned=pinned, epoch=epoch, status="quarantined" if suspect and known is None else status,
+                valid_to=until,
             )  # fmt: skip
             after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
             settled = yield from self._write(epoch, before, after)
@@ -199,6 +210,7 @@ class FactEffects:
         confidence: float | None,
         pinned: bool | None,
         source: Source | None,
+        expires_at: str | None = None,
     ) -> StoreEffects[Fact]:
         """Change the given fields of a fact."""
         writer = None if source is None else checked_source(source)
@@ -207,7 +219,7 @@ class FactEffects:
         old = find(before, fact_id)[1]
         after, fact = update(
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
-            source=writer, edit=edit,
+            source=writer, edit=edit, expires_at=expires_at,
         )  # fmt: skip
         yield from self._rewrite(epoch, before, after, old)
         if normalize(fact.content) != normalize(old.content):
@@ -268,6 +280,18 @@ class FactEffects:
             yield from self._take_back(epoch, rest, after, UndoneFacts(removed=going), edit, erasure)
         logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
         return now
+
+    def end_over(self) -> StoreEffects[int]:
+        """Move facts that hold no longer into history, and return how many; said again, they are learned again."""
+        epoch, before = yield from read_current_fact_set(self.owner)
+        after = before
+        for fact in before.active().values():
+            if is_over(fact, self._clock()):
+                after = retire(after, fact.id, "ended", now=self._now())
+        if count := len(after.archived):
+            yield from self._write(epoch, before, after)
+            yield from self._take_back_evicted(epoch, after)
+        return count
 
     def delete(self, fact_id: str) -> StoreEffects[DeletedFacts]:
         """Delete a fact's chain for good, and the profile's sections that tell of it."""

@@ -298,6 +298,19 @@ def checked_period(value: object) -> str:
     return value if isinstance(value, str) and period_end(value) is not None else ""
 
 
+def checked_expiry(value: object) -> str:
+    """Return the day, month or year until which a fact holds, that included; empty is no end.
+
+    Raises:
+        ValueError: If it is none; the message names the field.
+    """
+    if value == "" or checked_period(value):
+        return str(value)
+    raise ValueError(
+        f"expires_at must be a day (2026-05-08), a month (2026-05) or a year (2026), or empty, not {value!r}"
+    )
+
+
 def is_proper(key: str, value: Mapping[str, object]) -> bool:
     """Say whether an item has the key, id and epoch that our own writes give it."""
     return len(key) == 64 and set(key) <= _KEY_CHARS and is_fact_id(value.get("id")) and bool(value.get("epoch"))

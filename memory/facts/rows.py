@@ -226,7 +226,7 @@ def read_history(owner: Owner, epoch: str) -> StoreEffects[list[Fact]]:
 
 def _revisions(items: Iterable[Item], epoch: str) -> Iterator[Fact]:
     for item in items:
-        if not _is_revision(item) or not belongs(item.value, epoch):
+        if not is_revision(item) or not belongs(item.value, epoch):
             continue
         try:
             yield from_item(item.value, epoch=epoch, written_at=item.created_at)
@@ -239,14 +239,15 @@ def trim_history(owner: Owner) -> StoreEffects[None]:
     # By the store's time of the last write, which items of every kind have.
     items = sorted((yield from scan(owner.namespace("history"))), key=lambda item: (item.updated_at, item.key))
     evicted = [item for item in items if item.value.get("status") == "evicted"]
-    revisions = [item for item in items if _is_revision(item) and item.value.get("status") != "evicted"]
+    revisions = [item for item in items if is_revision(item) and item.value.get("status") != "evicted"]
     deletions = [item for item in items if item.key.startswith(DELETION)]
     surplus = [*evicted[:-KEPT_HISTORY], *revisions[:-KEPT_HISTORY], *deletions[:-KEPT_DELETIONS]]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
-def _is_revision(item: Item) -> bool:
+def is_revision(item: Item) -> bool:
+    """Say whether an item of history is a fact's revision, not a record of what was deleted."""
     return item.key not in (OUTCOMES, ERASED) and not item.key.startswith(DELETION)
 
 

@@ -23,6 +23,7 @@ from memory.facts.fact import (
     checked_category,
     checked_confidence,
     checked_content,
+    checked_expiry,
     fact_id,
     fact_key,
     is_protected,
@@ -210,6 +211,7 @@ def update(
     pinned: bool | None = None,
     source: Source | None = None,
     edit: str = "",
+    expires_at: str | None = None,
 ) -> tuple[FactSet, Fact]:
     """Change the given fields of a fact; key, id and creation time stay, the revision before goes to the archive.
 
@@ -225,6 +227,7 @@ def update(
         pinned: Whether to spare it.
         source: Who writes it, if what it says changes; `None` leaves it as it was.
         edit: The number of this change by hand (`memory.control`).
+        expires_at: Until when it holds, as a day, month or year of ISO 8601; empty takes an end back.
 
     Raises:
         FactNotFound: If no row has the id.
@@ -238,11 +241,12 @@ def update(
         category=old.category if category is None else checked_category(category),
         confidence=old.confidence if confidence is None else checked_confidence(confidence),
         pinned=old.pinned if pinned is None else bool(pinned),
+        valid_to=old.valid_to if expires_at is None else checked_expiry(expires_at),
     )
     if new == old:
         return fact_set, old
     if new.content != old.content:  # what the old words said of its time need not hold for the new ones
-        new = replace(new, valid_from="", valid_to="")
+        new = replace(new, valid_from="", valid_to="" if expires_at is None else new.valid_to)
     if new.content != old.content and admitted(new.content, "content") is not None:
         new = replace(new, status="quarantined")
     twin = same_content(fact_set, new.content, new.status)

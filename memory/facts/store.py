@@ -83,6 +83,7 @@ class FactStore:
         *,
         source: Source = "library",
         pinned: bool = False,
+        expires_at: str = "",
     ) -> Fact:
         """Add a fact and return it; one that is already known is returned as it is, and counted as confirmed.
 
@@ -94,12 +95,15 @@ class FactStore:
             confidence: From 0.0 to 1.0; no threshold applies here.
             source: Who writes it; what the page, the API or the command line write is spared by evictions.
             pinned: Spare it too.
+            expires_at: Until when it holds (`2026-05-08`, `2026-05` or `2026`, that included): then no prompt shows it
+                any more, and it goes to history. Empty: it has no end.
 
         Raises:
             ValueError: If a value is invalid, or the content holds a secret; the message names the field.
             MemoryFull: If `max_facts` is reached and every fact is protected.
         """
-        return run(self._store, self._facts.create(content, category, confidence, source, pinned))
+        created = self._facts.create(content, category, confidence, source, pinned, expires_at=expires_at)
+        return run(self._store, created)
 
     async def acreate(
         self,
@@ -109,9 +113,11 @@ class FactStore:
         *,
         source: Source = "library",
         pinned: bool = False,
+        expires_at: str = "",
     ) -> Fact:
         """Do what `create` does, asynchronously."""
-        return await arun(self._store, self._facts.create(content, category, confidence, source, pinned))
+        created = self._facts.create(content, category, confidence, source, pinned, expires_at=expires_at)
+        return await arun(self._store, created)
 
     def get(self, fact_id: str) -> Fact:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
@@ -183,6 +189,7 @@ class FactStore:
         confidence: float | None = None,
         pinned: bool | None = None,
         source: Source | None = None,
+        expires_at: str | None = None,
     ) -> Fact:
         """Change the given fields and return the fact; its id and `created_at` stay, what it said goes to history.
 
@@ -194,13 +201,15 @@ class FactStore:
             category: One of the six categories.
             confidence: From 0.0 to 1.0.
             pinned: Whether an eviction spares it.
+            expires_at: Until when it holds, as in `create`; empty takes an end back.
             source: Who edits it, if not the library; evictions spare what the page, the API or the command line wrote.
 
         Raises:
             FactNotFound: If the id is unknown.
             ValueError: If a value is invalid, or another fact already says the new content.
         """
-        return run(self._store, self._facts.update(fact_id, content, category, confidence, pinned, source))
+        changed = self._facts.update(fact_id, content, category, confidence, pinned, source, expires_at)
+        return run(self._store, changed)
 
     async def aupdate(
         self,
@@ -211,9 +220,11 @@ class FactStore:
         confidence: float | None = None,
         pinned: bool | None = None,
         source: Source | None = None,
+        expires_at: str | None = None,
     ) -> Fact:
         """Do what `update` does, asynchronously."""
-        return await arun(self._store, self._facts.update(fact_id, content, category, confidence, pinned, source))
+        changed = self._facts.update(fact_id, content, category, confidence, pinned, source, expires_at)
+        return await arun(self._store, changed)
 
     def retire(self, *fact_ids: str) -> str:
         """Stop using facts: they go to history, from where one `undo` restores them, and do not come back otherwise.

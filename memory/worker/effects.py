@@ -11,10 +11,13 @@ from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
+from memory.budget import Purse
 from memory.config import MemoryConfig
 from memory.effects import Batch, in_daemon_thread
 from memory.message import iso_time
+from memory.namespaces import Owner
 from memory.outbox.entry import Entry, Lease, Worker
+from memory.usage import CallPurpose
 
 T = TypeVar("T")
 
@@ -29,10 +32,14 @@ class ModelCall:
     Attributes:
         model: `provider:model`; empty means the deployment's own.
         use: Asks the model. It runs on a thread of its own and may block.
+        owner: Whose memory it is for.
+        purpose: What it is asked for.
     """
 
     model: str
     use: Callable[[BaseChatModel], Any]
+    owner: Owner
+    purpose: CallPurpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +60,14 @@ class Terms:
         worker: Who it is.
         clock: Returns seconds since the epoch.
         is_alive: Whether a process of this host exists.
+        purse: What is known of users' budgets.
     """
 
     config: MemoryConfig
     worker: Worker
     clock: Callable[[], float]
     is_alive: Callable[[int], bool]
+    purse: Purse
 
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC."""

@@ -17,7 +17,7 @@ from memory.control import Epochs, belongs, read_epochs, read_time_zone
 from memory.effects import StoreEffects, delete, put, read
 from memory.facts.changes import Section
 from memory.facts.deletions import forgotten_messages, read_gone
-from memory.facts.profile import read_profile, texts_of, write_profile
+from memory.facts.profile import Profile, read_profile, texts_of, write_profile
 from memory.journal.entry import JournalEntry, day_of
 from memory.journal.journal import prune, read_journal
 from memory.namespaces import Owner
@@ -189,6 +189,7 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     Of lines that only were said (`turn`) the history does not tell: they stand in their threads, so that a roll-up of
     a busy day costs no more model calls than its summaries gave reason to.
     Sections are written before the progress: killed in between, the same days are told again, in the same sections.
+    Without budget left it waits for the next day; one that began is finished, as its parts alone are of no use.
     An erase while the model writes wins: nothing is written then, and the days are told anew the next time.
 
     Returns:
@@ -209,18 +210,10 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     planned, reached = plan_rollup(today, progress, journal)
     folds = yield from _without_forgotten(owner, epoch, planned)
     texts = texts_of((yield from read_profile(owner, epoch)))
-    sections = []
-    if folds:
-        yield AwaitStart()
-    for one in folds:
-        told = "" if one.anew else texts.get(f"history.{one.section}", "")
-        for portion in chunks(one.entries):
-            told = yield ModelCall(portion[-1].model, partial(fold, existing=told, entries=portion))
-        text, left_out = without_suspects(told)
-        if left_out:
-            logger.warning("left %d sentences out of history.%s: secrets, or orders", left_out, one.section)
-        if text:
-            sections.append(Section(name=f"history.{one.section}", text=text))
+    if folds and (yield from terms.purse.look(owner)) is not None:
+        logger.info("the roll-up of %s waits for tomorrow: the budget of the day is used up", owner.due_key)
+        return False
+    sections = yield from _sections(owner, folds, texts, terms)
     if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
@@ -234,6 +227,25 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     dropped += yield from prune(owner, today, config.journal_days, config.journal_bytes)
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
     return bool(folds)
+
+
+def _sections(owner: Owner, folds: Sequence[Fold], texts: Profile, terms: Terms) -> WorkerEffects[list[Section]]:
+    """Have the model write what sections say once they tell of more days."""
+    sections = []
+    if folds:
+        yield AwaitStart()
+    for one in folds:
+        told = "" if one.anew else texts.get(f"history.{one.section}", "")
+        for portion in chunks(one.entries):
+            write = partial(fold, existing=told, entries=portion)
+            told = yield ModelCall(portion[-1].model, write, owner, "rollup")
+            yield from terms.purse.save(owner)
+        text, left_out = without_suspects(told)
+        if left_out:
+            logger.warning("left %d sentences out of history.%s: secrets, or orders", left_out, one.section)
+        if text:
+            sections.append(Section(name=f"history.{one.section}", text=text))
+    return sections
 
 
 def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects[None]:

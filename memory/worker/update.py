@@ -13,6 +13,7 @@ from functools import partial
 
 from langgraph.store.base import Item
 
+from memory.budget import BudgetUsedUp
 from memory.control import INITIAL_EPOCH, Epochs, read_epochs, read_known_time_zone
 from memory.effects import StoreEffects, side_by_side
 from memory.erase import forget_rows
@@ -45,12 +46,14 @@ class Drained:
         cancelled: How many entries were dropped because of an erase.
         failed: How many are to be tried again, or became dead letters.
         due: When the next of those that are left is due, in seconds since the epoch; `None` if none is left.
+        put_off: Whether the user's budget of the day was used up: then `due` is when the next day begins.
     """
 
     receipts: tuple[UpdateReceipt, ...] = ()
     cancelled: int = 0
     failed: int = 0
     due: float | None = None
+    put_off: bool = False
 
 
 def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEffects[Drained]:
@@ -76,12 +79,17 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     started = [covered(entry, ready) for entry in ready if entry.extracted]
     rest = [entry for entry in ready if not any(entry in batch for batch in started)]
     waiting = deque(started + together(rest, terms.config.portion_messages))
-    while waiting:
+    until = (yield from terms.purse.look(owner)) if waiting else None
+    while waiting and until is None:
         batch = waiting.popleft()
         if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):
             continue
         try:
             receipt = yield from _update(batch, terms)
+        except BudgetUsedUp as used_up:
+            # No failure: what was read of the batch is journaled, the rest of it waits as it is.
+            until = used_up.until
+            yield from outbox.write((yield from _released(batch, terms)))
         except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
             alone, given_up = yield from _after_failure(batch, error, terms)
             waiting.extend((entry,) for entry in alone)
@@ -93,7 +101,16 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
         owner, [entry for entry in stored if entry.key not in done and entry.state != "dead"]
     )
     due = min((entry.due for entry in left if thread_id in (None, entry.thread_id)), default=None)
+    if until is not None and due is not None:
+        logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", owner.due_key)
+        return Drained(tuple(receipts), len(cancelled), failed, max(due, until), put_off=True)
     return Drained(tuple(receipts), len(cancelled), failed, due)
+
+
+def _released(batch: Sequence[Entry], terms: Terms) -> StoreEffects[list[Entry]]:
+    """Read the entries of a batch that nobody else has taken over, as ones that nobody works on."""
+    entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
+    return [entry.released() for entry in entries if entry.lease is None or terms.holds(entry)]
 
 
 def _is_cancelled(entry: Entry, epochs: Epochs) -> bool:
@@ -302,7 +319,13 @@ def _extraction(
             config=terms.config,
             time_zone=zone,
         )
-        part: Extraction = yield ModelCall(last.model, extract)
+        terms.purse.check(last.owner)
+        try:
+            part: Extraction = yield ModelCall(last.model, extract, last.owner, "extraction")
+        except Exception:
+            yield from terms.purse.save(last.owner)  # a call that fails is paid for, too
+            raise
+        yield from terms.purse.save(last.owner)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):
             return None

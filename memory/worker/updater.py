@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
+from memory.budget import Budget, Purse
 from memory.config import MemoryConfig
 from memory.effects import aperform, perform, run, tolerated
 from memory.message import iso_time, messages_of
@@ -17,6 +18,7 @@ from memory.outbox import outbox
 from memory.outbox.entry import Entry, EntryKind, Worker, process_exists
 from memory.outbox.transcript import ThreadView
 from memory.queue.schedule import ConversationContext, Message
+from memory.usage import ModelUsage, Observe, observed
 from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
 from memory.worker.rollup import roll_up
 from memory.worker.update import Drained, drain
@@ -40,6 +42,8 @@ class MemoryUpdater:
         gate: What the updates of this process pass before they start; workers of one process share it.
         worker: This process, as leases name it.
         is_alive: Whether a process of this host exists.
+        observe: Is told of each model call that has ended.
+        purse: What is known of users' budgets; workers of one process share it.
     """
 
     def __init__(
@@ -53,6 +57,8 @@ class MemoryUpdater:
         gate: UpdateGate | None = None,
         worker: Worker | None = None,
         is_alive: Callable[[int], bool] = process_exists,
+        observe: Observe = lambda _: None,
+        purse: Purse | None = None,
     ) -> None:
         self._store = store
         self._load_model = load_model
@@ -62,6 +68,8 @@ class MemoryUpdater:
         self._gate = gate or UpdateGate()
         self._worker = worker or Worker.here()
         self._is_alive = is_alive
+        self._observe = observe
+        self._purse = purse or Purse(Budget.of(config), clock, self._worker.process)
 
     def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop."""
@@ -122,7 +130,7 @@ class MemoryUpdater:
         return list(await asyncio.gather(*map(guarded, owners)))
 
     def _terms(self) -> Terms:
-        return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive)
+        return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive, self._purse)
 
     def _perform(self, effects: WorkerEffects[T]) -> T:
         return perform(
@@ -145,4 +153,12 @@ class MemoryUpdater:
         )
 
     def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float]:
-        return lambda: effect.use(self._load_model(effect.model)), self._config.model_timeout_seconds
+        def observe(usage: ModelUsage) -> None:
+            self._purse.note(effect.owner, usage)
+            self._observe(usage)
+
+        def call() -> Any:
+            with observed(effect.purpose, effect.model, observe):
+                return effect.use(self._load_model(effect.model))
+
+        return call, self._config.model_timeout_seconds

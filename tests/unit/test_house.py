@@ -10,7 +10,7 @@ import pytest
 
 HOUSE = Path(__file__).parents[2]
 EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "message"}
-EVERYONE_MAY_KNOW |= {"effects", "control", "threads", "provider_reason"}
+EVERYONE_MAY_KNOW |= {"effects", "control", "threads", "provider_reason", "usage"}
 COUNTING = {"memory.context.tokens", "memory.context.budget"}
 MAY_KNOW = {
     "context": {"context"},
@@ -22,13 +22,26 @@ MAY_KNOW = {
     "journal": {"journal"},
     "outbox": {"outbox", "facts"},
     "queue": {"queue"},
-    "worker": {"worker", "queue", "outbox", "extraction", "facts", "injection", "screening", "journal", "erase"},
+    "worker": {
+        "worker",
+        "queue",
+        "outbox",
+        "extraction",
+        "facts",
+        "injection",
+        "screening",
+        "journal",
+        "erase",
+        "budget",
+    },
     "erase": {"erase", "facts", "journal", "outbox", "worker", "context"},
     "turn": {"turn", "facts", "outbox", "injection", "journal"},
     "tool_calls": {"turn", "facts", "extraction", "outbox", "journal", "recall", "injection", "screening", "erase"},
     "unwritten": {"unwritten", "turn", "outbox"},
     "breaker": {"breaker"},
     "backfill": {"backfill", "facts", "journal", "outbox", "turn", "archive", "erase"},
+    "budget": {"budget"},
+    "retention": {"retention", "facts", "outbox"},
     "archive": {"archive", "facts", "screening", "journal", "outbox"},
 }
 

@@ -25,7 +25,8 @@ from memory.facts.store import FactStore
 
 router = MemoryRouter()
 
-_FIELDS = ("content", "category", "confidence", "pinned")
+_FIELDS = ("content", "category", "confidence", "pinned", "expires_at")
+_EXPIRES = "Until when it holds, that day, month or year included (2026-12-31, 2026-12, 2026): it becomes `valid_to`."
 
 
 class FactView(BaseModel):
@@ -98,6 +99,7 @@ class NewFact(StrictModel):
     category: Category
     confidence: float = Field(1.0, ge=0, le=1)
     pinned: bool = False
+    expires_at: str = Field("", max_length=10, description=f"{_EXPIRES} Empty: no end.")
 
 
 class FactEdit(StrictModel):
@@ -107,6 +109,7 @@ class FactEdit(StrictModel):
     category: Category | None = None
     confidence: float | None = Field(None, ge=0, le=1)
     pinned: bool | None = None
+    expires_at: str | None = Field(None, max_length=10, description=f"{_EXPIRES} Empty takes an end back.")
     status: Literal["active"] | None = Field(
         None, description="active: release a quarantined fact, or say yes to a waiting one."
     )
@@ -149,7 +152,9 @@ def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:
 async def add_fact(call: AgentCall, new: NewFact) -> FactView:
     """Add a fact; one that is already known is answered as it is."""
     try:
-        fact = await facts_of(call).acreate(new.content, new.category, new.confidence, source="api", pinned=new.pinned)
+        fact = await facts_of(call).acreate(
+            new.content, new.category, new.confidence, source="api", pinned=new.pinned, expires_at=new.expires_at
+        )
     except MemoryFull as full:
         raise RefusedRequest(409, str(full)) from None
     except ValueError as error:
@@ -186,6 +191,7 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
             category=edit.category,
             confidence=edit.confidence,
             pinned=edit.pinned,
+            expires_at=edit.expires_at,
             source="api",
         )
     except FactNotFound as unknown:

@@ -9,12 +9,25 @@ from pydantic import AfterValidator, BaseModel, Field
 from graphs.server.api.facts import facts_of
 from graphs.server.api.routing import AgentCall, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
+from memory.budget import Budget, read_spent
 from memory.control import checked_time_zone, read_chosen_time_zone, read_learning, write_learning, write_time_zone
+from memory.facts.fact import timestamp
 from memory.outbox.outbox import read_entries
 
 logger = logging.getLogger(__name__)
 
 router = MemoryRouter()
+
+
+class BudgetState(BaseModel):
+    """What memory's own model calls used of the user's budget today: summaries, extraction, roll-ups."""
+
+    calls: int
+    max_calls: int | None = Field(description="null: no limit.")
+    tokens: int
+    max_tokens: int | None = Field(description="null: no limit.")
+    used_up: bool = Field(description="true: what was said waits; nothing is lost.")
+    until: str = Field(description="When the next day begins, and what waits goes on.")
 
 
 class Overview(BaseModel):
@@ -31,6 +44,7 @@ class Overview(BaseModel):
     quarantined: int = Field(description="Facts that wait for review.")
     pending: int = Field(description="Updates that are not done yet.")
     dead: int = Field(description="Updates that failed for good.")
+    budget: BudgetState | None = Field(description="null: memory's model calls have no budget.")
 
 
 class TimeZone(BaseModel):
@@ -72,6 +86,22 @@ async def overview(call: AgentCall) -> Overview:
         quarantined=len(await facts.alist("quarantined")),
         pending=states["pending"] + states["running"],
         dead=states["dead"],
+        budget=await _budget(call),
+    )
+
+
+async def _budget(call: AgentCall) -> BudgetState | None:
+    budget, now = Budget.of(call.service.settings.memory), call.service.clock()
+    if not budget.is_limited:
+        return None
+    spent = await call.run(read_spent(call.owner, budget.day(now)))
+    return BudgetState(
+        calls=spent.calls,
+        max_calls=budget.calls or None,
+        tokens=spent.tokens,
+        max_tokens=budget.tokens or None,
+        used_up=budget.is_used_up(spent),
+        until=timestamp(budget.next_day(now)),
     )
 
 

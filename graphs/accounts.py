@@ -1,0 +1,93 @@
+"""What one process keeps account of: the numbers of its metrics, and what its users' memory has spent of the day."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from uuid import uuid4
+
+from langgraph.store.base import BaseStore
+
+from graphs.metrics import Count, Metrics, of_call, of_update
+from graphs.models import resolve
+from graphs.settings import Settings
+from memory.budget import Budget, BudgetUsedUp, Purse
+from memory.effects import in_daemon_thread, run, tolerated
+from memory.namespaces import Owner
+from memory.usage import ModelUsage
+from memory.worker.update import Drained
+
+logger = logging.getLogger(__name__)
+
+_UNKNOWN = "what other processes used of a budget is not known"
+
+
+class Accounts:
+    """The accounts of one process.
+
+    Args:
+        settings: The deployment's: budgets, prices, models.
+        clock: Returns seconds since the epoch.
+    """
+
+    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
+        self._settings = settings
+        self.metrics = Metrics()
+        self.purse = Purse(Budget.of(settings.memory), clock, uuid4().hex)
+
+    def called(self, usage: ModelUsage) -> None:
+        """Count a model call that has ended; an empty name stands for the deployment's model."""
+        named = replace(usage, model=resolve(usage.model, self._settings))
+        self.metrics.add(of_call(named, self._settings.prices))
+
+    def called_behind(self, usage: ModelUsage) -> None:
+        """Count a call of an update or a roll-up, whose model the deployment may have chosen for all."""
+        self.called(replace(usage, model=self._settings.memory_model or usage.model))
+
+    def drained(self, drained: Drained) -> None:
+        """Count what a drain came to."""
+        ended = {"failed": drained.failed, "cancelled": drained.cancelled}
+        self.metrics.add(Count("palimpsest_updates", (outcome,), n) for outcome, n in ended.items())
+        self.metrics.add([Count("palimpsest_budget_refusals", ("extraction",))] if drained.put_off else [])
+        self.metrics.add(count for receipt in drained.receipts for count in of_update(receipt))
+
+    async def acheck(self, owner: Owner, look: Callable[[], Awaitable[object]]) -> None:
+        """Raise `BudgetUsedUp` if a summary may ask no model.
+
+        Args:
+            owner: Whose memory.
+            look: Reads what other processes used; called once a day at most.
+        """
+        if not self.purse.is_known(owner):
+            with tolerated(logger, _UNKNOWN):
+                await look()
+        self._check(owner)
+
+    def check(self, store: BaseStore | None, owner: Owner | None) -> None:
+        """Do what `acheck` does, on a thread; where nobody's memory is kept, nothing."""
+        if store is None or owner is None:
+            return
+        if not self.purse.is_known(owner):
+            with tolerated(logger, _UNKNOWN):
+                run(store, self.purse.look(owner))
+        self._check(owner)
+
+    def _check(self, owner: Owner) -> None:
+        try:
+            self.purse.check(owner)
+        except BudgetUsedUp:
+            self.metrics.add([Count("palimpsest_budget_refusals", ("summary",))])
+            raise
+
+    def spent(self, store: BaseStore | None, owner: Owner | None, usage: ModelUsage) -> None:
+        """Count a summary's call, and write down, behind whoever calls, what the user has used of a budget."""
+        self.called(usage)
+        if store is None or owner is None:
+            return
+        self.purse.note(owner, usage)
+
+        def save() -> None:
+            with tolerated(logger, "what %s used of the budget is not written down", owner.due_key):  # the next one is
+                run(store, self.purse.save(owner))
+
+        if self.purse.budget.is_limited:
+            in_daemon_thread(save, "palimpsest-budget")

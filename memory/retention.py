@@ -1,0 +1,77 @@
+"""How long memory keeps what nobody shows any more: facts that are over, their history, and receipts.
+
+Retention is no deletion: nothing is recorded as deleted, so that what is said again is learned again. Deletion records
+are kept: without them, what a person deleted could come back.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from langgraph.store.base import Item
+
+from memory.config import MemoryConfig
+from memory.effects import StoreEffects, delete, scan
+from memory.facts.effects import FactEffects
+from memory.facts.fact import moment
+from memory.facts.rows import is_revision
+from memory.namespaces import Kind, Owner
+from memory.outbox.outbox import owners_with
+
+logger = logging.getLogger(__name__)
+
+KINDS: Final[tuple[Kind, ...]] = ("facts", "history", "receipts")
+_DAY: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What went: facts that are over, into history; revisions and receipts, for good."""
+
+    over: int = 0
+    revisions: int = 0
+    receipts: int = 0
+
+
+def owners_to_clean() -> StoreEffects[list[Owner]]:
+    """Read every owner who has anything that retention is about. It lists across all users: for once a day."""
+    found: dict[Owner, None] = {}
+    for kind in KINDS:
+        found.update((owner, None) for owner in (yield from owners_with(kind)))
+    return list(found)
+
+
+def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[Cleaned]:
+    """Move an owner's facts that are over into history, and delete what is older than the deployment keeps.
+
+    Args:
+        owner: Whose memory.
+        config: `history_days` and `receipt_days`; 0 keeps them.
+        now: Seconds since 1970.
+    """
+    over = yield from FactEffects(owner, config, lambda: now).end_over()
+    revisions = yield from _drop(owner, "history", "updatedAt", config.history_days, now)
+    receipts = yield from _drop(owner, "receipts", "time", config.receipt_days, now)
+    done = Cleaned(over, revisions, receipts)
+    if done != Cleaned():
+        logger.info(
+            "cleaned up %s: facts that are over %d, revisions %d, receipts %d",
+            *(owner.due_key, over, revisions, receipts),
+        )
+    return done
+
+
+def is_older(item: Item, field: str, days: int, now: float) -> bool:
+    """Say whether an item is kept no longer: its own time says so, or the store's where a hand garbled that."""
+    told = moment(str(item.value.get(field, ""))) or item.updated_at
+    return told.timestamp() < now - days * _DAY
+
+
+def _drop(owner: Owner, kind: Kind, field: str, days: int, now: float) -> StoreEffects[int]:
+    if not days:
+        return 0
+    items = yield from scan(owner.namespace(kind))
+    old = [item for item in items if (kind != "history" or is_revision(item)) and is_older(item, field, days, now)]
+    if old:
+        yield [delete(item.namespace, item.key) for item in old]
+    return len(old)

@@ -1,0 +1,22 @@
+"""A deployment whose clock is 40 days ahead."""
+
+import time
+
+from graphs.deployment import Deployment
+from graphs.models import load_chat_model
+from graphs.service import MemoryService
+from graphs.settings import Settings
+
+SECONDS = 40 * 86_400.0
+
+
+def make_service(settings: Settings) -> MemoryService:
+    """Return the service of the settings, later."""
+    return MemoryService(
+        settings,
+        lambda name, purpose: load_chat_model(name, settings, purpose=purpose),
+        clock=lambda: time.time() + SECONDS,
+    )
+
+
+deployment = Deployment(make_service=make_service)

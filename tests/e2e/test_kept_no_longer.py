@@ -1,0 +1,72 @@
+"""After 40 days: old threads and the journal are gone from every file, facts stay, and facts with an end do not."""
+
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.errors import NotFoundError
+
+from tests.e2e.dev_server import DevServer
+from tests.e2e.scripted import Scripted
+from tests.e2e.speaking import speak_python
+from tests.e2e.waiting import eventually
+from tests.stub_model import StubModel
+
+LATER = "tests.e2e.support.later:deployment"
+
+
+def ask(server: DevServer, path: str, body: dict[str, Any] | None = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{server.url}/memory{path}", data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)
+
+
+def contents(server: DevServer) -> list[str]:
+    return sorted(fact["content"] for fact in ask(server, "/facts")["facts"])
+
+
+def holding(folder: Path, word: str) -> list[str]:
+    """The files under a folder in which the word stands, but for the log."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "server.log"]
+    assert any(path.suffix == ".sqlite" for path in files)
+    return sorted(path.name for path in files if word.encode() in path.read_bytes())
+
+
+@pytest.mark.timeout(400)
+def test_after_a_month_threads_and_journal_are_gone_and_what_was_learned_stays(
+    tmp_path: Path, model: StubModel
+) -> None:
+    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
+    server = DevServer(tmp_path, environment=variables)
+    with server:
+        thread = speak_python(server, "I moved to Bergen, with my purple zeppelin.").thread_id
+        ask(server, "/facts", {"content": "Is in Paris", "category": "context", "expires_at": "2027"})
+        ask(server, "/facts", {"content": "Is in Rome", "category": "context", "expires_at": "2020"})
+        assert eventually(lambda: "User lives in Bergen." in contents(server), timeout=60)
+        assert eventually(lambda: ask(server, "/journal")["entries"], timeout=60)
+    assert holding(tmp_path, "zeppelin")
+    server.environment = {
+        **variables,
+        "PALIMPSEST_DEPLOYMENT": LATER,
+        "PALIMPSEST_THREAD_DAYS": "30",
+        "PALIMPSEST_JOURNAL_DAYS": "30",
+    }
+    with server, get_sync_client(url=server.url) as client:
+
+        def is_gone() -> bool:
+            try:
+                client.threads.get(thread)
+            except NotFoundError:
+                return True
+            return False
+
+        assert eventually(is_gone, timeout=90)
+        assert contents(server) == ["Is in Paris", "User lives in Bergen."]
+        assert [fact["content"] for fact in ask(server, "/facts?status=ended")["facts"]] == ["Is in Rome"]
+        assert eventually(lambda: not holding(tmp_path / "data", "zeppelin"), timeout=60)
+    assert holding(tmp_path, "zeppelin") == []
