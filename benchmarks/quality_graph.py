@@ -1,12 +1,13 @@
-"""What stands in the prompts that the shipped graph sends, in the first turn of a thread and in the second."""
+"""What stands in the prompts that the shipped graph sends, and how much of them a provider has in its cache."""
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -15,29 +16,34 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import Field
 
 from benchmarks.quality_data import Talk
-from benchmarks.quality_report import OURS, SEED, Rows
+from benchmarks.quality_memory import BESIDE, EMBEDDER, entries_of, facts_of
+from benchmarks.quality_report import SEED, Rows, share
 from graphs.chat import build_graph
-from graphs.embedders import NONE
+from graphs.embedders import NONE, Embedder
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.control import INITIAL_EPOCH
 from memory.effects import run
-from memory.facts.fact import Fact, fact_id, fact_key, to_item
+from memory.facts.fact import fact_key, to_item
 from memory.injection.block import escape
-from memory.journal import JournalEntry, append
-from memory.message import StoredMessage
+from memory.journal import append
 from memory.namespaces import Owner
 
-QUESTIONS = 10
+QUESTIONS = 50
+TURNS = 50
 OWNER = Owner.of("local")
+CACHED = (4096, 8192)
+"""Tokens of a whole prompt, for the rows of what is cached."""
+# So long an answer is usual; a short one would leave a prompt that is nearly all memory.
+_ANSWER = " ".join(["The harbour was quiet and we walked along the water talking of boats and bread."] * 4)
+_QUERY_SECONDS = 60.0
 
 
 class Recorder(BaseChatModel):
-    """A model that answers at once and keeps the last prompt."""
+    """A model that answers at once and keeps its prompts."""
 
-    last: list[BaseMessage] = Field(default_factory=list)
+    prompts: list[str] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -50,8 +56,8 @@ class Recorder(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **more: Any,
     ) -> ChatResult:
-        self.last = messages
-        return ChatResult(generations=[ChatGeneration(message=AIMessage("I see."))])
+        self.prompts.append("\n".join(f"{message.type}: {message.text}" for message in messages))
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(_ANSWER))])
 
     async def _agenerate(
         self,
@@ -63,78 +69,86 @@ class Recorder(BaseChatModel):
         return self._generate(messages)
 
 
-def filled(talk: Talk, *, with_turns: bool) -> InMemoryStore:
-    """Return a store with a talk's facts, and its messages in the journal, as updates would have left them."""
-    store = InMemoryStore()
-    for number, document in enumerate(talk.facts):
-        fact = Fact(
-            id=fact_id(talk.name, document.text, number),
-            content=document.text,
-            category="knowledge",
-            confidence=0.8,
-            created_at=f"{document.when}+00:00",
-            updated_at=f"{document.when}+00:00",
-            source="conversation",
-            epoch=INITIAL_EPOCH,
-            thread_id=document.session,
-            message_ids=document.sources,
+class Chat:
+    """The shipped graph over a store with a talk's facts, and with its messages in the journal if wanted."""
+
+    def __init__(self, talk: Talk, embeddings: Embeddings | None, *, with_turns: bool) -> None:
+        self._store = InMemoryStore()
+        for number, fact in enumerate(facts_of(talk)):
+            self._store.put(OWNER.namespace("facts"), fact_key(fact.content, number), to_item(fact))
+        if with_turns:
+            run(self._store, append(OWNER, list(entries_of(talk))))
+        self._model, others = Recorder(), Recorder()
+        settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600), embedder=NONE)
+        self._embedder = None
+        if embeddings is not None:
+            self._embedder = Embedder(EMBEDDER, lambda: embeddings, query_seconds=_QUERY_SECONDS)
+        self._service = MemoryService(
+            settings, lambda _, purpose: self._model if purpose == "chat" else others, embedder=self._embedder
         )
-        store.put(OWNER.namespace("facts"), fact_key(document.text, number), to_item(fact))
-    if with_turns:
-        run(store, append(OWNER, list(_entries(talk))))
-    return store
+        builder = build_graph(service=self._service)
+        self._graph = builder.compile(checkpointer=InMemorySaver(), store=self._store)
+
+    async def ready(self) -> None:
+        """Return once all is indexed that there is, with its vectors."""
+        if self._embedder:
+            await asyncio.wrap_future(self._embedder.start())
+        if made := self._service.vectors.make(self._store, OWNER):
+            await asyncio.wrap_future(made)
+        if followed := self._service.recalling.follow(self._store, OWNER):
+            await asyncio.wrap_future(followed)
+
+    async def sent(self, context: Context, text: str, thread: str) -> str:
+        """Return the prompt that a message brings the model."""
+        configurable = {"configurable": {"thread_id": thread}}
+        await self._graph.ainvoke({"messages": [HumanMessage(text)]}, configurable, context=context)
+        return self._model.prompts[-1]
 
 
-def _entries(talk: Talk) -> Iterable[JournalEntry]:
-    sessions: dict[str, list[StoredMessage]] = {}
-    for turn in talk.turns:
-        said = sessions.setdefault(turn.session, [])
-        time = (datetime.fromisoformat(turn.when) + timedelta(seconds=len(said))).isoformat()
-        said.append(StoredMessage(turn.id, "user", f"{turn.who}: {turn.text}", f"{time}+00:00"))
-    for session, said in sessions.items():
-        for messages in (tuple(said[at : at + 2]) for at in range(0, len(said), 2)):
-            yield JournalEntry(messages[0].time[:10], session, messages, INITIAL_EPOCH)
-
-
-async def measure_graph(rows: Rows, talk: Talk, budgets: Sequence[int]) -> None:
-    """Add what of the evidence stands in the prompts: of the facts alone, and with the journal of everything."""
+async def measure_prompts(
+    rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None, budgets: Sequence[int], *, with_turns: bool
+) -> None:
+    """Add what of the evidence stands in the prompts of a first turn, and of a second after another question."""
     chance = random.Random(SEED)
     asked = chance.sample(talk.questions, min(QUESTIONS, len(talk.questions)))
     others = chance.sample(talk.questions, len(asked))
     told = {source for fact in talk.facts for source in fact.sources}
-    for with_turns in (False, True):
-        model = Recorder()
-        memory = MemoryConfig(debounce_seconds=3600)
-        settings = Settings(single_user=True, memory=memory, embedder=NONE)
-        service = MemoryService(settings, lambda *_, model=model: model)
-        store = filled(talk, with_turns=with_turns)
-        graph = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=store)
-        if following := service.recalling.follow(store, OWNER):
-            await asyncio.wrap_future(following)
-        for budget in budgets:
-            context = Context(memory_tokens=budget, max_tokens=8192)
-
-            for number, (question, other) in enumerate(zip(asked, others, strict=True)):
-                needed = question.evidence if with_turns else question.evidence & told
-                if not needed:
-                    continue
-                kind = "all evidence" if with_turns else "facts' evidence"
-                name = f"{kind}, prompts of the graph, {budget} tokens"
-                first = await sent(graph, model, context, question.text, f"{budget}.{number}.first")
-                rows.add(name, OURS, talk.name, _share(talk, needed, first))
-                await sent(graph, model, context, other.text, f"{budget}.{number}.second")
-                second = await sent(graph, model, context, question.text, f"{budget}.{number}.second")
-                rows.add(f"{name}, second turn", OURS, talk.name, _share(talk, needed, second))
+    kind = "all" if with_turns else "facts'"
+    chat = Chat(talk, embeddings, with_turns=with_turns)
+    await chat.ready()
+    for budget in budgets:
+        context = Context(memory_tokens=budget + BESIDE, max_tokens=9000)
+        name = f"{kind} evidence, prompts of the graph, {budget} tokens"
+        for number, (question, other) in enumerate(zip(asked, others, strict=True)):
+            needed = question.evidence if with_turns else question.evidence & told
+            if not needed:
+                continue
+            first = await chat.sent(context, question.text, f"{budget}.{number}.first")
+            rows.add(name, who, talk.name, share(needed, _told_in(talk, first)))
+            await chat.sent(context, other.text, f"{budget}.{number}.second")
+            second = await chat.sent(context, question.text, f"{budget}.{number}.second")
+            rows.add(f"{name}, second turn", who, talk.name, share(needed, _told_in(talk, second)))
 
 
-async def sent(graph: Any, model: Recorder, context: Context, text: str, thread: str) -> str:
-    """Return the prompt that a message brings the model."""
-    await graph.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": thread}}, context=context)
-    return "\n".join(message.text for message in model.last)
+async def measure_cached(rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None) -> None:
+    """Add how much of each prompt of a long thread, from the second on, is the beginning of the one before."""
+    asked = random.Random(SEED).sample(talk.questions, min(TURNS, len(talk.questions)))
+    chat = Chat(talk, embeddings, with_turns=True)
+    await chat.ready()
+    for tokens in CACHED:
+        context = Context(max_tokens=tokens)
+        prompts = [await chat.sent(context, question.text, f"long.{tokens}") for question in asked]
+        for before, after in pairwise(prompts):
+            rows.add(f"cached share of a prompt, {tokens} tokens", who, talk.name, _common(before, after) / len(after))
 
 
-def _share(talk: Talk, needed: frozenset[str], prompt: str) -> float:
+def _told_in(talk: Talk, prompt: str) -> set[str]:
     found = {source for fact in talk.facts if escape(fact.text) in prompt for source in fact.sources}
     # A line may be cut behind 300 characters.
-    found |= {turn.id for turn in talk.turns if escape(f"{turn.who}: {turn.text}")[:280] in prompt}
-    return len(needed & found) / len(needed)
+    return found | {turn.id for turn in talk.turns if escape(f"{turn.who}: {turn.text}")[:280] in prompt}
+
+
+def _common(before: str, after: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    differing = (at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
+    return next(differing, min(len(before), len(after)))

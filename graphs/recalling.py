@@ -49,7 +49,7 @@ class Recalling:
         if snapshot is None:
             return NOTHING
         with tolerated(logger, "nothing is recalled for the message"):
-            index = self._of(store).of(owner)
+            index = self.indexes(store).of(owner)
             index.follow_facts(snapshot.facts)
             question = asked()
             text = question.text[:_QUERY_CHARS]
@@ -77,7 +77,7 @@ class Recalling:
 
     def holds(self, store: BaseStore, owner: Owner) -> bool:
         """Say whether this process holds an owner's index."""
-        return self._of(store).holds(owner)
+        return self.indexes(store).holds(owner)
 
     def drop(self, erased: str) -> None:
         """Forget the indexes that hold something of a thread, by its id, or of a user, by the user's segment."""
@@ -87,19 +87,20 @@ class Recalling:
             )
 
     def _follow(self, store: BaseStore, owner: Owner) -> None:
-        index = self._of(store).of(owner)
+        index = self.indexes(store).of(owner)
         view = run(store, read_tellable_view(owner, index.view))
         for _ in index.follow_journal(view):
             pass
         if self._embedder:
             self._follow_vectors(self._embedder, store, owner, index, view.epoch)
-        self._of(store).trim()
+        self.indexes(store).trim()
 
     def _follow_vectors(self, embedder: Embedder, store: BaseStore, owner: Owner, index: UserIndex, epoch: str) -> None:
         kept = run(store, read_vectors(owner, epoch, embedder.name))
         keys = {name: text_key(text) for name, text in index.texts().items()}
         index.follow_vectors(embedder.name, {name: kept[key] for name, key in keys.items() if key in kept})
 
-    def _of(self, store: BaseStore) -> UserIndexes:
+    def indexes(self, store: BaseStore) -> UserIndexes:
+        """Return the indexes of the users of a store."""
         with self._lock:
             return self._stores.setdefault(store, UserIndexes(self._most_bytes))

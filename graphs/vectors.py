@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from concurrent.futures import Future
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore
@@ -32,14 +33,13 @@ class VectorMaking:
         self._looked: WeakKeyDictionary[BaseStore, set[Owner]] = WeakKeyDictionary()
         self._behind = WorkBehind(self._make, "palimpsest-vectors", logger, "no vectors are made for %s")
 
-    def make(self, store: BaseStore, owner: Owner) -> None:
-        """Begin to make what vectors an owner's facts and journal lack.
+    def make(self, store: BaseStore, owner: Owner) -> Future[None] | None:
+        """Begin to make what vectors an owner's facts and journal lack; the future ends with it.
 
         It is for after an update, and for where a text has none: a fact that was written by hand, or vectors of another
         embedder.
         """
-        if self._embedder is not None:
-            self._behind.ask(store, owner)
+        return self._behind.ask(store, owner) if self._embedder else None
 
     def make_once(self, store: BaseStore, owner: Owner) -> None:
         """Do what `make` does with an owner's first turn in this process: the embedder may be another one."""

@@ -205,6 +205,14 @@ class UserIndexes:
             self._indexes.move_to_end(user)
             return index
 
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+    def size(self) -> int:
+        """Return about how many bytes all of them take."""
+        with self._lock:
+            return sum(index.size() for index in self._indexes.values())
+
     def holds(self, user: Hashable) -> bool:
         """Say whether a user's index is here."""
         return user in self._indexes

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall import Document, Hit, Index, choose
+from memory.recall import Document, Index
 from memory.recall.words import stem, terms
 
 WORDS = ("Oslo", "cello", "harbour", "painting", "paints", "seven", "figs", "Ada's", "camping", "May")
@@ -139,28 +139,6 @@ def test_a_limit_keeps_what_is_as_good_as_the_last() -> None:
     assert found(index, "figs", limit=2) == ["0", "1", "2", "3", "4"]
     assert found(Index(), "figs") == []
     assert found(index, "?") == []
-
-
-def test_a_budget_is_shared_and_what_one_kind_leaves_the_other_may_use() -> None:
-    facts = [fact(f"f{n}", "x") for n in range(4)]
-    turns = [turn(f"t{n}", "x") for n in range(4)]
-    hits = [Hit(each, 1.0) for each in (*facts, *turns)]
-    assert [each.id for each in choose(hits, budget=4, cost=lambda _: 1)] == ["f0", "f1", "t0", "t1"]
-    assert len(choose(hits[:4], budget=4, cost=lambda _: 1)) == 4
-    assert len(choose(hits[4:], budget=4, cost=lambda _: 1)) == 4
-    assert choose(hits, budget=3, cost=lambda _: 1, always=[facts[3]])[0].id == "f3"
-    assert choose(hits, budget=0, cost=lambda _: 1) == []
-
-
-def test_a_turn_gives_way_to_others_when_a_fact_already_tells_it() -> None:
-    hits = [Hit(each, 1.0) for each in (fact("f", "x", sources=("t0",)), turn("t0", "x"), turn("t1", "x"))]
-    assert [each.id for each in choose(hits, budget=2, cost=lambda _: 1)] == ["f", "t1"]
-    assert [each.id for each in choose(hits, budget=3, cost=lambda _: 1)] == ["f", "t1", "t0"]
-
-
-def test_what_is_too_long_is_passed_over() -> None:
-    hits = [Hit(fact("long", "x" * 9), 2.0), Hit(fact("short", "x"), 1.0)]
-    assert [each.id for each in choose(hits, budget=3, cost=lambda each: len(each.text))] == ["short"]
 
 
 def test_stems_are_the_same_for_forms_of_one_word() -> None:
