@@ -35,6 +35,7 @@ from memory.tool_calls import (
     read_around,
     receipt_key,
     remember,
+    restore,
     tell_found,
 )
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, may_learn, may_read, mode_of_newest
@@ -91,6 +92,7 @@ def memory_tools(
         "list_memories": tools.list_memories,
         "remember": tools.remember,
         "forget": tools.forget,
+        "restore": tools.restore,
     }
     return tuple(_tool(name, wanted[name]) for name in names)
 
@@ -173,6 +175,10 @@ class _MemoryTools:
     ) -> str:
         """Forget a fact because the user asks for it; they can undo it."""
         return await self._tell(runtime, lambda call: forget(call, fact_id))
+
+    async def restore(self, fact_id: Annotated[str, "As search_memory names it."], runtime: Runtime) -> str:
+        """Bring back a fact that is no longer in use, because the user asks about it."""
+        return await self._tell(runtime, lambda call: restore(call, fact_id), needs=may_learn)
 
     async def _tell(
         self,

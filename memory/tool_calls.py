@@ -20,7 +20,7 @@ from memory.extraction.extraction import judge_fact
 from memory.facts.applying import change_facts
 from memory.facts.changes import Outcome, Reason, reasons
 from memory.facts.effects import FactEffects
-from memory.facts.fact import Fact, FactNotFound, is_protected
+from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected
 from memory.facts.rows import stands
 from memory.facts.snapshot import read_snapshot
 from memory.injection.block import escape, fact_line
@@ -36,7 +36,7 @@ from memory.recall.kept_vectors import read_vectors
 from memory.recall.past import read_past
 from memory.recall.search import LEAST_SHARE, relevant, similarity_of
 from memory.recall.vectors import QueryVector
-from memory.screening.door import without_suspects
+from memory.screening.door import may_be_shown, without_suspects
 from memory.text import digest
 from memory.threads import erased_between, read_thread_epoch
 from memory.turn import TurnEpochs, learnable
@@ -46,6 +46,7 @@ PAGE_FACTS: Final = 40
 _LINE_CHARS: Final = 300
 _CONVERSATION_CHARS: Final = 4_000
 _NEIGHBOURS: Final = 2
+_HISTORY: Final = "No longer in use, as memory was full (restore brings one back):"
 # What the user says in so many words; only what they wrote by hand is surer.
 _CONFIDENCE: Final = 0.9
 
@@ -105,6 +106,7 @@ class Found:
 
     Attributes:
         facts: Best first.
+        evicted: What went at the limit, best first.
         journal: All past conversations.
         zone: Where the user is.
         now: The user's local time, ISO 8601.
@@ -113,6 +115,7 @@ class Found:
     """
 
     facts: Sequence[Fact] = ()
+    evicted: Sequence[Fact] = ()
     journal: Sequence[JournalEntry] = field(default=(), repr=False)
     zone: tzinfo = UTC
     now: str = ""
@@ -129,19 +132,23 @@ def find(call: ToolCall, query: str, limit: int, question: QueryVector | None = 
         limit: How many facts.
         question: What an embedder makes of the query.
     """
-    facts, snapshot, zone = yield from side_by_side(
-        FactEffects(call.owner, call.config, lambda: call.now).search(query, None, "active", question),
+    own = FactEffects(call.owner, call.config, lambda: call.now)
+    facts, evicted, snapshot, zone = yield from side_by_side(
+        own.search(query, None, "active", question),
+        own.search(query, None, "evicted"),
         read_snapshot(call.owner),
         read_known_time_zone(call.owner),
     )
-    may_be_shown = {fact.id for fact in snapshot.facts}
+    in_use = {fact.id for fact in snapshot.facts}
     journal = yield from read_past(call.owner, snapshot.epoch)
     vectors = {}
     if question is not None:
         vectors = yield from read_vectors(call.owner, snapshot.epoch, question.embedder)
-    shown = [fact for fact in facts if fact.id in may_be_shown][: _hits(limit)]
+    shown = [fact for fact in facts if fact.id in in_use][: _hits(limit)]
     now = datetime.fromtimestamp(call.now, zone or UTC).isoformat()
-    return Found(shown, journal, zone or UTC, now, question, vectors)
+    # What history holds nobody has screened since it went there.
+    past = [fact for fact in evicted if may_be_shown(fact.content)][: _hits(limit)]
+    return Found(shown, past, journal, zone or UTC, now, question, vectors)
 
 
 def tell_found(found: Found, query: str, limit: int) -> str:
@@ -162,7 +169,11 @@ def tell_found(found: Found, query: str, limit: int) -> str:
         if entry.key not in exchanges and (line := _message_line(entry.day, message)):
             exchanges.add(entry.key)
             lines.append(f"{line} (source {entry.key})")
-    parts = [("Facts:", [_fact(fact, found.zone) for fact in found.facts]), ("Past conversations:", lines)]
+    parts = [
+        ("Facts:", [_fact(fact, found.zone) for fact in found.facts]),
+        (_HISTORY, [_fact(fact, found.zone) for fact in found.evicted]),
+        ("Past conversations:", lines),
+    ]
     text = "\n\n".join("\n".join([title, *each]) for title, each in parts if each)
     return _quoted(text) if text else "Nothing is remembered about that. Try other words, or ask the user."
 
@@ -274,6 +285,24 @@ def forget(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     yield [receipt_put(call.owner, call.key, receipt)]
     yield from trim_receipts(call.owner)
     return Told("Forgotten. The user can undo it.", receipt)
+
+
+def restore(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
+    """Bring back a fact that went at the limit; the weakest of the others goes there in its place."""
+    if not call.config.enabled or not (yield from read_learning(call.owner)):
+        return Told("Not restored: the user has paused learning.")
+    try:
+        fact = yield from FactEffects(call.owner, call.config, lambda: call.now).restore(fact_id.strip())
+    except FactNotFound:
+        return Told(_unknown(fact_id))
+    except MemoryFull:
+        return Told(f"Not restored: {_NOT_REMEMBERED['full']}")
+    if fact.status != "active":
+        return Told(f"Not restored: {_NOT_REMEMBERED['instruction_like']}")
+    receipt = UpdateReceipt(time=iso_time(call.now), thread_id=call.thread_id, created=(fact.id,), epoch=fact.epoch)
+    yield [receipt_put(call.owner, call.key, receipt)]
+    yield from trim_receipts(call.owner)
+    return Told(f"Restored as {fact.id}. The user can undo it.", receipt)
 
 
 def receipt_key(thread_id: str, call_id: str) -> str:

@@ -15,7 +15,7 @@ _MODEL = {"langgraph_nodes": ["call_model"], "langgraph_type": "llm"}
 _SUMMARY_PROMPT = {"langgraph_nodes": ["summarize"], "langgraph_type": "prompt"}
 
 
-MemoryToolName = Literal["search_memory", "read_conversation", "list_memories", "remember", "forget"]
+MemoryToolName = Literal["search_memory", "read_conversation", "list_memories", "remember", "forget", "restore"]
 
 
 def _zone_or_none(name: str) -> str:

@@ -51,6 +51,7 @@ from memory.facts.rows import (
     read_history,
     settle,
     stands,
+    still_evicted,
     trim_history,
     write_difference,
 )
@@ -177,9 +178,8 @@ class FactEffects:
         epoch, fact_set = yield from read_current_fact_set(self.owner)
         found: Sequence[Fact] = list(fact_set.rows.values())
         if status in ("superseded", "ended", "evicted"):
-            # An undo may have brought back what went at the limit: it stays in history, too.
-            present = {fact.id for fact in fact_set.rows.values()} if status == "evicted" else set()
-            found = [fact for fact in (yield from read_history(self.owner, epoch)) if fact.id not in present]
+            history = yield from read_history(self.owner, epoch)
+            found = history if status != "evicted" else still_evicted(fact_set, history)
         return strongest_first([fact for fact in found if status in (None, fact.status)])
 
     def search(

@@ -224,6 +224,25 @@ def read_history(owner: Owner, epoch: str) -> StoreEffects[list[Fact]]:
     return sorted(facts, key=lambda fact: (fact.updated_at, fact.id, fact.revision))
 
 
+def still_evicted(fact_set: FactSet, history: Iterable[Fact]) -> list[Fact]:
+    """Return what went at the limit and nothing became of since.
+
+    An undo may have brought it back, and a person may have deleted it then: it stays in history, too.
+
+    Args:
+        fact_set: What is there.
+        history: The revisions that are no longer true, oldest first.
+    """
+    last = {fact.id: fact for fact in history}
+    present = {fact.id for fact in fact_set.rows.values()}
+    said = {normalize(fact.content) for fact in fact_set.rows.values()}
+    return [
+        fact
+        for fact in last.values()
+        if fact.status == "evicted" and fact.id not in present and normalize(fact.content) not in said
+    ]
+
+
 def _revisions(items: Iterable[Item], epoch: str) -> Iterator[Fact]:
     for item in items:
         if not is_revision(item) or not belongs(item.value, epoch):

@@ -19,6 +19,7 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.tools_of_memory import NAMES, memory_tools
 from graphs.turn.context import Context
+from memory.config import MemoryConfig
 from memory.control import write_learning
 from memory.effects import run
 from memory.erase import aerase_thread
@@ -44,19 +45,23 @@ def calls(name: str, **arguments: Any) -> AIMessage:
 class Talk:
     """A chat graph whose model calls what a test says; `told` is what the tool answered."""
 
-    def __init__(self, store: BaseStore | None = None, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, store: BaseStore | None = None, embedder: Embedder | None = None, config: MemoryConfig | None = None
+    ) -> None:
         self.store = store or InMemoryStore()
         self.model = RecordingModel()
         self.learner = RecordingModel(respond=lambda _: '{"facts": []}')
         self.service = MemoryService(
-            Settings(), lambda _, purpose: self.model if purpose == "chat" else self.learner, embedder=embedder
+            Settings(memory=config or MemoryConfig()),
+            lambda _, purpose: self.model if purpose == "chat" else self.learner,
+            embedder=embedder,
         )
         self.graph = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
         self.events: list[Mapping[str, Any]] = []
 
     @property
     def facts(self) -> FactStore:
-        return FactStore(self.store, "ada")
+        return FactStore(self.store, "ada", config=self.service.settings.memory)
 
     async def say(
         self, text: str, *replies: AIMessage | str, context: Context = ALL, user: str = "ada", thread: str = "t"
@@ -189,6 +194,34 @@ async def test_what_nobody_said_a_secret_or_an_order_is_not_remembered(said: str
     assert talk.remembered() == []
 
 
+async def test_what_went_at_the_limit_is_found_as_history_and_comes_back_when_it_is_asked_for() -> None:
+    talk = Talk(config=MemoryConfig(max_facts=2))
+    said = {number: f"Owns painting number {number}" for number in range(3)}
+    for number, content in said.items():
+        change = Change(action="new", content=content, category="knowledge", confidence=0.9, sources=(f"m{number}",))
+        now = f"2026-03-0{number + 1}T10:00:00+00:00"
+        talk.facts.apply(Extraction(changes=(change,)), thread_id="old", epoch="initial", now=now)
+    (gone,) = talk.facts.list("evicted")
+
+    told = await talk.say(f"Which painting was {gone.content[-1]}?", calls("search_memory", query=gone.content))
+
+    facts, _, history = told.partition("No longer in use, as memory was full (restore brings one back):")
+    assert gone.id not in facts
+    assert f"{gone.content} (id {gone.id}, since {gone.created_at[:10]})" in history
+    assert await talk.say("It is mine again.", calls("restore", fact_id=gone.id)) == (
+        f"Restored as {gone.id}. The user can undo it."
+    )
+    assert gone.content in talk.remembered()
+    assert len(talk.remembered()) == 2
+    assert [update["created"] for update in talk.updated()] == [[gone.id]]
+    assert "No fact has the id" in await talk.say("Again.", calls("restore", fact_id=gone.id))
+    run(talk.store, write_learning(ADA, False))
+    (other,) = talk.facts.list("evicted")
+    paused = await talk.say("And that.", calls("restore", fact_id=other.id))
+    assert paused == "Not restored: the user has paused learning."
+    assert other.content not in talk.remembered()
+
+
 async def test_a_forgotten_fact_can_be_undone_and_does_not_come_back_by_itself() -> None:
     talk = Talk()
     fact = talk.facts.create("Likes figs", "preference", 0.9)
@@ -222,7 +255,9 @@ async def test_memories_are_listed_a_page_at_a_time() -> None:
     assert await talk.say("More?", calls("list_memories", page=9)) == "There is no page 9."
 
 
-@pytest.mark.parametrize("name", ["search_memory", "list_memories", "remember", "forget", "read_conversation"])
+@pytest.mark.parametrize(
+    "name", ["search_memory", "list_memories", "remember", "forget", "read_conversation", "restore"]
+)
 async def test_in_an_incognito_thread_no_tool_of_memory_works(name: str) -> None:
     talk = Talk()
     talk.facts.create("Likes figs", "preference", 0.9)
@@ -239,6 +274,7 @@ _WANTED = {
     "remember": ["content", "category"],
     "forget": ["fact_id"],
     "read_conversation": ["source"],
+    "restore": ["fact_id"],
 }
 
 

@@ -98,6 +98,22 @@ def test_a_person_brings_back_what_went_at_the_limit() -> None:
         memory.facts.restore(figs.id)
 
 
+def test_what_a_person_deleted_after_it_came_back_is_not_found_as_what_went_at_the_limit() -> None:
+    memory = Memory()
+    memory.learn("Likes figs")
+    (figs,) = memory.facts.list()
+    memory.learn("Likes plums", "Likes tea")
+    memory.learn("Likes kiwis")
+    memory.clock.advance(60)
+    memory.facts.undo()
+    memory.clock.advance(60)
+    memory.facts.retire(figs.id)
+    assert memory.evicted() == []
+    assert memory.facts.search("figs", status="evicted") == []
+    with pytest.raises(FactNotFound):
+        memory.facts.restore(figs.id)
+
+
 def test_undoing_what_evicted_a_fact_brings_it_back() -> None:
     memory = Memory()
     memory.learn("Likes figs")
