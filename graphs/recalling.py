@@ -50,7 +50,7 @@ class Recalling:
             return NOTHING
         with tolerated(logger, "nothing is recalled for the message"):
             index = self.indexes(store).of(owner)
-            index.follow_facts(snapshot.facts)
+            has_new = index.follow_facts(snapshot.facts)
             question = asked()
             text = question.text[:_QUERY_CHARS]
             vector = await self._embedder.aquery(text) if self._embedder and len(index) else None
@@ -58,7 +58,8 @@ class Recalling:
             recalled = index.recall(asked_now, snapshot.epoch, opening.revision, snapshot.edit)
             view = index.view
             now = (snapshot.epoch, opening.revision, snapshot.edit)
-            if view is None or (view.epoch, view.revision, view.edit) != now:
+            # Vectors of new facts may have been made before they were indexed.
+            if view is None or (view.epoch, view.revision, view.edit) != now or (has_new and self._embedder):
                 self.follow(store, owner)
             return recalled
         return NOTHING

@@ -8,7 +8,7 @@ writing one must never undo another.
 
 import functools
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
@@ -158,7 +158,11 @@ def read_time_zone(owner: Owner, otherwise: tzinfo = UTC) -> StoreEffects[tzinfo
 
 def read_known_time_zone(owner: Owner) -> StoreEffects[tzinfo | None]:
     """Read the time zone that the user set, else that of the assistant they talked to last; `None` if there is none."""
-    items = yield from read_many(owner.control, ZONE_KEYS)
+    return zone_in((yield from read_many(owner.control, ZONE_KEYS)))
+
+
+def zone_in(items: Iterable[Item | None]) -> tzinfo | None:
+    """Return the time zone that the items of `ZONE_KEYS` (`Owner.control`) tell, in this order."""
     zones = (zone_named(name) for item in items if item and isinstance(name := item.value.get("name"), str))
     return next((zone for zone in zones if zone), None)
 

@@ -6,12 +6,13 @@ A graph, a middleware or a program of one's own keeps between two turns what `Tu
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from typing import Literal, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.control import LEARNING_KEY, learning_in, note_assistants_time_zone
-from memory.effects import StoreEffects, read, scan, side_by_side
+from memory.control import LEARNING_KEY, ZONE_KEYS, learning_in, note_assistants_time_zone, zone_in
+from memory.effects import StoreEffects, read_many, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
 from memory.journal.revision import JournalRevision, read_revision
@@ -187,6 +188,7 @@ class Opening:
         epochs: Under which epochs it began; `None` if it is not learned, or they cannot be read.
         updates: The receipts of updates since the turn before, oldest first.
         revision: The journal's.
+        zone: Where the user is, if that is known.
     """
 
     mode: MemoryMode | None
@@ -194,6 +196,7 @@ class Opening:
     epochs: TurnEpochs | None = None
     updates: tuple[UpdateReceipt, ...] = ()
     revision: JournalRevision = JournalRevision()  # noqa: RUF009 - a frozen value
+    zone: tzinfo | None = None
 
 
 def open_turn(
@@ -211,10 +214,10 @@ def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, thread_epoch, learning, revision, receipts = yield from side_by_side(
+    snapshot, thread_epoch, (learning, *zones), revision, receipts = yield from side_by_side(
         read_snapshot_with(owner, lines),
         read_thread_epoch(thread_id),
-        read(owner.control, LEARNING_KEY),
+        read_many(owner.control, [LEARNING_KEY, *ZONE_KEYS]),
         read_revision(owner),
         scan(owner.namespace("receipts")),
     )
@@ -222,7 +225,7 @@ def open_turn(
         mode = effective_mode(mode, "read_only")
     epochs = TurnEpochs(snapshot.epoch, thread_epoch, snapshot.edit) if may_learn(mode) else None
     told = [] if before is None else receipts_of(receipts, snapshot.epoch, iso_time(before))
-    return Opening(mode, snapshot, epochs, tuple(told), revision)
+    return Opening(mode, snapshot, epochs, tuple(told), revision, zone_in(zones))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

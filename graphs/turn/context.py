@@ -89,9 +89,9 @@ class Context:
     memory_tools: Annotated[
         tuple[MemoryToolName, ...],
         Field(
-            max_length=5,
+            max_length=6,
             description="With which tools the model uses memory itself, beside what it is shown: search_memory, "
-            "read_conversation, list_memories, remember, forget. Empty: none.",
+            "read_conversation, list_memories, remember, forget, restore. Empty: none.",
         ),
     ] = ()
     transcript: Annotated[

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -17,6 +18,7 @@ from graphs.turn.deadlines import Access, StoreAway, TurnDeadlines
 from graphs.turn.run import Run, mode_of_run
 from graphs.turn.state import NotWritten, Receipt, Warnings, WithoutMemory, why_without
 from memory.context.tokens import TokenCounter
+from memory.control import zone_named
 from memory.effects import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
@@ -75,8 +77,13 @@ class Room(NamedTuple):
     will_summarize: bool
 
 
-def asked_of(messages: Sequence[BaseMessage], now: float) -> Asked:
-    """Return what is recalled for: the newest message of the user, and what was said in the turn before it."""
+def asked_of(messages: Sequence[BaseMessage], now: str) -> Asked:
+    """Return what is recalled for: the newest message of the user, and what was said in the turn before it.
+
+    Args:
+        messages: The thread, or as much of it as the model sees.
+        now: The user's local time, ISO 8601.
+    """
     places = [at for at, message in enumerate(messages) if isinstance(message, HumanMessage)]
     if not places:
         return Asked("")
@@ -171,7 +178,10 @@ class TurnMemory:
         """Return what of the user's memory has to do with the newest message; nothing in a turn without memory."""
         if run.owner is None or run.store is None:
             return NOTHING
-        asked = partial(asked_of, messages, self._service.clock())
+        # As the journal's days: what the user set counts before what the assistant says.
+        zone = opening.zone or zone_named(run.context.time_zone) or UTC
+        now = datetime.fromtimestamp(self._service.clock(), zone).isoformat()
+        asked = partial(asked_of, messages, now)
         return await self._service.recalling.recall(run.store, run.owner, opening, asked)
 
     async def shown(

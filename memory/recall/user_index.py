@@ -14,7 +14,6 @@ from memory.facts.fact import Fact
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import JournalView
 from memory.journal.revision import JournalRevision
-from memory.message import iso_time
 from memory.recall.documents import fact_document, turn_documents
 from memory.recall.index import Document, Hit, Index
 from memory.recall.vectors import QueryVector, VectorIndex
@@ -48,14 +47,14 @@ class Asked:
     Attributes:
         text: The user's newest message.
         before: The turn before it.
-        now: Seconds since 1970.
+        now: The user's local time, ISO 8601: from it "yesterday" is a date; empty if unknown.
         vector: What an embedder makes of the message, if there is one.
         limit: So many hits at most.
     """
 
     text: str
     before: str = ""
-    now: float = 0.0
+    now: str = ""
     vector: QueryVector | None = None
     limit: int = 400
 
@@ -88,13 +87,19 @@ class UserIndex:
         """The journal that is indexed, without its entries; `None` before the first."""
         return self._view
 
-    def follow_facts(self, facts: Iterable[Fact]) -> None:
-        """Index the facts that changed, and drop those that are gone: only active ones are given."""
+    def follow_facts(self, facts: Iterable[Fact]) -> bool:
+        """Index the facts that changed, and drop those that are gone: only active ones are given.
+
+        Returns:
+            Whether any was indexed: it has no vector yet.
+        """
         with self._lock:
             now = {fact.id: fact for fact in facts}
             self._drop([name for name in self._facts if name not in now])
-            self._put([fact_document(fact) for name, fact in now.items() if self._facts.get(name) != fact])
+            changed = [fact_document(fact) for name, fact in now.items() if self._facts.get(name) != fact]
+            self._put(changed)
             self._facts = now
+            return bool(changed)
 
     def follow_journal(self, view: JournalView) -> Iterator[None]:
         """Index what a view of the journal brings, some entries at a step, so that nobody waits long for the lock."""
@@ -132,7 +137,7 @@ class UserIndex:
             hits = self._index.rank(
                 asked.text,
                 before=asked.before,
-                now=iso_time(asked.now) if asked.now else "",
+                now=asked.now,
                 similarity=self._vectors.similarity(asked.vector) if self._vectors else None,
                 limit=asked.limit,
             )

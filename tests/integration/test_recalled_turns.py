@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -14,6 +15,8 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
+from memory.control import write_time_zone
+from memory.effects import run
 from memory.erase import aerase_thread, aerase_user
 from memory.facts.store import FactStore
 from memory.message import iso_time
@@ -180,6 +183,21 @@ async def test_a_new_process_ranks_facts_at_once_and_past_turns_behind_its_first
 
     assert "Plays the violoncello" in prompt
     await talks.until("asked", "Who teaches me the cello?", lambda prompt: "Ines" in prompt)
+
+
+@pytest.mark.parametrize(("assistants", "users"), [("Pacific/Auckland", None), ("Europe/Oslo", "Pacific/Auckland")])
+async def test_yesterday_counts_from_the_day_where_the_user_is(
+    talks: Talks, assistants: str, users: str | None
+) -> None:
+    talks.clock.seconds = datetime(2026, 3, 9, 13, tzinfo=UTC).timestamp()  # in Auckland, the tenth has begun
+    talks.context = Context(time_zone=assistants, memory_tokens=200)
+    if users:
+        run(talks.store, write_time_zone(ADA, users))
+    for day in range(1, 9):
+        FactStore(talks.store, "local").create(f"Went to harbour {day} on 2026-03-0{day} by ferry", "context", 0.9)
+    FactStore(talks.store, "local").create("Went to the fair on 2026-03-09 by tram", "context", 0.1)
+
+    assert "the fair" in await talks.say("Where did I go yesterday?", "asked")
 
 
 async def test_without_an_identity_nothing_is_recalled(talks: Talks) -> None:
