@@ -5,7 +5,7 @@
 DATA holds public conversations (`benchmarks.quality_data`). Every row has its n, its goal and a bootstrap 95 % interval
 over questions. The parameters of recall were chosen on the first three LoCoMo conversations and the first four BEAM
 chats; the last table shows the others apart. A run that was stopped goes on where it was: what is done is kept in
-`.palimpsest/bench-quality.sqlite` until a source or the data change.
+`.palimpsest/bench-quality.sqlite` until the data or a source that decides it change.
 """
 
 import argparse
@@ -44,6 +44,8 @@ SLOW = {"mem0, infer=False"}
 SLOW_TALKS = 2
 _PLACE = re.compile(r"(<!-- benchmark: quality -->\n).*?(<!-- end -->)", re.DOTALL)
 _HOUSE = Path(__file__).parents[1]
+_OURS = ("memory/recall", "memory/injection", "graphs/recalling.py", "graphs/turn/prompt.py")
+"""What decides what is found and shown."""
 _MEASURES = _HOUSE / "benchmarks" / "quality_measures.py"
 
 
@@ -108,7 +110,7 @@ def main() -> int:
     peers = _peers(embeddings, rows)
     data = fingerprint([*options.data.glob("locomo/*.json"), *options.data.glob("beam100k/*.json")], options.embedder)
     of_peers = fingerprint([_MEASURES, *_HOUSE.glob("benchmarks/quality_[dp]*.py")], data)
-    of_ours = fingerprint([_HOUSE / "memory", _HOUSE / "graphs", *_HOUSE.glob("benchmarks/quality_*.py")], data)
+    of_ours = fingerprint([*(_HOUSE / each for each in _OURS), *_HOUSE.glob("benchmarks/quality_*.py")], data)
     parts = list(parts_of(talks, chats, embeddings, peers))
     kept = KeptParts(options.kept / "bench-quality.sqlite", len(parts))
     for part in parts:
