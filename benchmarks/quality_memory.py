@@ -93,7 +93,7 @@ class Held:
         return evidence_of([fact.id for fact in found[:limit]], self.evidence)
 
     def _asked(self, question: str) -> QueryVector | None:
-        return self._embeddings and QueryVector.of(EMBEDDER, self._embeddings.embed_query(question))
+        return QueryVector.of(EMBEDDER, self._embeddings.embed_query(question)) if self._embeddings else None
 
     def shown(self, recalled: Recalled, budget: int) -> set[str]:
         """Return the turns whose words, or facts of which, a first turn's prompt shows in so many tokens of memory."""
