@@ -100,8 +100,9 @@ class Chat:
 
     async def sent(self, context: Context, text: str, thread: str) -> str:
         """Return the prompt that a message brings the model."""
-        configurable = {"configurable": {"thread_id": thread}}
-        await self._graph.ainvoke({"messages": [HumanMessage(text)]}, configurable, context=context)
+        await self._graph.ainvoke(
+            {"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": thread}}, context=context
+        )
         return self._model.prompts[-1]
 
 

@@ -14,9 +14,12 @@ from benchmarks.quality_report import SEED, Rows, share
 from memory.context.tokens import count_tokens
 from memory.injection.block import fact_line
 from memory.recall import Document, Hit, Index
+from memory.recall.user_index import Recalled
 from memory.recall.vectors import QueryVector, VectorIndex, packed
 
 BUDGETS = (500, 1000, 2000)
+# Of a session's worth: what a fact counts beside a turn, each further hit beside the one before, and its whole text.
+_FACT, _LATER, _WHOLE = 0.7, 0.3, 0.2
 
 
 class Recall:
@@ -46,29 +49,34 @@ def line_of(document: Document) -> str:
 
 
 def measure_facts(rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None) -> None:
-    """Add what ours finds and shows of the facts alone, without any past turn."""
-    held, told = Held(talk, embeddings, with_turns=False), _told(talk)
+    """Add what ours finds and shows of the facts: by a search, and in a prompt without past turns."""
+    alone, held = (Held(talk, embeddings, with_turns=with_turns) for with_turns in (False, True))
+    told = _told(talk)
     for question in talk.questions:
         if not (needed := question.evidence & told):
             continue
-        recalled = held.recall(question.text)
+        hits = [hit for hit in held.recall(question.text).hits if hit.document.kind == "fact"]
         for budget in BUDGETS:
-            value = share(needed, held.shown(recalled, budget))
+            value = share(needed, held.shown(Recalled(hits), budget))
             rows.add(f"facts' evidence in {budget} tokens", who, talk.name, value)
-        rows.add("facts' evidence, R@10", who, talk.name, share(needed, held.search(question.text, 10)))
+        first = evidence_of([hit.document.id for hit in hits[:10]], held.evidence)
+        rows.add("facts' evidence, R@10", who, talk.name, share(needed, first))
+        rows.add("FactStore.search, R@10", who, talk.name, share(needed, alone.search(question.text, 10)))
 
 
 def measure_all(rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None) -> None:
     """Add what ours finds and shows of facts and past turns together, and of the turns and sessions among them."""
     held = Held(talk, embeddings, with_turns=True)
     session = {turn.id: turn.session for turn in talk.turns}
+    whole = Index.of(_whole_sessions(talk))
     for question in talk.questions:
         recalled = held.recall(question.text)
         for budget in BUDGETS:
             value = share(question.evidence, held.shown(recalled, budget))
             rows.add(f"all evidence in {budget} tokens", who, talk.name, value)
         turns = [hit.document.id for hit in recalled.hits if hit.document.kind == "turn"]
-        add_turns(rows, talk, who, question, [each for line in turns for each in held.evidence[line]], session)
+        add_turns(rows, talk, who, question, [each for line in turns for each in held.evidence[line]])
+        add_sessions(rows, talk, who, question, _worth_by_scores(held, session, recalled, whole.rank(question.text)))
 
 
 def _told(talk: Talk) -> set[str]:
@@ -86,19 +94,55 @@ def fitting(ranked: Iterable[Document], budget: int) -> list[str]:
     return chosen
 
 
-def add_turns(
-    rows: Rows, talk: Talk, who: str, question: Question, ranked: Sequence[str], session: Mapping[str, str]
-) -> None:
+def add_turns(rows: Rows, talk: Talk, who: str, question: Question, ranked: Sequence[str]) -> None:
     rows.add("turns, R@10", who, talk.name, share(question.evidence, ranked[:10]))
+
+
+def add_sessions(rows: Rows, talk: Talk, who: str, question: Question, worth: Mapping[str, float]) -> None:
+    sessions = sorted(worth, key=lambda name: (-worth[name], name))
+    needed = {turn.session for turn in talk.turns if turn.id in question.evidence}
+    rows.add("sessions, R@10", who, talk.name, share(needed, sessions[:10]))
+    rows.add("sessions, any hit@5", who, talk.name, float(bool(needed & set(sessions[:5]))))
+
+
+def _whole_sessions(talk: Talk) -> list[Document]:
+    """Return each session as one document."""
+    said: dict[str, list[Document]] = {}
+    for turn in talk.turns:
+        said.setdefault(turn.session, []).append(turn)
+    return [
+        Document(id=name, text="\n".join(f"{turn.who}: {turn.text}" for turn in turns), when=turns[0].when)
+        for name, turns in said.items()
+    ]
+
+
+def _worth_by_scores(
+    held: Held, session: Mapping[str, str], recalled: Recalled, whole: Sequence[Hit]
+) -> dict[str, float]:
+    """Return how good sessions are: by their best turns and facts, and by what they say as a whole."""
+    scores: dict[str, list[float]] = {}
+    best = recalled.hits[0].score if recalled.hits else 1.0
+    for hit in recalled.hits:
+        weight = (1.0 if hit.document.kind == "turn" else _FACT) * (hit.score / best)
+        for name in {session[turn] for turn in held.evidence[hit.document.id] if turn in session}:
+            scores.setdefault(name, []).append(weight**2)
+    worth = {
+        name: sum(each * _LATER**place for place, each in enumerate(sorted(found, reverse=True)))
+        for name, found in scores.items()
+    }
+    most = max(worth.values(), default=1.0)
+    for hit in whole:
+        worth[hit.document.id] = worth.get(hit.document.id, 0.0) + _WHOLE * most * hit.score / whole[0].score
+    return worth
+
+
+def _worth_by_places(ranked: Sequence[str], session: Mapping[str, str]) -> dict[str, float]:
+    """Return how good sessions are where only the order of their turns is known."""
     found: dict[str, list[float]] = {}
     for place, turn in enumerate(ranked[:100]):
         found.setdefault(session[turn], []).append(1 / (10 + place))
     # A session is as good as its best turns, each later one counting half of the one before.
-    worth = {name: sum(each / 2**later for later, each in enumerate(places)) for name, places in found.items()}
-    sessions = sorted(worth, key=lambda name: (-worth[name], name))
-    needed = {session[turn] for turn in question.evidence}
-    rows.add("sessions, R@10", who, talk.name, share(needed, sessions[:10]))
-    rows.add("sessions, any hit@5", who, talk.name, float(bool(needed & set(sessions[:5]))))
+    return {name: sum(each / 2**later for later, each in enumerate(places)) for name, places in found.items()}
 
 
 def measure_peer(rows: Rows, talk: Talk, who: str, peer: quality_peers.Peer) -> None:
@@ -127,7 +171,9 @@ def measure_fts5(rows: Rows, talk: Talk) -> None:
         for budget in BUDGETS:
             value = share(question.evidence, evidence_of(fitting(ranked, budget), sources))
             rows.add(f"all evidence in {budget} tokens", "FTS5", talk.name, value)
-        add_turns(rows, talk, "FTS5", question, [each.id for each in ranked if each.kind == "turn"], session)
+        turns = [each.id for each in ranked if each.kind == "turn"]
+        add_turns(rows, talk, "FTS5", question, turns)
+        add_sessions(rows, talk, "FTS5", question, _worth_by_places(turns, session))
 
 
 def measure_chat(rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None) -> None:

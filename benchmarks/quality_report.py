@@ -54,6 +54,7 @@ GOALS = {
     "all evidence, prompts of the graph, 1000 tokens": (0.83, 0.89),
     "all evidence, prompts of the graph, 2000 tokens": (0.88, 0.93),
     "facts' evidence, R@10": (0.81, 0.85),
+    "FactStore.search, R@10": (0.81, 0.85),
     "turns, R@10": (0.75, 0.75),
     "sessions, R@10": (0.96, 0.96),
     "sessions, any hit@5": (0.95, 0.95),

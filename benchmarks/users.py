@@ -86,9 +86,9 @@ class Users:
         """Return the milliseconds of CPU that one user's turn takes, in a new thread."""
         self._turns += 1
         asked = HumanMessage(" ".join(random.Random(self._turns).sample(_WORDS, 8)))
-        config = {"configurable": {"thread_id": str(self._turns), "langgraph_auth_user_id": str(user)}}
+        who = {"thread_id": str(self._turns), "langgraph_auth_user_id": str(user)}
         began = time.process_time()
-        await self._graph.ainvoke({"messages": [asked]}, config)
+        await self._graph.ainvoke({"messages": [asked]}, {"configurable": who})
         return 1000 * (time.process_time() - began)
 
     def held(self) -> tuple[int, int]:

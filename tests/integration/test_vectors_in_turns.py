@@ -87,8 +87,9 @@ class Process:
         """Say something in a new thread and return the whole prompt that the model was sent."""
         self.turns += 1
         who = {"thread_id": f"{id(self)}-{self.turns}", "langgraph_auth_user_id": "ada"}
-        said = {"messages": [HumanMessage(text)]}
-        await self.graph.ainvoke(said, {"configurable": who}, context=Context(memory_tokens=300))
+        await self.graph.ainvoke(
+            {"messages": [HumanMessage(text)]}, {"configurable": who}, context=Context(memory_tokens=300)
+        )
         return "\n".join(message.text for message in self.model.prompts[-1])
 
     async def ready(self) -> None:
