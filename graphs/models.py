@@ -22,6 +22,7 @@ from pydantic import PrivateAttr, SecretStr
 
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
+from memory.context.summarization import SummarizeWhen
 from memory.provider_reason import ProviderReason
 
 UNTOLD = ProviderReason()
@@ -178,6 +179,7 @@ class ModelProfile:
         reply_tokens: The longest reply.
         cache_ttl_seconds: How long its server keeps a prompt's prefix.
         calls_tools: Whether it is worth telling it of tools.
+        summarize: Whether turns wait for its summaries, where nobody chose.
     """
 
     max_tokens: int
@@ -187,6 +189,7 @@ class ModelProfile:
     reply_tokens: int
     cache_ttl_seconds: float
     calls_tools: bool
+    summarize: SummarizeWhen
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +214,7 @@ _LOCAL_PROFILE = ModelProfile(
     reply_tokens=384,
     cache_ttl_seconds=3600.0,
     calls_tools=False,
+    summarize="after",  # a summary takes it minutes, more when it is written behind a chat
 )
 
 # A sampler that avoids what was said before (llama.cpp's DRY, repetition penalties) cannot tell a loop from a fact that
@@ -240,7 +244,7 @@ def profile(name: str, settings: Settings) -> ModelProfile | None:
 
 
 def fit_to_profile(context: Context, limits: ModelProfile | None) -> Context:
-    """Return the context with each budget capped by what the model can bear; smaller choices stay."""
+    """Return the context with each budget capped by what the model can bear; smaller and other choices stay."""
     if limits is None:
         return context
     return replace(
@@ -253,6 +257,7 @@ def fit_to_profile(context: Context, limits: ModelProfile | None) -> Context:
         memory_tokens=min(context.memory_tokens, limits.memory_tokens),
         reply_tokens=min(context.reply_tokens, limits.reply_tokens),
         cache_ttl_seconds=max(context.cache_ttl_seconds, limits.cache_ttl_seconds),
+        summarize=context.summarize or limits.summarize,
     )
 
 

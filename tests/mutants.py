@@ -151,9 +151,16 @@ MUTANTS = (
         ("tests/unit/test_prepared_summaries.py",),
     ),
     Mutant(
+        "what a summary had come to is asked for again",
+        "graphs/turn/prepared.py",
+        "                part = written\n",
+        "                part = None\n",
+        ("tests/unit/test_prepared_summaries.py",),
+    ),
+    Mutant(
         "wait for a summary after all",
         "memory/context/summarizer.py",
-        "if not (again or ahead or waits):",
+        "if there is None and not waits:",
         "if False:",
         AHEAD,
     ),

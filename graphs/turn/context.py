@@ -101,14 +101,14 @@ class Context:
         ),
     ] = "keep"
     summarize: Annotated[
-        SummarizeWhen,
+        SummarizeWhen | None,
         Field(
             description="before: a turn that is due for a summary waits for it, unless it is written already. "
-            "after: no turn waits. It goes on with the newest messages that fit, and the summary is written behind it. "
-            "The turn's receipt says what the model was not shown.",
+            "after: no turn waits. It goes on with the newest messages, and the summary is written behind it. "
+            "The turn's receipt says what the model was not shown. Empty: before; with the local model, after.",
             json_schema_extra={"langgraph_nodes": ["summarize"]},
         ),
-    ] = "before"
+    ] = None
     cache_ttl_seconds: Annotated[
         float, Field(ge=0, description="How long the provider caches a prompt; older ones may be rearranged.")
     ] = 300.0

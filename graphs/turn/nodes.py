@@ -205,7 +205,11 @@ class ChatNodes:
         """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side."""
 
         async def begin() -> Begun[Prompt]:
-            previous, bare = thread.injected, self._prompt(run, thread, thread.divided.live)
+            # What the view leaves out already does not change it again; a summary that is written will.
+            never_waits = when_summarized(run.context.summarize, get_config()) == "after"
+            is_seen = never_waits and not self._service.summaries.is_written(run.thread)
+            messages = thread.visible(run.context) if is_seen else thread.divided.live
+            previous, bare = thread.injected, self._prompt(run, thread, messages)
 
             def room(opening: Opening) -> Room:
                 will_summarize = bare.showing(previous, opening.snapshot).exceeds()

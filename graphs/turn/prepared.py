@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
@@ -16,6 +16,7 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
 from graphs.turn.run import Run
 from graphs.turn.state import summary_lost
+from memory.context.effects import SoFar
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.effects import in_daemon_thread, tolerated
@@ -24,17 +25,38 @@ from memory.worker.effects import ModelCalls
 
 logger = logging.getLogger(__name__)
 
-Write = Callable[[], WrittenSummary | None]
+Begin = Callable[[Callable[[], WrittenSummary | None]], "Future[WrittenSummary | None]"]
+Write = Callable[[WrittenSummary | None, SoFar], WrittenSummary | None]
+"""Asks the model, on a thread where it may block: goes on with what was begun, and tells of each part that is done."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Prepared:
-    """One thread's summary, under way or there, and what it was made for."""
+    """One thread's summary, under way or there, and what it was made for.
+
+    Attributes:
+        made_for: What it depends on besides its messages.
+        of: By what an erase finds it.
+        begun: When its writing began.
+        part: What it stands for so far: of all that leaves, or, while it is written and where that failed, of a part.
+        is_over: Whether nobody waits for its writing any more.
+        writing: Its end.
+    """
 
     made_for: Hashable
     of: tuple[str, ...]
-    writing: "Future[WrittenSummary | None]"
     begun: float
+    part: WrittenSummary | None = None
+    is_over: bool = False
+    writing: "Future[WrittenSummary | None]" = field(default_factory=Future)
+
+    @property
+    def has_failed(self) -> bool:
+        return self.writing.done() and (self.writing.cancelled() or self.writing.exception() is not None)
+
+    def written(self) -> WrittenSummary | None:
+        """Return what came of it; a part where its writing failed later, `None` where nothing did."""
+        return self.part if self.has_failed else self.writing.result()
 
 
 class PreparedSummaries:
@@ -43,6 +65,9 @@ class PreparedSummaries:
     Nothing of them is written anywhere: another process simply does not have them, and asks the model as ever. A turn
     uses one only if it was made for the same: the same settings, epochs and mode, and messages that are unchanged, as
     `Summarizer` sees to.
+
+    What takes too long, or fails on the way, is gone on with after the thread's next turn: however slow the model, what
+    it has summarized need not be asked for again.
 
     Args:
         timeout: Seconds that one may take.
@@ -56,7 +81,7 @@ class PreparedSummaries:
         self,
         timeout: float,
         limit: int = 256,
-        begin: Callable[[Write], "Future[WrittenSummary | None]"] = in_daemon_thread,
+        begin: Begin = in_daemon_thread,
         patience: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -80,25 +105,44 @@ class PreparedSummaries:
         Args:
             thread: Whose summary it is.
             made_for: What it depends on besides its messages; under another value it is of no use.
-            write: Asks the model; it runs on a thread of its own and may block. `None` says that there is none.
+            write: Writes it, on a thread of its own. `None` says that there is none.
             still_stands: Says whether the messages that went into a summary are as they were.
             of: The thread's id and its user's segment, by which an erase finds it.
         """
-        kept = self._kept.get(thread)
-        if kept is not None and kept.made_for == made_for and _is_good(kept.writing, still_stands):
-            return
+        kept, part = self._kept.get(thread), None
+        if kept is not None and kept.made_for == made_for:
+            if not kept.writing.done():
+                return
+            if (written := kept.written()) is not None and still_stands(written):
+                if not kept.has_failed:
+                    return
+                part = written
         # A model that keeps failing is asked once a turn, and the log says so once.
-        level = logging.DEBUG if kept is not None and _has_failed(kept.writing) else logging.WARNING
-        begun = self._clock()
-        self._kept[thread] = _Prepared(made_for, of, self._begin(partial(self._write, write, level)), begun)
+        level = logging.DEBUG if kept is not None and kept.has_failed else logging.WARNING
+        begun = _Prepared(made_for, of, self._clock(), part)
+        self._kept[thread] = begun
         self._kept.move_to_end(thread)
         while len(self._kept) > self._limit:
             self._kept.popitem(last=False)
+        begun.writing = self._begin(partial(self._write, thread, begun, write, level))
 
-    def _write(self, write: Write, level: int) -> WrittenSummary | None:
+    def _write(self, thread: Hashable, begun: _Prepared, write: Write, level: int) -> WrittenSummary | None:
+        def is_wanted() -> bool:
+            return self._kept.get(thread) is begun and not begun.is_over
+
+        def so_far(part: WrittenSummary) -> bool:
+            if is_wanted():
+                begun.part = part
+            return is_wanted()
+
+        def work() -> WrittenSummary | None:
+            # It may have waited for a place: what was erased meanwhile, or is of no use, is sent to no model.
+            return write(begun.part, so_far) if is_wanted() else None
+
         try:
-            return self._calls.run(write, self._timeout)
+            return self._calls.run(work, self._timeout)
         except Exception as error:  # the turn that needs it asks for it itself, or goes on without
+            begun.is_over = True
             logger.log(level, "a summary could not be written ahead of time: %s", type(error).__name__)
             raise
 
@@ -123,7 +167,7 @@ class PreparedSummaries:
             self._kept.pop(thread, None)
             return None
         if kept.writing.done():
-            return _written(kept.writing)
+            return kept.written()
         if not waits:
             return None
         patience = max(self._patience, self._clock() - kept.begun)
@@ -138,6 +182,11 @@ class PreparedSummaries:
             return kept.writing.result()
         logger.info("a summary that is still written is not waited for any longer")
         return None
+
+    def is_written(self, thread: Hashable) -> bool:
+        """Say whether a thread's summary is there, whatever it was made for."""
+        kept = self._kept.get(thread)
+        return kept is not None and kept.writing.done() and kept.written() is not None
 
     def drop(self, erased: str) -> None:
         """Forget what was written of a thread, by its id, or of all threads of a user, by the user's segment."""
@@ -199,34 +248,18 @@ class SummaryAhead:
                 self.kept.start(
                     self.thread,
                     self.made_for,
-                    lambda: node.prepare(state, leaving),
+                    lambda begun, so_far: node.prepare(state, leaving, begun=begun, so_far=so_far),
                     still_stands=lambda written: node.still_stands(state, written, leaving),
                     of=self.of,
                 )
 
 
-def when_summarized(chosen: SummarizeWhen, config: RunnableConfig) -> SummarizeWhen:
+def when_summarized(chosen: SummarizeWhen | None, config: RunnableConfig) -> SummarizeWhen:
     """Return when a run's summaries are made: a state that nobody keeps has no later turn to have them in.
 
     Args:
-        chosen: When they are to be made.
+        chosen: When they are to be made; `None` where nobody chose.
         config: A node's own, in which LangGraph names the checkpointer, and where below other graphs the node is.
     """
     is_kept = config.get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER) and not summary_lost(config)
-    return chosen if is_kept else "before"
-
-
-def _has_failed(writing: "Future[WrittenSummary | None]") -> bool:
-    return writing.done() and (writing.cancelled() or writing.exception() is not None)
-
-
-def _written(writing: "Future[WrittenSummary | None]") -> WrittenSummary | None:
-    """Return what came of it; `None` where nothing did."""
-    return None if _has_failed(writing) else writing.result()
-
-
-def _is_good(writing: "Future[WrittenSummary | None]", still_stands: Callable[[WrittenSummary], bool]) -> bool:
-    if not writing.done():
-        return True
-    written = _written(writing)
-    return written is not None and still_stands(written)
+    return (chosen or "before") if is_kept else "before"

@@ -47,12 +47,23 @@ class Fetch:
     source: PreparedSummary
 
 
+SoFar = Callable[[WrittenSummary], bool]
+"""Takes what a summary that is being written stands for already, and says whether to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The effect of telling what a summary that is being written stands for already; whether to go on is sent back."""
+
+    written: WrittenSummary
+
+
 T = TypeVar("T")
-SummaryEffects = Generator[Ask | Flush | Fetch, Any, T]
+SummaryEffects = Generator[Ask | Flush | Fetch | Progress, Any, T]
 """Asks a model, is sent its reply's text, calls the flush hook, and looks for a summary written ahead of time."""
 
 
-def summary_handlers(config: RunnableConfig | None = None) -> Handlers:
+def summary_handlers(config: RunnableConfig | None = None, so_far: SoFar = lambda _: True) -> Handlers:
     """Return what asks the model and calls the hook in this thread; a coroutine hook gets an event loop of its own."""
 
     def ask(effect: Ask) -> str:
@@ -63,6 +74,7 @@ def summary_handlers(config: RunnableConfig | None = None) -> Handlers:
         Ask: ask,
         Flush: lambda effect: _finished(effect.hook(effect.messages)),
         Fetch: lambda effect: _finished(effect.source()),
+        Progress: lambda effect: so_far(effect.written),
     }
 
 

@@ -17,6 +17,7 @@ from memory.context.budget import Budget
 from memory.context.effects import (
     FlushHook,
     PreparedSummary,
+    SoFar,
     SummaryEffects,
     async_summary_handlers,
     summary_handlers,
@@ -230,7 +231,13 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         return self.summarizer.leaves_soon(self._messages(state), self._running(state), share)
 
     def prepare(
-        self, state: object, leaving: Sequence[BaseMessage], config: RunnableConfig | None = None
+        self,
+        state: object,
+        leaving: Sequence[BaseMessage],
+        config: RunnableConfig | None = None,
+        *,
+        begun: WrittenSummary | None = None,
+        so_far: SoFar = lambda _: True,
     ) -> WrittenSummary:
         """Write the summary that the next cut of a state will need, before it is due; the state stays as it is.
 
@@ -238,14 +245,18 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             state: The state as a turn leaves it.
             leaving: What `leaves_soon` returned for it.
             config: The run's.
+            begun: What an earlier try told `so_far` last, if it `still_stands`: it is gone on with.
+            so_far: Is told what a part of these messages comes to, each time the model has answered, and says whether
+                to go on.
 
         Returns:
-            What `prepared_summary` is to return when the cut is due.
+            What `prepared_summary` is to return when the cut is due; a part of it, if it was not to go on.
 
         Raises:
             Exception: Whatever the model raises; `ValueError` if the summary is empty.
         """
-        return perform(self.summarizer.prepare(leaving, self._running(state)), summary_handlers(config))
+        effects = self.summarizer.prepare(leaving, self._running(state), begun)
+        return perform(effects, summary_handlers(config, so_far))
 
     def still_stands(self, state: object, written: WrittenSummary, leaving: Sequence[BaseMessage]) -> bool:
         """Say whether a prepared summary will do: what went into it is as it was, and the next cut begins with it.

@@ -1,8 +1,8 @@
 """Summarizing what no longer fits: one conversation in, what the model is to see of it out."""
 
 import logging
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage
@@ -20,10 +20,11 @@ from memory.context.running_summary import (
     still_leaving,
     written_summary,
 )
-from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, summary_in, words_for
+from memory.context.summary_prompt import SummaryPrompts
 from memory.context.tokens import TokenCounter, shared_counter
-from memory.context.view import Views
-from memory.effects import Ask, tolerated
+from memory.context.view import Views, Without
+from memory.context.writer import SummaryWriter, fresh
+from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,9 @@ class _Measured:
     def tokens(self) -> int:
         return sum(self.counts)
 
+    def ids(self, places: Iterable[int]) -> set[str | None]:
+        return {self.live[at].id for at in places}
+
     @property
     def existing(self) -> str:
         return self.running.summary if self.running else ""
@@ -127,6 +131,10 @@ class Summarizer:
         """What makes the views of a conversation."""
         return Views(self.budget, self.counter, self.final_prompt)
 
+    @property
+    def _writer(self) -> SummaryWriter:
+        return SummaryWriter(self.model, self.prompts, self.views, self.portion_tokens)
+
     def summarize(
         self,
         messages: Sequence[BaseMessage],
@@ -146,8 +154,9 @@ class Summarizer:
         Args:
             messages: The conversation, oldest first.
             running_summary: The running summary, in whatever form a state holds it.
-            waits: Whether a model may be asked. If not, the view leaves the oldest out, with whole exchanges, until a
-                prepared summary stands for them.
+            waits: Whether a model may be asked. If not, the view leaves out as much as a cut would take, with whole
+                exchanges, until a prepared summary stands for it: so the next views begin as this one does, and a
+                provider's cache of the prompt holds.
             has_failed: Whether the turn's summary failed already: then nobody is asked again, and the oldest are
                 left out of the view.
             kept: The result's `unflushed` of an earlier turn: the hook is asked before a model is.
@@ -165,21 +174,18 @@ class Summarizer:
         leaving = choose_cut(live, measured.counts, self.budget.keep(measured.system))
         written: WrittenSummary | None = None
         if (leaving or not waits) and not has_failed:
-            again = still_leaving(kept, measured.existing, live) if leaving else None
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
-                ahead = (yield from self._ahead(measured, leaving, waits)) if leaving and not again else None
-                if not (again or ahead or waits):
-                    return (yield from self._without_summary(measured, handed, drop=bool(leaving)))
-                cut, summary = again or ahead or (leaving, "")
+                there = yield from self._there(measured, leaving, kept, waits)
+                if there is None and not waits:
+                    return (yield from self._without_summary(measured, leaving, handed))
+                cut, summary, ready = there or (leaving, "", False)
                 gone = [live[index] for index in cut]
-                summary = summary or (yield from self._written(_fresh(gone, running), measured.existing))
+                summary = summary or (yield from self._writer.written(fresh(gone, running), measured.existing))
                 written = written_summary(summary, measured.existing, gone)
-                drop = again is not None or not waits  # what was said since may not fit beside it
-                result = yield from self._summarized(measured, cut, summary, handed, drop=drop, waits=waits)
-                if ahead and result.cut:
-                    result.cut = replace(result.cut, ready=True)
-                return result
-        without = None if waits else handed
+                drop = bool(there) or not waits  # what was said since may not fit beside it
+                cutting = self._summarized(measured, leaving, cut, summary, handed, drop=drop, waits=waits, ready=ready)
+                return (yield from cutting)
+        without = None if waits else Without(handed, measured.ids(leaving))
         view, left_out = self.views.fitting(conversation, running, drop=bool(leaving), without=without)
         return SummarizationResult(
             view,
@@ -204,23 +210,23 @@ class Summarizer:
             return []
         return [measured.live[index] for index in choose_cut(measured.live, measured.counts, keep, ahead=True)]
 
-    def prepare(self, leaving: Sequence[BaseMessage], running_summary: object) -> SummaryEffects[WrittenSummary]:
-        """Write the summary that the next cut will need, before it is due.
+    def prepare(
+        self, leaving: Sequence[BaseMessage], running_summary: object, begun: WrittenSummary | None = None
+    ) -> SummaryEffects[WrittenSummary]:
+        """Write the summary that the next cut will need, before it is due, and tell of each part that is done.
 
         Args:
             leaving: What `leaves_soon` returned.
             running_summary: The running summary, in whatever form a state holds it.
+            begun: What an earlier try told last, for the first of these messages: they are not asked for again.
 
         Returns:
-            What `prepared_summary` is to return when the cut is due.
+            What `prepared_summary` is to return when the cut is due; a part of it, if it was not to go on.
 
         Raises:
             Exception: Whatever the model raises; `ValueError` if the summary is empty.
         """
-        running = rehydrate(running_summary)
-        existing = running.summary if running else ""
-        summary = yield from self._written(_fresh(leaving, running), existing)
-        return written_summary(summary, existing, leaving)
+        return (yield from self._writer.prepared(leaving, rehydrate(running_summary), begun))
 
     def _measured(self, messages: Sequence[BaseMessage], running_summary: object) -> _Measured:
         running = rehydrate(running_summary)
@@ -228,6 +234,17 @@ class Summarizer:
         counts = self.counter.each(conversation.live, identified=True)
         system = self.counter(conversation.system)
         return _Measured(conversation, running, counts, system, system + self.views.summary_tokens(running))
+
+    def _there(
+        self, measured: _Measured, leaving: Sequence[int], kept: object, waits: bool
+    ) -> SummaryEffects[tuple[list[int], str, bool] | None]:
+        """Return a summary that exists: where its messages stand, its text, and whether it was written ahead."""
+        if not leaving:
+            return None
+        if again := still_leaving(kept, measured.existing, measured.live):
+            return *again, False
+        ahead = yield from self._ahead(measured, leaving, waits)
+        return (*ahead, True) if ahead else None
 
     def _ahead(
         self, measured: _Measured, leaving: Sequence[int], waits: bool
@@ -255,22 +272,26 @@ class Summarizer:
         self,
         measured: _Measured,
         leaving: Sequence[int],
+        cut: Sequence[int],
         summary: str,
         handed: Collection[str | None],
         *,
         drop: bool,
         waits: bool,
+        ready: bool,
     ) -> SummaryEffects[SummarizationResult]:
         conversation, running, live = measured.conversation, measured.running, measured.live
-        extended = conversation.summarized(running, summary, leaving)
-        absent = set(leaving)
+        extended = conversation.summarized(running, summary, cut)
+        absent = set(cut)
         stay = DividedMessages(conversation.system, tuple(one for at, one in enumerate(live) if at not in absent))
-        view, left_out = self.views.fitting(stay, extended, drop=drop, without=None if waits else handed)
-        gone = {live[at].id for at in leaving}
+        without = None if waits else Without(handed, measured.ids(leaving))
+        view, left_out = self.views.fitting(stay, extended, drop=drop, without=without)
+        gone = measured.ids(cut)
         handed = yield from self._handed(measured, gone if waits else gone | left_out, handed)
-        before, cut = measured.tokens + measured.beside, len(_fresh([live[at] for at in leaving], running))
-        done = Cut(cut, before, self.counter(view), self.views.summary_tokens(extended))
-        logger.info("summarized %d messages: %d tokens before, %d after", cut, before, done.tokens_after)
+        number = len(fresh([live[at] for at in cut], running))
+        tokens = measured.tokens + measured.beside
+        done = Cut(number, tokens, self.counter(view), self.views.summary_tokens(extended), ready)
+        logger.info("summarized %d messages: %d tokens before, %d after", number, tokens, done.tokens_after)
         return SummarizationResult(
             view,
             extended,
@@ -280,10 +301,13 @@ class Summarizer:
         )
 
     def _without_summary(
-        self, measured: _Measured, handed: Collection[str | None], *, drop: bool
+        self, measured: _Measured, leaving: Sequence[int], handed: Collection[str | None]
     ) -> SummaryEffects[SummarizationResult]:
         """Leave out what does not fit, once the hook has it."""
-        view, left_out = self.views.fitting(measured.conversation, measured.running, drop=drop, without=handed)
+        without = Without(handed, measured.ids(leaving))
+        view, left_out = self.views.fitting(
+            measured.conversation, measured.running, drop=bool(leaving), without=without
+        )
         handed = yield from self._handed(measured, left_out, handed)
         return SummarizationResult(
             view,
@@ -296,50 +320,7 @@ class Summarizer:
         self, measured: _Measured, leaving: Collection[str | None], handed: Collection[str | None]
     ) -> SummaryEffects[set[str | None]]:
         """Give the hook the messages with these ids that it was not given before, and return all that it was given."""
-        fresh = [one for one in _fresh(measured.live, measured.running) if one.id in leaving and one.id not in handed]
-        if fresh and self.memory_flush_hook:
-            yield Flush(self.memory_flush_hook, fresh)
+        new = [one for one in fresh(measured.live, measured.running) if one.id in leaving and one.id not in handed]
+        if new and self.memory_flush_hook:
+            yield Flush(self.memory_flush_hook, new)
         return {*handed, *leaving}
-
-    def _written(self, messages: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
-        """Return the summary that the model writes, portion by portion, within its share of the budget."""
-        room = self.budget.room(self.budget.max_summary_tokens)
-        if self.portion_tokens is None:
-            for portion in portions(messages, room, self.counter):
-                existing = yield from self._asked(portion, existing)
-                if self.views.is_too_long(existing):
-                    existing = yield from self._shorter(existing, self._max_words)
-        else:
-            for portion in portions(messages, min(room, self.portion_tokens), self.counter):
-                part = yield from self._asked(portion, "")
-                existing = f"{existing}\n{part}" if existing else part
-                if self.views.is_too_long(existing):  # down to half, so that not every portion asks for it
-                    existing = yield from self._shorter(existing, self._max_words // 2)
-        return existing
-
-    def _asked(self, portion: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
-        max_words = min(self._max_words, words_for(portion, existing))
-        reply = yield Ask(self.model, self.prompts.messages(portion, existing, max_words))
-        summary = summary_in(reply)
-        if not summary:
-            raise ValueError("the model returned an empty summary")
-        return summary
-
-    @property
-    def _max_words(self) -> int:
-        return max(1, int(self.budget.max_summary_tokens * WORDS_PER_TOKEN))
-
-    def _shorter(self, summary: str, max_words: int) -> SummaryEffects[str]:
-        reply = yield Ask(self.model, shorter(summary, max_words))
-        again = summary_in(reply) or summary
-        if not self.views.is_too_long(again):
-            return again
-        share = self.budget.max_summary_tokens
-        logger.info("a summary was longer than its %d tokens even when asked again: it is cut", share)
-        return self.views.cut(min(again, summary, key=len))
-
-
-def _fresh(leaving: Sequence[BaseMessage], running: RunningSummary | None) -> list[BaseMessage]:
-    """Return what leaves and is in no summary yet: one that a client sent again is not new."""
-    summarized = running.summarized_message_ids if running else set()
-    return [message for message in leaving if message.id not in summarized]

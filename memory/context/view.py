@@ -15,6 +15,19 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Without:
+    """What a view leaves out where not all fits.
+
+    Attributes:
+        before: Ids of what earlier views left out.
+        more: Ids of what else goes where the rest does not fit either.
+    """
+
+    before: Collection[str | None]
+    more: Collection[str | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Views:
     """Makes views of a conversation.
 
@@ -34,7 +47,7 @@ class Views:
         running: RunningSummary | None,
         *,
         drop: bool,
-        without: Collection[str | None] | None = None,
+        without: Without | None = None,
     ) -> tuple[list[BaseMessage], set[str | None]]:
         """Return a view within the budget, and the ids of the live messages that it leaves out.
 
@@ -42,8 +55,8 @@ class Views:
             conversation: What it is made of.
             running: What stands for the rest.
             drop: Whether the oldest are left out before anything is shortened.
-            without: Ids of messages that are left out unless all fit; an answer then goes with its question. `None`
-                where a message is as good as another.
+            without: What is left out unless all fit; an answer then goes with its question. `None` where a message is
+                as good as another.
         """
         if running and self.is_too_long(running.summary):  # it was made when its share was larger
             running = replace(running, summary=self.cut(running.summary))
@@ -58,9 +71,10 @@ class Views:
                 system, counts = system[1:], counts[1:]
         room = self.budget.room(self.counter(system) + summary)
         live = [*conversation.live]
-        if without is not None and self.counter(live) > room:
-            asked = {live[at].id for at in _newest_question(live)}
-            live = [message for message in live if message.id not in without or message.id in asked]
+        asked = {live[at].id for at in _newest_question(live)}
+        for gone in (without.before, without.more) if without else ():
+            if self.counter(live) > room:
+                live = [message for message in live if message.id not in gone or message.id in asked]
         live = fit(live, room, self.counter, drop=drop)
         if without is not None and len(live) < len(conversation.live):
             live = _from_a_question(live)

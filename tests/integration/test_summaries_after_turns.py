@@ -15,6 +15,8 @@ from graphs.chat import build_graph
 from graphs.tools import time_tool
 from memory.context.running_summary import divide, summarized_ids
 from memory.context.tokens import shared_counter
+from memory.facts.store import FactStore
+from memory.namespaces import Owner
 from tests.summary_chat import CONTEXT, Chat, Held, chatting
 from tests.threads import varied
 
@@ -77,6 +79,67 @@ async def test_while_a_summary_is_written_turns_go_on_and_it_is_asked_for_once()
             await chat.turn(number, AFTER)
             await check(chat)
         assert missing_in(await chat.state()) == 0
+
+
+async def test_the_prompt_of_a_turn_mostly_begins_with_the_one_before_while_a_summary_is_written() -> None:
+    """Else a local model would read all of it again in each turn."""
+    context = replace(AFTER, max_tokens=2400, memory_tokens=120)
+    with chatting(begin=Held()) as chat:
+        facts = FactStore.of_owner(chat.store, Owner.of("ada"))
+        for number in range(40):
+            await facts.acreate(f"Wrote question {number} of the list", category="context", confidence=0.6)
+        continued = turns = 0
+        for number in range(55):
+            await chat.turn(number, context)
+            now, before = chat.answers.prompts[-1], chat.answers.prompts[-2:-1]
+            if missing_in(await chat.state()):
+                turns += 1
+                same = sum(one.text == other.text for one, other in zip(now, before[0], strict=False))
+                continued += same >= len(before[0]) - 1  # the newest question had what was recalled for it
+        assert turns > 25
+        assert continued > 0.7 * turns
+
+
+async def test_a_summary_that_never_gets_through_in_one_go_comes_in_parts_and_what_is_missing_does_not_grow() -> None:
+    context = replace(AFTER, summary_portion_tokens=250)
+    with chatting() as chat:
+        calls = 0
+
+        def every_other(messages: list[BaseMessage]) -> str | Exception:
+            nonlocal calls
+            calls += "too long" not in messages[-1].text
+            return chat._summary(messages) if calls % 2 else TimeoutError("late")
+
+        chat.summaries.respond = every_other
+        missing = list[int]()
+        for number in range(80):
+            await chat.turn(number, context)
+            await check(chat)
+            if chat.writing:
+                await asyncio.gather(asyncio.wrap_future(chat.writing[-1]), return_exceptions=True)
+            missing.append(missing_in(await chat.state()))
+        assert max(missing) <= 12, missing
+        assert len(chat.events) > 5
+
+
+async def test_a_process_that_ends_while_a_summary_is_written_loses_nothing() -> None:
+    saver, store = InMemorySaver(), InMemoryStore()
+    with chatting(saver=saver, store=store, begin=Held()) as chat:
+        for number in range(20):
+            await chat.turn(number, AFTER)
+            await check(chat)
+        assert missing_in(await chat.state()) > 0
+    with chatting(saver=saver, store=store) as again:
+        for number in range(20, 23):
+            await again.turn(number, AFTER)
+            await asyncio.wrap_future(again.writing[-1])
+        assert [event["ready"] for event in again.events] == [True]
+        assert "turn" not in again.asked_in
+        state = await again.state()
+        assert missing_in(state) == 0
+        summarized = summarized_ids(state["messages"], state["context"]["running_summary"])
+        said = {str(message.id) for message in state["messages"]}
+        assert {*summarized, *shown(again.answers.prompts[-1])} >= said - {str(state["messages"][-1].id)}
 
 
 async def test_two_processes_that_take_turns_come_to_a_summary_too() -> None:

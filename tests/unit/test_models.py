@@ -196,6 +196,14 @@ def test_budgets_shrink_to_what_the_model_can_bear(max_tokens: int, summary: int
     assert fit_to_profile(chosen, None) == chosen
 
 
+@pytest.mark.parametrize("chosen", [None, "before", "after"])
+def test_where_nobody_chose_no_turn_of_the_local_model_waits_for_a_summary(chosen: Any) -> None:
+    limits = profile(LOCAL, NOTHING)
+    assert fit_to_profile(Context(), limits).summarize == "after"
+    assert fit_to_profile(Context(summarize=chosen), limits).summarize == (chosen or "after")
+    assert fit_to_profile(Context(summarize=chosen), None).summarize == chosen
+
+
 def test_a_providers_model_has_no_limits_of_ours() -> None:
     assert profile("openai:gpt-4.1-mini", SERVED) is None
     assert profile("", Settings(model=LOCAL)) is not None

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -10,14 +11,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graphs.turn.prepared import PreparedSummaries
+from memory.context.budget import units
+from memory.context.effects import SoFar
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
+from memory.effects import in_daemon_thread
+from memory.text import digest
 from tests.fakes import Clock, RecordingModel
 from tests.summarizing import human, saying, talk
-from tests.threads import Life, broken_pairs, newest_user, own_ids, start, word_counter
+from tests.threads import Life, broken_pairs, newest_user, own_ids, start, word_counter, words
 
 SHARE = 0.7
 WAIT = 30.0
@@ -201,7 +206,7 @@ class Writing:
         self.calls, self.may_end = 0, threading.Event()
         self._written, self._error = written, error
 
-    def __call__(self) -> WrittenSummary | None:
+    def __call__(self, *_: object) -> WrittenSummary | None:
         self.calls += 1
         assert self.may_end.wait(WAIT)
         if self._error:
@@ -316,3 +321,100 @@ def test_only_so_many_are_kept() -> None:
     for name in ("a", "b", "c"):
         kept.start(name, "one", writing, still_stands=lambda _: True)
     assert len(kept) == 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=20), stop=st.integers(1, 9), dice=st.randoms())
+def test_what_was_written_before_a_stop_is_gone_on_with_and_comes_to_the_same(
+    sizes: list[int], stop: int, dice: Random
+) -> None:
+    messages = list[BaseMessage]()
+    for at, size in enumerate(sizes):
+        messages.append(human(f"h{at}", size))
+        if dice.random() < 0.5:  # a call of a tool and its results are one
+            calls = [{"name": "look", "args": {}, "id": f"c{at}-{call}"} for call in range(dice.randrange(1, 3))]
+            messages.append(AIMessage("", tool_calls=calls, id=f"t{at}"))
+            messages += [ToolMessage(words(size), tool_call_id=call["id"], id=f"r{call['id']}") for call in calls]
+    model = RecordingModel(respond=lambda prompt: digest(prompt[-1].text)[:8])
+    node, state = node_of(model, portion_tokens=60), state_of(messages)
+    whole = node.prepare(state, messages)
+    asked, groups = len(model.prompts), units(messages)
+
+    def so_far(part: WrittenSummary) -> bool:
+        told = units(messages[: len(part["ids"])])
+        assert told == groups[: len(told)]
+        return len(model.prompts) < asked + stop
+
+    part = node.prepare(state, messages, so_far=so_far)
+    assert node.still_stands(state, part, messages)
+    assert node.prepare(state, messages, begun=part) == whole
+    assert model.prompts[asked:] == model.prompts[:asked]  # nothing is asked for twice
+
+
+async def test_one_that_fails_on_the_way_is_gone_on_with_after_the_next_turn_and_what_there_is_may_be_used() -> None:
+    kept, begun_with = PreparedSummaries(WAIT), list[object]()
+    part, ended = WrittenSummary(summary="a part"), threading.Event()
+
+    def write(begun: WrittenSummary | None, so_far: SoFar) -> WrittenSummary | None:
+        begun_with.append(begun)
+        if begun is None:
+            assert so_far(part)
+            ended.set()
+            raise TimeoutError("late")
+        return {"summary": "the whole"}
+
+    kept.start("thread", "one", write, still_stands=lambda _: True)
+    with suppress(TimeoutError):
+        await kept.get("thread", "one")
+    assert await kept.get("thread", "one") == part
+    kept.start("thread", "one", write, still_stands=lambda _: True)
+    assert await kept.get("thread", "one") == {"summary": "the whole"}
+    assert begun_with == [None, part]
+
+
+@pytest.mark.parametrize("end", ["erased", "too late", "made for something else"])
+def test_once_nobody_wants_it_the_model_is_asked_no_more(end: str) -> None:
+    kept = PreparedSummaries(0.5 if end == "too late" else WAIT)
+    entered, may_go_on, ended, wanted = threading.Event(), threading.Event(), threading.Event(), list[bool]()
+
+    def write(_: WrittenSummary | None, so_far: SoFar) -> WrittenSummary | None:
+        entered.set()
+        assert may_go_on.wait(WAIT)
+        wanted.append(so_far({"summary": "a part"}))
+        ended.set()
+        return None
+
+    writing = list[Future[WrittenSummary | None]]()
+
+    def begin(call: Callable[[], WrittenSummary | None]) -> "Future[WrittenSummary | None]":
+        writing.append(in_daemon_thread(call))
+        return writing[-1]
+
+    kept._begin = begin
+    kept.start("thread", "one", write, still_stands=lambda _: True, of=("t1",))
+    if end == "too late":
+        with pytest.raises(TimeoutError):
+            writing[0].result(WAIT)
+    assert entered.wait(WAIT) or end == "too late"
+    if end == "erased":
+        kept.drop("t1")
+    elif end == "made for something else":
+        kept.start("thread", "another", lambda *_: None, still_stands=lambda _: True)
+    may_go_on.set()
+    assert ended.wait(WAIT) or not entered.is_set()
+    assert True not in wanted
+
+
+def test_what_waits_for_a_place_and_is_erased_meanwhile_asks_no_model() -> None:
+    kept, writing = PreparedSummaries(WAIT, limit=9), Writing()
+    held = list[Callable[[], Any]]()
+
+    def hold(call: Callable[[], Any]) -> "Future[Any]":
+        held.append(call)
+        return Future()
+
+    kept._begin = hold
+    begin(kept, writing, of=("t1",))
+    kept.drop("t1")
+    assert held[0]() is None
+    assert writing.calls == 0

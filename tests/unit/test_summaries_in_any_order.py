@@ -100,7 +100,7 @@ class Ahead(Thread):
             self.kept.start(
                 "thread",
                 (self.prompt, self.epoch),
-                lambda: node.prepare(state, leaving),
+                lambda begun, so_far: node.prepare(state, leaving, begun=begun, so_far=so_far),
                 still_stands=lambda written: node.still_stands(state, written, leaving),
                 of=("thread",),
             )
@@ -157,7 +157,7 @@ class Ahead(Thread):
             self.kept.drop("thread")
         elif chosen == 7:  # two other threads push this one's out
             for other in ("one", "two"):
-                self.kept.start(other, 0, lambda: None, still_stands=lambda _: True)
+                self.kept.start(other, 0, lambda *_: None, still_stands=lambda _: True)
         elif chosen == 8:  # erased, here or in another process
             self.epoch += 1
             if self.dice.random() < 0.5:

@@ -1,0 +1,95 @@
+"""Asking a model for a summary: portion by portion, each answer within the summary's share of the budget."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from langchain_core.language_models import LanguageModelLike
+from langchain_core.messages import BaseMessage
+
+from memory.context.budget import units
+from memory.context.effects import Progress, SummaryEffects
+from memory.context.running_summary import RunningSummary, WrittenSummary, written_summary
+from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, summary_in, words_for
+from memory.context.view import Views
+from memory.effects import Ask
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryWriter:
+    """Writes summaries.
+
+    Attributes:
+        model: Who is asked.
+        prompts: The words of a call.
+        views: Tells what a summary takes of the budget.
+        portion_tokens: As in `Summarizer`.
+    """
+
+    model: LanguageModelLike
+    prompts: SummaryPrompts
+    views: Views
+    portion_tokens: int | None
+
+    def written(self, messages: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
+        """Return the summary of an existing one and these messages."""
+        for portion in self._portions(messages):
+            existing = yield from self._extended(existing, portion)
+        return existing
+
+    def prepared(
+        self, leaving: Sequence[BaseMessage], running: RunningSummary | None, begun: WrittenSummary | None
+    ) -> SummaryEffects[WrittenSummary]:
+        """Return the summary that the next cut will need, after telling of each part of it.
+
+        Args:
+            leaving: What the next cut will take.
+            running: The running summary.
+            begun: What an earlier try told last, for the first of these messages: they are not asked for again.
+        """
+        if begun and len(begun["ids"]) >= len(leaving):
+            return begun
+        existing = running.summary if running else ""
+        done, summary = (len(begun["ids"]), begun["summary"]) if begun else (0, existing)
+        ends = {group.stop for group in units(leaving)}
+        places = {message.id: at for at, message in enumerate(leaving)}
+        for portion in self._portions(fresh(leaving[done:], running)):
+            summary = yield from self._extended(summary, portion)
+            end = places[portion[-1].id] + 1
+            # A cut never comes between a call of a tool and its result.
+            if end in ends and not (yield Progress(part := written_summary(summary, existing, leaving[:end]))):
+                return part
+        return written_summary(summary, existing, leaving)
+
+    def _portions(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
+        room = self.views.budget.room(self.views.budget.max_summary_tokens)
+        return portions(messages, min(room, self.portion_tokens or room), self.views.counter)
+
+    def _extended(self, existing: str, portion: Sequence[BaseMessage]) -> SummaryEffects[str]:
+        most = max(1, int(self.views.budget.max_summary_tokens * WORDS_PER_TOKEN))
+        shown = existing if self.portion_tokens is None else ""
+        prompt = self.prompts.messages(portion, shown, min(most, words_for(portion, shown)))
+        summary = summary_in((yield Ask(self.model, prompt)))
+        if not summary:
+            raise ValueError("the model returned an empty summary")
+        if self.portion_tokens is not None:
+            summary = f"{existing}\n{summary}" if existing else summary
+            most //= 2  # so that not every portion makes it too long again
+        return (yield from self._shorter(summary, most)) if self.views.is_too_long(summary) else summary
+
+    def _shorter(self, summary: str, max_words: int) -> SummaryEffects[str]:
+        reply = yield Ask(self.model, shorter(summary, max_words))
+        again = summary_in(reply) or summary
+        if not self.views.is_too_long(again):
+            return again
+        share = self.views.budget.max_summary_tokens
+        logger.info("a summary was longer than its %d tokens even when asked again: it is cut", share)
+        return self.views.cut(min(again, summary, key=len))
+
+
+def fresh(leaving: Sequence[BaseMessage], running: RunningSummary | None) -> list[BaseMessage]:
+    """Return what leaves and is in no summary yet: one that a client sent again is not new."""
+    summarized = running.summarized_message_ids if running else set()
+    return [message for message in leaving if message.id not in summarized]
