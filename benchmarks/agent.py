@@ -17,9 +17,11 @@ from collections.abc import Callable
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.runtime import Runtime
 from langgraph.store.memory import InMemoryStore
 
 from graphs.middleware import PalimpsestMemory, PalimpsestState, PalimpsestSummary
@@ -64,6 +66,28 @@ def with_summaries() -> Any:
     return agent(state_schema=PalimpsestState, middleware=[memory, summary], store=store())
 
 
+class DoesNothing(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Has the hooks of `PalimpsestMemory`, each of which is a node and costs a checkpoint."""
+
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return None
+
+    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return None
+
+    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return None
+
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return None
+
+    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return None
+
+    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return None
+
+
 def with_langmem() -> Any:
     from langmem import create_manage_memory_tool, create_search_memory_tool
 
@@ -73,7 +97,8 @@ def with_langmem() -> Any:
 
 
 def agents() -> dict[str, Callable[[], Any]]:
-    peers: dict[str, Callable[[], Any]] = {PLAIN: agent}
+    nothing = "create_agent, a middleware of three hooks that do nothing"
+    peers: dict[str, Callable[[], Any]] = {PLAIN: agent, nothing: lambda: agent(middleware=[DoesNothing()])}
     if importlib.util.find_spec("langmem"):
         peers["create_agent, langmem's two tools"] = with_langmem
     return peers | {

@@ -41,9 +41,30 @@ MUTANTS = (
     Mutant(
         "an agent's question waits for the answer before it is written down",
         "graphs/middleware/memory.py",
-        "            await self._memory.close(run, said.messages, said.epochs, None)\n",
-        "            pass\n",
+        "            closed = await self._memory.close(run, said.messages, said.epochs, None)\n",
+        "            closed = thread\n",
         (AGENTS,),
+    ),
+    Mutant(
+        "an agent's question that could not be written down is named by nothing until the turn ends",
+        "graphs/middleware/memory.py",
+        "**named((*thread.unwritten, *closed.unwritten))",
+        "**named(thread.unwritten)",
+        ("tests/integration/test_left_turns.py",),
+    ),
+    Mutant(
+        "a look at checkpoints reads the chat graph's state only",
+        "graphs/server/unwritten.py",
+        "    for kept in state_of(values.get(MEMORY_KEY)).values():\n",
+        "    for kept in ():\n",
+        ("tests/integration/test_left_turns.py",),
+    ),
+    Mutant(
+        "a summary that was prepared in incognito goes on into other turns",
+        "graphs/turn/prepared.py",
+        'mode == "incognito", *of)',
+        "*of)",
+        ("tests/integration/test_agent_summaries.py", "tests/integration/test_prepared_summaries.py"),
     ),
     Mutant(
         "what a model tells a subagent is learned",
