@@ -76,8 +76,10 @@ test-wheel: $(VENV)/dev ## Run the unit and integration tests against the built 
 	@echo "Running the tests against the wheel ..."
 	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/unit tests/integration
 
+OF_AGENTS = $(addprefix tests/integration/test_,every_door.py middleware.py middleware_tools.py agent_summaries.py left_turns.py) \
+	$(addprefix tests/e2e/test_,agents.py kill_loop.py)
 test-agents: ## Run the agents' tests with deepagents, in an environment of their own
-	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents TESTS=".venv-agents/bin/python -m pytest tests/integration/test_every_door.py tests/integration/test_middleware.py tests/integration/test_middleware_tools.py tests/e2e/test_agents.py --numprocesses 2 --dist loadfile" test
+	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents TESTS=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test
 
 KILLS ?= 30
 e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)
