@@ -1,9 +1,11 @@
 """Agents with the middleware, run as their authors run them: on a real server, and as a program."""
 
+import random
 import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +108,27 @@ def test_a_turn_that_a_crash_ended_is_learned(served: Served, model: StubModel, 
     model.respond = Scripted(learns={"like figs": "User likes figs."})
     served.server.start()
     eventually(lambda: served.facts("eve") == ["User likes figs."])
+
+
+def test_killed_again_and_again_every_answered_turn_is_learned_once(
+    served: Served, model: StubModel, prompts: Prompts
+) -> None:
+    dice, rounds = random.Random(3), range(3)
+    kinds = {f"like {kind}{number}": f"User likes {kind}{number}." for kind in ("thing", "stray") for number in rounds}
+    model.respond = Scripted(learns=kinds)
+    with get_sync_client(url=served.server.url) as client:
+        for number in rounds:
+            thread = served.say(f"I like thing{number}.", user_id="zoe")
+            config: Any = {"configurable": {"user_id": "zoe"}}
+            client.runs.create(thread, served.graph, input=say(f"I like stray{number}."), config=config)
+            time.sleep(dice.uniform(0, 1.5))
+            served.restart()
+    answered = {f"User likes thing{number}." for number in rounds}
+    eventually(lambda: answered <= set(served.facts("zoe")), timeout=60)
+    # What was under way may be learned, too, and if it is, once.
+    learned = served.facts("zoe")
+    assert len(learned) == len(set(learned))
+    assert set(learned) <= set(kinds.values())
 
 
 def test_an_incognito_run_leaves_nothing(served: Served, model: StubModel, prompts: Prompts) -> None:

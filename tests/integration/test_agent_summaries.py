@@ -249,16 +249,20 @@ async def test_after_an_erase_it_is_not_used(plain: str) -> None:
         assert len(chat.asked_in) > calls
 
 
-async def test_when_the_way_to_incognito_is_taken_it_is_not_used(plain: str) -> None:
+@pytest.mark.parametrize("said_in", ["context", "metadata"])
+async def test_when_the_way_to_incognito_is_taken_it_is_not_used(plain: str, said_in: str) -> None:
     with talking(plain) as chat:
         at = await _until_prepared(chat)
         calls = len(chat.asked_in)
+        if said_in == "metadata":
+            normal = chat.config()
+            chat.config = lambda: {**normal, "metadata": {"memory_mode": "incognito"}}  # type: ignore[method-assign]
         for number in itertools.count(at):
-            await chat.turn(number, mode="incognito")
+            await chat.turn(number, mode="incognito" if said_in == "context" else "normal")
             if chat.events:
                 break
         assert len(chat.asked_in) > calls
-        assert "question" not in str([item.value for item in chat.store.search((), limit=1000) if item.key == "cut"])
+        assert chat.cut_ids() == []
 
 
 async def test_what_an_erase_takes_from_the_process_is_gone(plain: str) -> None:

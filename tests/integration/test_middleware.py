@@ -77,6 +77,16 @@ ORDERS: dict[str, Order] = {
 }
 
 
+def approving() -> HumanInTheLoopMiddleware[Any, Any]:
+    return HumanInTheLoopMiddleware(interrupt_on={"weather": True})
+
+
+HUMAN: dict[str, Order] = {
+    "memory, human": lambda memory: [memory, approving()],
+    "human, memory": lambda memory: [approving(), memory],
+}
+
+
 def read_as_new(house: House) -> Counter[str]:
     """Return how often each text of a person was read to be learned."""
     prompts = [prompt[-1].text for prompt in house.memory.prompts if is_extraction(prompt)]
@@ -169,18 +179,18 @@ async def test_a_question_is_written_down_before_the_model_is_called(door: str) 
     assert before == [{"I like figs."}]
 
 
-async def test_a_run_that_waits_for_a_person_goes_on_in_another_process(door: str) -> None:
-    approves = HumanInTheLoopMiddleware(interrupt_on={"weather": True})
+@pytest.mark.parametrize("order", HUMAN.values(), ids=HUMAN)
+async def test_a_run_that_waits_for_a_person_goes_on_in_another_process(door: str, order: Order) -> None:
     store, checkpointer = InMemoryStore(), saver()
     options: dict[str, Any] = {"store": store, "checkpointer": checkpointer, "tools": [weather]}
-    one = House(door, middleware=lambda memory: [memory, approves], **options)
+    one = House(door, middleware=order, **options)
     FactStore(store, "local").create("User is allergic to peanuts", "knowledge", 0.9)
     one.chat.replies = [AIMessage("", tool_calls=[CALL])]
     state = await one.say("I like figs.")
     assert state["__interrupt__"]
     assert one.pending() == {"I like figs."}
 
-    other = House(door, middleware=lambda memory: [memory, approves], **options)
+    other = House(door, middleware=order, **options)
     other.memory.respond = learns
     state = await other.invoke(Command(resume={"decisions": [{"type": "approve"}]}))
     assert state["messages"][-1].text == "reply to I like Bergen rain"
@@ -190,9 +200,9 @@ async def test_a_run_that_waits_for_a_person_goes_on_in_another_process(door: st
     assert read_as_new(other) == Counter(["I like figs."])
 
 
-async def test_an_incognito_run_that_is_resumed_stays_incognito(door: str) -> None:
-    approves = HumanInTheLoopMiddleware(interrupt_on={"weather": True})
-    house = House(door, tools=[weather], middleware=lambda memory: [summarizing(), memory, approves])
+@pytest.mark.parametrize("order", HUMAN.values(), ids=HUMAN)
+async def test_an_incognito_run_that_is_resumed_stays_incognito(door: str, order: Order) -> None:
+    house = House(door, tools=[weather], middleware=lambda memory: [summarizing(), *order(memory)])
     await house.say("Good morning.")
     house.chat.replies = [AIMessage("", tool_calls=[CALL])]
     await house.say("I like figs.", mode="incognito")
