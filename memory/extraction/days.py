@@ -1,11 +1,14 @@
-"""Relative English dates resolved in code, and the date in brackets that a text begins with. Pure.
+"""Relative dates resolved in code, and the date in brackets that a text begins with. Pure.
 
-What dates a text may mean besides, in other languages and forms, is in `memory/extraction/calendar.py`.
+English ones are here, those of other languages in `memory/extraction/day_words.py`. What dates a text may mean besides,
+in other languages and forms, is in `memory/extraction/calendar.py`.
 """
 
 import re
 from datetime import date, timedelta
 from typing import Final
+
+from memory.extraction.day_words import with_foreign_dates
 
 ENGLISH_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NUMBERS: Final = {
@@ -94,7 +97,7 @@ def with_dates(text: str, said: date) -> str:
     Friday of the week after, "last Friday" the one before today, "this Friday" the first from today on. A plain "on
     Friday" may be a habit, past or to come, and is left alone.
     """
-    return _RELATIVE.sub(lambda found: f"{found[0]} ({_meaning(found, said)})", text)
+    return with_foreign_dates(_RELATIVE.sub(lambda found: f"{found[0]} ({_meaning(found, said)})", text), said)
 
 
 def _meaning(found: re.Match[str], said: date) -> str:

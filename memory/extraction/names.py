@@ -117,12 +117,17 @@ _GROUPS: Final = _groups()
 def language_of(*texts: str) -> str:
     """Return the language that the first text with any has most of its small words from (`en`, `de` …); else empty."""
     for text in texts:
-        found = [word.casefold() for word in _WORD.findall(text)]
-        counts = {language: sum(word in known for word in found) for language, known in _LANGUAGE_OF.items()}
+        counts = small_words(text)
         best = max(counts, key=lambda language: counts[language])
         if counts[best]:
             return best
     return ""
+
+
+def small_words(text: str) -> dict[str, int]:
+    """Return how many small words of each language (`en`, `de` …) a text has."""
+    found = [word.casefold() for word in _WORD.findall(text)]
+    return {language: sum(word in known for word in found) for language, known in _LANGUAGE_OF.items()}
 
 
 @dataclass(frozen=True, slots=True)
