@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from memory.screening import orders, secrets
+from memory.screening.foreign_orders import gives_foreign_orders
 from memory.screening.judge import Judge, unpacked
 from memory.text import normalize, one_line
 
@@ -93,10 +94,10 @@ def is_instruction_like(text: str, judge: Judge = ORDER_JUDGE) -> bool:
     For the rules no word decides alone: it must stand as an order (a clause that begins with its verb, or "the
     assistant must …"), and be about the prompt, or be a standing order about mails, files, tools and the like. How the
     user wants to be answered is a wish, not such an order. The judge holds what reads like the orders that it learned
-    from. Only English is recognized.
+    from. Of other languages the six most used ones are recognized, by words (`memory/screening/foreign_orders.py`).
     """
     seen = plain(text)
-    return orders.gives_orders(seen) or judge.holds(seen)
+    return orders.gives_orders(seen) or judge.holds(seen) or gives_foreign_orders(compatible(text))
 
 
 def plain(text: str) -> str:

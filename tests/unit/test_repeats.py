@@ -27,6 +27,12 @@ def shown(*contents: str) -> int:
     [
         ("User likes figs", "The user likes figs."),
         ("User lives in Oslo", "User is living in Oslo now"),
+        ("El usuario vive en Lima", "Vive en Lima"),
+        ("Die Nutzerin wohnt in Bonn", "Wohnt in Bonn."),
+        ("L'utilisateur habite à Lyon", "Habite à Lyon"),
+        ("A usuária mora no Porto", "Mora no Porto"),
+        ("Пользователь живёт в Омске", "Живёт в Омске"),
+        ("ユーザーは札幌に住んでいる", "札幌に住んでいる"),
         ("User has a dog called Rex", "User has a dog, called Rex"),
         ("User works at the bank", "User is working at a bank"),
         ("User doesn't like tea", "User does not like tea"),
