@@ -226,8 +226,13 @@ async def test_two_users_see_nothing_of_each_other_at_any_endpoint(app: MemoryAp
     dead = await pending(app, thread_id, "A secret of Ada", state="dead")
     await journal(app, thread_id, said(1, "A secret of Ada"))
     await ada.put("/profile/user.work", json={"text": "A secret of Ada"})
+    opened = (await ada.put("/sources/mine", json={"origin": "jsonl"})).json()
+    message = {"id": "1", "role": "user", "text": "A secret of Ada", "time": "2023-01-01T10:00:00"}
+    talk = {"origin": "jsonl", "id": "a", "messages": [message]}
+    piece = {"token": opened["token"], "conversations": [talk]}
+    assert (await ada.post("/sources/mine/conversations", json=piece)).json()["queued"] == 1
     before = await everything_stored(app)
-    known = {"fact_id": fact["id"], "key": dead.key, "thread_id": thread_id, "section": "user.work"}
+    known = {"fact_id": fact["id"], "key": dead.key, "thread_id": thread_id, "section": "user.work", "name": "mine"}
     bodies: dict[str, Any] = {
         "/facts": {"content": "Bob was here", "category": "goal"},
         "/facts/{fact_id}": {"content": "Bob was here"},
@@ -238,6 +243,9 @@ async def test_two_users_see_nothing_of_each_other_at_any_endpoint(app: MemoryAp
         "/profile/{section}": {"text": "Bob was here"},
         "/learning": {"learning": False},
         "/import": {"schema": "palimpsest.memory", "version": 1},
+        "/sources/{name}": {"origin": "jsonl"},
+        "/sources/{name}/conversations": piece,
+        "/erase/source": {"source": "mine"},
     }
     for name in ("bob", "ad", "ADA", "ada ", "Ada", "ad%", "ada.x", "local"):
         intruder = app.user(name, **{"x-user-id": "ada", "x-auth-scheme": "langsmith"})
