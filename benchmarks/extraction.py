@@ -3,11 +3,16 @@
     python -m benchmarks.extraction benchmarks/dialogues.jsonl
     python -m benchmarks.extraction extraction40/
     python -m benchmarks.extraction conversation.json --turns 40
+    python -m benchmarks.extraction benchmarks/held_out.jsonl --answers answers.json
 
-The first are six dialogues of our own, with facts that must come of them and words that must not stand in one together.
-The second is the set of 40 texts of MemPalace (`dataset.jsonl`) with its labels (`labels.jsonl`), the third a
-conversation of LoCoMo. The model is the deployment's own (PALIMPSEST_MEMORY_MODEL or PALIMPSEST_MODEL). Without one it
-is the local model, which is started unless PALIMPSEST_LOCAL_BASE_URL says where it listens.
+The first are six dialogues of our own, with facts that must come of them and words that must not stand in one together;
+`benchmarks/texts.jsonl` has short texts with labels in the same form. Prompts and rules were made with these two.
+`benchmarks/held_out.jsonl` has texts and dialogues that they were not made with. The second is the set of 40 texts of
+MemPalace (`dataset.jsonl`) with its labels (`labels.jsonl`), the third a conversation of LoCoMo.
+
+`--answers` keeps what the model answered. Rules are then measured again without the model, prompts are not. The model
+is the deployment's own (PALIMPSEST_MEMORY_MODEL or PALIMPSEST_MODEL). Without one it is the local model, which is
+started unless PALIMPSEST_LOCAL_BASE_URL says where it listens.
 """
 
 import argparse
@@ -24,6 +29,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.memory import InMemoryStore
 
+from benchmarks.answered import AnsweredModel
 from graphs.cli.dev import server_environment, wants_local
 from graphs.cli.local import start_local_model
 from graphs.cli.processes import stop
@@ -32,7 +38,7 @@ from graphs.settings import Settings, environment
 from memory.config import Category
 from memory.extraction.answer import ExtractionError
 from memory.extraction.extraction import extract_facts
-from memory.facts.changes import Extraction, Outcome
+from memory.facts.changes import Extraction, Outcome, Refusal
 from memory.facts.fact import Fact
 from memory.facts.profile import texts_of
 from memory.facts.store import FactStore
@@ -88,7 +94,8 @@ def dialogues(path: Path) -> Iterator[Update]:
     """Yield the dialogues of a file in the form of `benchmarks/dialogues.jsonl`."""
     for each in lines(path):
         said = [StoredMessage(f"{at}", role, text, WHEN) for at, (role, text) in enumerate(each["messages"])]
-        yield Update(each["name"], said, expected=each["expected"], never=each["never"])
+        labels = [(kind, content) for kind, content in each.get("labels", ())]
+        yield Update(each["name"], said, labels, each.get("expected", []), each.get("never", []))
 
 
 def locomo(path: Path, turns: int, size: int) -> Iterator[Update]:
@@ -139,15 +146,30 @@ def show(update: Update, extraction: Extraction, applied: Outcome, facts: FactSt
         print(f" ~ {section.name}: {section.text}")
 
 
-def scores(update: Update, facts: Sequence[Fact]) -> Counter[str]:
-    """Return how many of the labels and expected facts were found, and how many facts nobody expected."""
+def _why_missed(wanted: frozenset[str], facts: Sequence[Fact], refused: Sequence[Refusal]) -> str:
+    """Return into which class a label falls that no fact tells."""
+    for refusal in refused:
+        if len(words(refusal.content) & wanted) >= FOUND * len(wanted):
+            return f"missed: refused as {refusal.reason}"
+    told = frozenset[str]().union(*(words(fact.content) for fact in facts)) & wanted
+    if len(told) >= FOUND * len(wanted):
+        return "missed: told by several facts together"
+    return "missed: lost detail" if told else "missed: not extracted"
+
+
+def scores(update: Update, facts: Sequence[Fact], refused: Sequence[Refusal]) -> Counter[str]:
+    """Return how many of the labels and expected facts were found, why others were not, and how many are extra."""
     counted = Counter({"facts": len(facts)})
     for kind, content in update.labels:
-        wanted = words(content)
+        wanted, category = words(content), CATEGORY_OF[kind]
+        counted["labels"] += 1
         best = max(facts, key=lambda fact: len(words(fact.content) & wanted), default=None)
-        found = best is not None and len(words(best.content) & wanted) >= FOUND * len(wanted)
-        has_category = found and best and best.category == CATEGORY_OF[kind]
-        counted.update({"labels": 1, "labels found": found, "labels found with the category": bool(has_category)})
+        if best is None or len(words(best.content) & wanted) < FOUND * len(wanted):
+            counted[_why_missed(wanted, facts, refused)] += 1
+            continue
+        has_category = best.category == category
+        counted.update({"labels found": 1, "labels found with the category": has_category})
+        counted[f"{category} taken for {best.category}"] += not has_category
     labels = [words(content) for _, content in update.labels]
     for fact in facts:
         own = words(fact.content)
@@ -192,6 +214,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=40, help="turns of a LoCoMo conversation")
     parser.add_argument("--size", type=int, default=8, help="turns extracted together")
     parser.add_argument("--texts", type=int, default=40, help="texts of the set of 40")
+    parser.add_argument("--answers", type=Path, help="a JSON file that keeps what the model answered")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one call")
     return parser.parse_args()
 
@@ -205,7 +228,8 @@ def updates_of(path: Path, chosen: argparse.Namespace) -> Iterator[Update]:
 
 def measure(path: Path, chosen: argparse.Namespace, settings: Settings) -> None:
     """Run every update of a path and print the totals."""
-    model = load_chat_model(settings.memory_model, settings, purpose="memory")
+    asked = load_chat_model(settings.memory_model, settings, purpose="memory")
+    model = AnsweredModel.of(asked, chosen.answers)
     store, totals, seconds = InMemoryStore(), Counter[str](), []
     for update in updates_of(path, chosen):
         facts = FactStore(store, update.name if update.is_alone else "reader", config=settings.memory)
@@ -219,12 +243,13 @@ def measure(path: Path, chosen: argparse.Namespace, settings: Settings) -> None:
         seconds.append(time.perf_counter() - started)
         show(update, extraction, applied, facts, seconds[-1])
         totals += counts(applied)
-        totals += scores(update, facts.list())
-    print(f"\n{path}\n" + "\n".join(f"{count:5} {name}" for name, count in sorted(totals.items())))
+        totals += scores(update, facts.list(), applied.refused)
+    print(f"\n{path}\n" + "\n".join(f"{count:5} {name}" for name, count in sorted(totals.items()) if count))
     for name, part, whole in RATIOS:
         if totals[whole]:
             print(f"{totals[part] / totals[whole]:5.2f} {name}")
     print(f"{sum(seconds) / max(1, len(seconds)):5.1f} s an update, {len(seconds)} updates")
+    print(model.told())
 
 
 def main() -> None:

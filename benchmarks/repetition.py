@@ -1,13 +1,16 @@
 """How often the chat model says again what it said before, in one long conversation.
 
-    PALIMPSEST_MODEL=local PALIMPSEST_LOCAL_BASE_URL=http://127.0.0.1:8080/v1 \\
-        python -m benchmarks.repetition examples/conversation.json [--plain]
+    python -m benchmarks.repetition examples/conversation.json [--plain] [--turns 30]
 
-An answer counts as repeated when more than half of its runs of five words stand in earlier answers.
+An answer counts as repeated when more than half of its runs of five words stand in earlier answers. The model is the
+deployment's own. Without one it is the local model, which is started unless PALIMPSEST_LOCAL_BASE_URL says where it
+listens. Its server keeps the beginning of a prompt, so the oldest half of the messages goes at once, as with a summary.
 """
 
 import argparse
+import os
 import re
+import time
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -17,8 +20,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_openai import ChatOpenAI
 
 from graphs.cli.demo import read_conversation
+from graphs.cli.dev import server_environment, wants_local
+from graphs.cli.local import start_local_model
+from graphs.cli.processes import stop
 from graphs.models import load_chat_model
-from graphs.settings import Settings
+from graphs.settings import Settings, environment
 from memory import prompts
 from memory.context.tokens import count_tokens
 
@@ -52,33 +58,59 @@ def newest(said: Sequence[BaseMessage], tokens: int) -> list[BaseMessage]:
 
 def talk(model: BaseChatModel, turns: Sequence[str], tokens: int) -> list[str]:
     """Say the turns one after another and return the answers; each prompt holds the newest messages."""
-    said: list[BaseMessage] = []
+    shown: list[BaseMessage] = []
+    answers: list[str] = []
     for number, text in enumerate(turns, 1):
-        said.append(HumanMessage(text))
-        answer = model.invoke([SystemMessage(prompts.SYSTEM), *newest(said, tokens)]).text
-        said.append(AIMessage(answer))
-        print(f"[{number}] {text}\n    {answer}", flush=True)
-    return [message.text for message in said if isinstance(message, AIMessage)]
+        shown.append(HumanMessage(text))
+        if sum(count_tokens(message.text) for message in shown) > tokens:
+            shown = newest(shown, tokens // 2)
+        answers.append(model.invoke([SystemMessage(prompts.SYSTEM), *shown]).text)
+        shown.append(AIMessage(answers[-1]))
+        print(f"[{number}] {text}\n    {answers[-1]}", flush=True)
+    return answers
 
 
-def main() -> None:
-    """Hold the conversation and print which answers repeat an earlier one."""
+def options() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", type=Path)
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--tokens", type=int, default=1200, help="tokens of messages in one prompt")
+    parser.add_argument("--reply", type=int, default=160, help="tokens of the longest answer")
     parser.add_argument("--plain", action="store_true", help="without the sampling that avoids repetition")
-    chosen = parser.parse_args()
-    settings = Settings.from_environment()
-    model = load_chat_model("", settings, purpose="chat")
-    if chosen.plain and isinstance(model, ChatOpenAI):
-        body = {name: value for name, value in (model.extra_body or {}).items() if not name.startswith("dry_")}
-        model = model.model_copy(update={"extra_body": body})
+    return parser.parse_args()
+
+
+def measure(chosen: argparse.Namespace, settings: Settings) -> None:
+    """Hold the conversation and print which answers repeat an earlier one."""
+    model = load_chat_model(settings.model or "local", settings, purpose="chat")
+    if isinstance(model, ChatOpenAI):
+        body = model.extra_body or {}
+        if chosen.plain:
+            body = {name: value for name, value in body.items() if not name.startswith("dry_")}
+        model = model.model_copy(update={"extra_body": body, "max_tokens": chosen.reply})
+    begun = time.monotonic()
     answers = talk(model, read_conversation(chosen.path, chosen.turns).turns, chosen.tokens)
     found = shares(answers)
     again = [at for at, share in enumerate(found, 1) if share > REPEATED]
     print(f"{len(again)} of {len(answers)} answers repeat earlier ones: {again}")
     print(f"{sum(found) / len(found):.3f} of an answer's runs were said before, {max(found):.2f} at most")
+    print(f"{time.monotonic() - begun:.0f} s, load {os.getloadavg()[0]:.1f}")
+
+
+def main() -> None:
+    """Measure, with the local model where no other is configured."""
+    chosen = options()
+    environ = environment(Path(".env"))
+    settings, local = Settings.from_environment(environ), None
+    if wants_local(settings):
+        local = start_local_model(settings.local_model, environ)
+        settings = Settings.from_environment(server_environment(environ, local))
+    try:
+        measure(chosen, settings)
+    finally:
+        if local:
+            stop(local.process, grace_seconds=5.0)
 
 
 if __name__ == "__main__":

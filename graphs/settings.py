@@ -295,7 +295,8 @@ class _Variables:
     def memory(self, model: str) -> MemoryConfig:
         default = MemoryConfig()
         if model == "local":  # it reads about 50 tokens a second, and one message at a time
-            default = replace(default, portion_messages=12, extraction_form="brief")
+            # To wait longer saves no call there, and what was said is known later.
+            default = replace(default, portion_messages=12, extraction_form="brief", debounce_seconds=10.0)
             default = replace(default, model_timeout_seconds=600.0, lease_seconds=720.0)
         try:
             return replace(

@@ -6,18 +6,19 @@ of a fact is decided by rules: its source is the message, its category and what 
 """
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from memory import prompts
-from memory.config import Category, MemoryConfig
+from memory.config import MemoryConfig
 from memory.extraction.answer import Answer, parse_sentences
 from memory.extraction.days import with_dates
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, day_of, new_messages, shortened, takes_up
 from memory.extraction.grounding import is_thanks_or_greeting
+from memory.extraction.reasons import Note, with_reasons
 from memory.facts.fact import Fact
 from memory.facts.words import words
 from memory.message import StoredMessage
@@ -57,17 +58,21 @@ def read_briefly(
         prompt += [HumanMessage(said), AIMessage(noted)]
     facts: list[dict[str, object]] = []
     for number, message in enumerate(new_messages(messages), 1):
-        asked = _shown(message, messages)
+        told = _told(message)
+        asked = _shown(message, told, messages)
         if not asked:
             continue
         most = min(_MOST, _A_FEW + len(message.text) // _CHARS_PER_FACT)
         raw = yield ExtractionCall(
             (*prompt, HumanMessage(asked)), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars))
         )
-        told = [about_its_subject(each, message.text) for each in parse_sentences(raw)[:most] if is_statement(each)]
-        facts += [_fact(each, number, message) for each in told if each]
+        notes = [about_its_subject(each, message.text) for each in parse_sentences(raw)[:most] if is_statement(each)]
+        facts += [
+            _fact(each, number)
+            for each in with_reasons([note for note in notes if note], _sentences(told), config.max_fact_chars)
+        ]
         # A model that saw itself note nothing goes on to note nothing.
-        prompt += [HumanMessage(asked), AIMessage(raw)] if told else []
+        prompt += [HumanMessage(asked), AIMessage(raw)] if notes else []
     return Answer(tuple(_corrected(facts, [fact.content for fact in shown], new_messages(messages))))
 
 
@@ -84,18 +89,26 @@ def _schema(most: int, longest: int) -> dict[str, Any]:
     }
 
 
-def _shown(message: StoredMessage, messages: Sequence[StoredMessage]) -> str:
+def _told(message: StoredMessage) -> str:
+    """Return what a message states, with dates behind "yesterday" and the like."""
+    text, day = without_requests(one_line(message.text)), day_of(message)
+    return with_dates(text, day) if day else text
+
+
+def _sentences(text: str) -> list[str]:
+    return [part.strip() for part in _ENDS.split(text) if part.strip()]
+
+
+def _shown(message: StoredMessage, told: str, messages: Sequence[StoredMessage]) -> str:
     """Return what of a message the model reads; empty if it only asks, thanks, greets or acknowledges.
 
     A question that the message answers stands before it.
     """
-    text, day = without_questions(one_line(message.text)), day_of(message)
     before = next((one for one, reply in pairwise(messages) if reply is message and one.role == "assistant"), None)
     asked = [part for part in _ENDS.split(before.text) if part.endswith("?")] if before else []
     is_answer = before is not None and bool(asked) and takes_up(message.text, before.text)
-    if not is_answer and (not (rest := _ACKNOWLEDGED.sub("", text).strip()) or is_thanks_or_greeting(rest)):
+    if not is_answer and (not (rest := _ACKNOWLEDGED.sub("", told).strip()) or is_thanks_or_greeting(rest)):
         return ""
-    told = with_dates(text, day) if day else text
     return f'Asked "{shortened(asked[-1], MAX_CONTEXT_CHARS)}", the user says: {told}' if is_answer else told
 
 
@@ -115,13 +128,24 @@ _STANDING_REQUEST = re.compile(
 )
 
 
-def without_questions(text: str) -> str:
-    """Return a text without its questions, which a small model answers, or takes for facts.
+# "Write a limerick", "please shorten this": done with one answer. What names somebody's own things tells of them.
+_TASK = re.compile(
+    r"(?:(?:ok|okay|great|now|then|and|also|thanks|hi|hello|hey|perfect|nice)[,.!]?\s)*(?:please\s)?"
+    r"(?:write|draft|translate|shorten|summari[sz]e|explain|rewrite|rephrase|proofread|correct|fix|list|name|give|tell|"
+    r"show|create|generate|compare|calculate|convert|suggest|recommend|describe|define|solve|sort|spell)\s"
+    r"(?:me|us|this|these|that|the|an?|it|some|\d+|two|three|five|ten)\b"
+    r"(?!.{0,300}\b(?:my|our|i|we|i['\u2019](?:m|ve|ll|d)|to me|always|never|from now on|in future|answers?)\b)",
+    re.IGNORECASE,
+)
+
+
+def without_requests(text: str) -> str:
+    """Return a text without its questions and tasks, which a small model does, or takes for facts.
 
     What begins like a statement stays ("I can't eat nuts, what could I bake?"), and so does what is asked for good.
     """
-    parts = [_STANDING_REQUEST.sub(r"Please \g<wish>.", part.strip()) for part in _ENDS.split(text) if part.strip()]
-    return " ".join(part for part in parts if not (part.endswith("?") and _ASKING.match(part)))
+    parts = [_STANDING_REQUEST.sub(r"Please \g<wish>.", part) for part in _sentences(text)]
+    return " ".join(part for part in parts if not (_TASK.match(part) or (part.endswith("?") and _ASKING.match(part))))
 
 
 _ACKNOWLEDGED = re.compile(
@@ -174,57 +198,15 @@ def about_its_subject(sentence: str, source: str) -> str:
     return f"{subject}{rest}" if subject[0].isupper() else sentence
 
 
-def _fact(sentence: str, number: int, message: StoredMessage) -> dict[str, object]:
+def _fact(note: Note, number: int) -> dict[str, object]:
     return {
         "message": number,
         "action": "new",
         "known": 0,
-        "content": sentence,
-        "category": category_of(sentence, message.text),
+        "content": note.text,
+        "category": note.category,
         "confidence": CONFIDENCE,
     }
-
-
-# What begins first tells what a sentence is about: "decided to try", "prefers what will last".
-_CUES: Mapping[Category, re.Pattern[str]] = {
-    "preference": re.compile(
-        r"\b(?:prefer|like[sd]?\b|love[sd]?\b|hate[sd]?\b|dislike|enjoy|favou?rite|fond of|rather\b(?! than)|"
-        r"think[s]?\b|believe[sd]?\b|feel[s]?\b|finds?\b|opinion|my take|take on|view\b|skeptical|honestly|"
-        r"overrated|underrated|worth|answers?\b.*\b(?:sentences?|words|short|brief))",
-        re.IGNORECASE,
-    ),
-    "context": re.compile(
-        r"\b(?:decided|decides|decision|chose|chosen|agreed|settled on|opted|switch(?:ed|ing|es)?\b|"
-        r"no more|moved|is moving|started|starts\b|working on)",
-        re.IGNORECASE,
-    ),
-    "goal": re.compile(
-        r"\b(?:will\b|['\u2019]ll\b|plan(?:s|ned|ning)?\b|intend|wants? to\b|would like to\b|hopes?\b|promise[sd]?\b|"
-        r"commit(?:s|ted|ting|ment)?\b|going to\b|aims?\b|goal|saving for|signed up|deadline for me|by end of)",
-        re.IGNORECASE,
-    ),
-    "behavior": re.compile(
-        r"\b(?:every (?:day|morning|evening|night|week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|"
-        r"sunday)|usually|always|gets up|wakes up|daily|habit|each (?:day|morning|week)|"
-        r"on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
-        re.IGNORECASE,
-    ),
-}
-
-
-def category_of(sentence: str, source: str) -> Category:
-    """Return the category of a fact by its first telling word, or by that of the sentence it was taken from."""
-    if found := _first_cue(sentence):
-        return found
-    wanted = words(sentence)
-    parts = [part for part in _ENDS.split(source) if part.strip()]
-    nearest = max(parts, key=lambda part: len(words(part) & wanted), default="")
-    return _first_cue(nearest) or "knowledge"
-
-
-def _first_cue(text: str) -> Category | None:
-    found = [(match.start(), category) for category, cue in _CUES.items() if (match := cue.search(text))]
-    return min(found)[1] if found else None
 
 
 # What tells that something is no longer as it was.

@@ -28,12 +28,12 @@ _DAYS: Final = {
     "this evening": 0,
 }
 _UNITS: Final = {"day": 1, "week": 7}
-# What a date in brackets follows is resolved already; "today's" is no day, and "last night's" neither.
+# What a date in brackets follows is resolved already; "today's" and "more than in a day" are no day.
 _RELATIVE = re.compile(
     rf"\b(?:(?P<day>{'|'.join(_DAYS)})"
     rf"|(?P<which>last|this|next|this coming|this past)\s+(?P<weekday>{'|'.join(ENGLISH_WEEKDAYS)})"
     rf"|(?P<before>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<before_unit>day|week)s?\s+ago"
-    rf"|in\s+(?P<after>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<after_unit>day|week)s?"
+    rf"|in\s+(?!an?\s+day)(?P<after>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<after_unit>day|week)s?"
     r"|(?P<side>last|this|next)\s+(?P<span>weekend|week|month|year))\b(?!\s*\(|['\u2019]s\b|\s+(?:morning|night)s\b)",
     re.IGNORECASE,
 )

@@ -9,11 +9,11 @@ from memory.config import Category, MemoryConfig
 from memory.extraction.answer import ExtractionError, parse_sentences
 from memory.extraction.brief import (
     about_its_subject,
-    category_of,
     is_about_the_same,
     is_statement,
-    without_questions,
+    without_requests,
 )
+from memory.extraction.category import category_of
 from memory.extraction.extraction import aextract_facts, extract_facts
 from memory.facts.changes import Extraction
 from tests.extracting import known, reasons, said
@@ -80,10 +80,15 @@ def test_what_only_asks_or_thanks_costs_no_call() -> None:
         ("Hello. Can you plan a trip for me?", "Hello."),
         ("Gibt es hier Feigen?", "Gibt es hier Feigen?"),
         ("Ok, so where do I begin?", ""),
+        ("Please shorten this sentence: The meeting is on the second floor.", ""),
+        ("Thanks. Write me a limerick about a goat. I like goats.", "Thanks. I like goats."),
+        ("Write a poem for my wife Eleni.", "Write a poem for my wife Eleni."),
+        ("Please write to me in capital letters.", "Please write to me in capital letters."),
+        ("Tell me the truth from now on.", "Tell me the truth from now on."),
     ],
 )
-def test_questions_are_left_out_and_what_states_something_stays(text: str, left: str) -> None:
-    assert without_questions(text) == left
+def test_questions_and_tasks_are_left_out_and_what_states_something_stays(text: str, left: str) -> None:
+    assert without_requests(text) == left
 
 
 def test_a_reply_is_read_with_the_question_that_it_answers() -> None:

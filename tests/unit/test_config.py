@@ -41,6 +41,13 @@ def test_the_local_model_is_asked_in_the_form_that_a_small_model_can_bear() -> N
     assert Settings.from_environment({"PALIMPSEST_MODEL": "openai:x"}).memory.extraction_form == "full"
 
 
+def test_what_was_said_is_read_sooner_where_the_local_model_reads_each_message_alone() -> None:
+    local = {"PALIMPSEST_MODEL": "local"}
+    assert Settings.from_environment(local).memory.debounce_seconds == 10.0
+    assert Settings.from_environment({"PALIMPSEST_MODEL": "openai:x"}).memory.debounce_seconds == 30.0
+    assert Settings.from_environment({**local, "PALIMPSEST_DEBOUNCE_SECONDS": "20"}).memory.debounce_seconds == 20.0
+
+
 def test_an_empty_environment_gives_the_defaults() -> None:
     assert Settings.from_environment({}) == Settings()
     assert Settings.from_environment({"PALIMPSEST_MODEL": " "}) == Settings()

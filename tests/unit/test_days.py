@@ -26,6 +26,7 @@ FRIDAY = date(2026, 5, 8)
         ("two weeks ago", "two weeks ago (2026-04-24)"),
         ("3 days ago", "3 days ago (2026-05-05)"),
         ("in a week", "in a week (2026-05-15)"),
+        ("more than in a day", "more than in a day"),
         ("last week", "last week (week of 2026-04-27)"),
         ("this weekend", "this weekend (weekend of 2026-05-09)"),
         ("last month", "last month (2026-04)"),
