@@ -80,6 +80,7 @@ class House:
         self.store = store or InMemoryStore()
         self.checkpointer = checkpointer or saver()
         self.summarizes = summarizes
+        self.choices = choices
         self.graph: Any
         if self.is_graph:
             builder = build_graph(service=self.service, tools=tools)
@@ -136,7 +137,7 @@ class House:
             limits: dict[str, Any] = {}
             if self.summarizes:
                 limits = {"max_tokens": MAX_TOKENS, "reply_tokens": REPLY_TOKENS, "max_summary_tokens": SUMMARY_TOKENS}
-            context = Context(memory_mode=mode, **limits)
+            context = Context(memory_mode=mode, **limits, **self.choices)
         if self.door.endswith("sync"):
             state = await asyncio.to_thread(self.graph.invoke, sent, config, context=context)
         else:

@@ -52,10 +52,12 @@ class Choices:
             ValueError: If the run's context has a value that cannot be meant; the message names it.
         """
 
+        # An agent may have a context of its own, a mapping or an object, with fields of these names or without.
         def said(name: str) -> Any:
             return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
         chosen = {name: value for name in ("memory_tokens", "time_zone") if (value := said(name)) is not None}
+        # What stands there in a person's place was written by a model.
         below = "read_only" if _is_below_tools(configurable) else None
         mode = effective_mode(self._context.memory_mode, said("memory_mode"), below)
         return replace(self._context, memory_mode=mode, **chosen)
@@ -66,6 +68,7 @@ class Choices:
         """Return whose memory a run uses; `None` without an identity."""
         agent_name = self._context.agent_name
         if self._user is not None:
+            # One who cannot be named has no memory: another's would be worse, and a run must not fail for it.
             user: str | None = None
             with tolerated(logger, "nobody can say whose memory a run uses: it goes on without"):
                 user = self._user if isinstance(self._user, str) else self._user(runtime)

@@ -25,6 +25,7 @@ def with_text(system: SystemMessage | None, text: str, *, marks_stable: bool = F
     """
     if not text:
         return system
+    # An agent may have no instructions: then there is nothing that the text could stand behind.
     if system is None or not system.content:
         return SystemMessage(text)
     if isinstance(system.content, str) and not marks_stable:

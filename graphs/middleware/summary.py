@@ -188,6 +188,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         """Return where the thread's summary is found when it is written before it is due; `None` without a thread."""
         configurable = ensure_config().get("configurable", {})
         thread_id, kept = configurable.get("thread_id"), self._service.summaries
+        # Where the state is not kept, as below another agent, the next call of the same thread has other messages.
         if not thread_id or when_summarized("after", ensure_config()) == "before":
             return None
         if self._memory:
@@ -205,6 +206,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             ahead = self._ahead(request.state, request.runtime)
             if ahead is None or (share >= 1 and self._summarize == "before"):
                 return
+            # Another middleware may answer itself, without an id: a summary could not name such a message.
             said = [message for message in response.result if message.id]
             state = {**_read(request.state), "messages": [*request.state["messages"], *said]}
             live = len(divide(state["messages"], _running(state)).live)
@@ -224,6 +226,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _node_of(self, state: Mapping[str, Any], runtime: Runtime[Any], hook: FlushHook | None) -> SummarizationNode:
         """Return what summarizes in a turn."""
+        # A copy, as one instance serves many threads at once.
         node, when = copy(self._node), self._when()
         node.summarize = when
         ahead = self._ahead(state, runtime)

@@ -66,6 +66,7 @@ class Limits:
         kind, size = _checked("keep", keep)
         return cls(
             thresholds,
+            # Whichever of them is reached first, the view is to be within it.
             max_tokens=min(stated) if stated else window or _LONGEST_VIEW,
             keep_tokens=None if kind == "messages" else _tokens("keep", kind, size, window),
             keep_messages=int(size) if kind == "messages" else None,
@@ -149,6 +150,7 @@ def _checked(name: Literal["trigger", "keep"], said: object) -> tuple[str, float
     kind, number = said
     if kind not in _KINDS:
         raise ValueError(f"{name} must name tokens, messages or fraction, not {kind!r}")
+    # `True` is a whole number to Python, and a slip of the pen here.
     is_number = isinstance(number, int | float if kind == "fraction" else int) and not isinstance(number, bool)
     if not is_number or number <= 0 or (kind == "fraction" and number > 1):
         wanted = "a number above 0 and at most 1" if kind == "fraction" else "a whole number of at least 1"

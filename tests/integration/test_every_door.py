@@ -1,6 +1,7 @@
 """One memory, whichever door a conversation comes in by: told, known, corrected, erased, kept out, kept apart."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -248,6 +249,23 @@ async def test_C1_G2_a_long_thread_is_summarized_and_keeps_its_messages(enter: N
     assert {entry["kind"] for entry in house.outbox()} == {"turn", "cut"}
     cut = [message["id"] for entry in house.outbox() if entry["kind"] == "cut" for message in entry["messages"]]
     assert len(cut) == len(set(cut))
+
+
+async def test_what_is_known_takes_no_more_than_its_tokens(enter: NewHouse) -> None:
+    house = enter(memory_tokens=200)
+    facts = FactStore(house.store, "local")
+    for number in range(60):
+        facts.create(f"User has been to harbour number {number} and liked the boats there", "knowledge", 0.9)
+    for number in range(6):
+        await house.say(f"Which boats were in harbour number {number * 9}?", id=f"h{number}")
+        shown = re.findall(r"<memory>.*?</memory>", house.shown(), re.DOTALL)
+        assert shown
+        assert shared_counter().text(shown[0]) <= 200
+        # What was recalled for messages takes as much again before a new block takes its place, and the last of it.
+        assert house.is_graph or sum(map(shared_counter().text, shown)) <= 3 * 200
+    nothing = enter(memory_tokens=0, store=house.store)
+    await nothing.say("Which boats?", thread="another")
+    assert "harbour number" not in nothing.shown()
 
 
 async def test_everything_that_was_said_is_learned_once(enter: NewHouse) -> None:
