@@ -189,14 +189,15 @@ def inject(
     """
     snapshot = snapshot.at(turn.now)
     if previous is not None and needs_rebase(previous, snapshot, turn, token_counter) is None:
-        facts = choose_delta(previous, snapshot, turn, token_counter)
-        lines = _lines_for(previous, (*previous.entries(), *facts), snapshot, turn, token_counter)
-        delta = Delta(turn.message_id, facts, lines)
-        after = replace(previous, deltas=(*previous.deltas, delta) if facts or lines else previous.deltas, at=turn.now)
-        after = replace(after, edit=snapshot.edit)
-        used = tokens_of_deltas(after, told(after, snapshot, turn.recalled), token_counter)
-        if not (facts or lines) or used <= max(turn.room, turn.budget // DELTAS_SHARE):
-            return after
+        room = _room(turn)
+        # Where it does not fit, what was recalled for earlier messages goes, half of it or all: the prompt then changes
+        # near its end, and not with its block. News stays, until a new block has it.
+        for most in (room, room // 2, 0):
+            kept = _newest_deltas(previous, snapshot, most, token_counter)
+            after = _with_delta(kept, snapshot, turn, token_counter)
+            shown = told(after, snapshot, turn.recalled)
+            if after.deltas == previous.deltas or tokens_of_deltas(after, shown, token_counter) <= room:
+                return after
     # With half of the budget first: that says which past turns a fact tells already.
     new = Injected(since=turn.now, at=turn.now, edit=snapshot.edit)
     half = choose_block(snapshot, replace(turn, budget=turn.budget // 2), token_counter)
@@ -204,6 +205,38 @@ def inject(
     new = replace(new, deltas=(Delta(turn.message_id, (), lines),) if lines else ())
     left = turn.budget - tokens_of_deltas(new, told(new, snapshot, turn.recalled), token_counter)
     return replace(new, block=choose_block(snapshot, replace(turn, budget=left), token_counter))
+
+
+def _room(turn: TurnConditions) -> int:
+    """Return how many tokens all deltas together may take."""
+    return max(turn.room, turn.budget // DELTAS_SHARE)
+
+
+def _newest_deltas(injected: Injected, snapshot: MemorySnapshot, most: int, token_counter: TextCounter) -> Injected:
+    """Return the choice with only so many of its newest deltas as take no more than `most` tokens."""
+    kept = injected
+    news = {fact.id for fact in snapshot.facts if _is_news(fact, injected)}
+    while kept.deltas and tokens_of_deltas(kept, snapshot, token_counter) > most:
+        if any(name in news for name, _ in kept.deltas[0].facts):
+            break
+        kept = replace(kept, deltas=kept.deltas[1:])
+    return kept
+
+
+def _is_news(fact: Fact, injected: Injected) -> bool:
+    """Say whether a fact was written since the block was chosen."""
+    written = moment(fact.updated_at)
+    return written is not None and written.timestamp() > injected.since
+
+
+def _with_delta(
+    previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
+) -> Injected:
+    """Return the choice with what is new, or matters to the newest message, and is not shown yet."""
+    facts = choose_delta(previous, snapshot, turn, token_counter)
+    lines = _lines_for(previous, (*previous.entries(), *facts), snapshot, turn, token_counter)
+    added = (Delta(turn.message_id, facts, lines),) if facts or lines else ()
+    return replace(previous, deltas=(*previous.deltas, *added), at=turn.now, edit=snapshot.edit)
 
 
 def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> MemorySnapshot:
@@ -248,7 +281,7 @@ def needs_rebase(
     if turn.now - previous.at > turn.cache_ttl_seconds:
         return "idle"
     used = tokens_of_deltas(previous, snapshot, token_counter)
-    return "full" if used > max(turn.room, turn.budget // DELTAS_SHARE) else None
+    return "full" if used > _room(turn) else None
 
 
 def tokens_of_deltas(injected: Injected, snapshot: MemorySnapshot, token_counter: TextCounter) -> int:
@@ -299,8 +332,7 @@ def choose_delta(
     shown = set(previous.fact_ids())
     new: list[Fact] = []
     for fact in snapshot.facts:
-        written = moment(fact.updated_at)
-        if fact.id in shown or turn.shows(fact) or written is None or written.timestamp() <= previous.since:
+        if fact.id in shown or turn.shows(fact) or not _is_news(fact, previous):
             continue
         if token_counter(render_delta([*new, fact])) <= turn.budget // DELTA_SHARE:
             new.append(fact)

@@ -21,6 +21,9 @@ from memory.injection.selection import (
     render_delta,
     render_deltas,
 )
+from memory.recall import Document
+from memory.recall.index import Hit
+from memory.recall.user_index import Recalled
 
 NOW = 1_760_000_000.0
 TURN = TurnConditions(
@@ -140,6 +143,23 @@ def test_a_cold_prefix_is_rebased() -> None:
     assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 300), len) is None
     assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 301), len) == "idle"
     assert needs_rebase(before, known(fact(1)), replace(TURN, will_summarize=True), len) == "summary"
+
+
+def test_what_was_recalled_for_earlier_messages_makes_room_and_the_block_stays() -> None:
+    facts = [fact(number) for number in range(1, 61)]
+    memory = known(*facts)
+    injected = first(memory)
+    for number in range(2, 40):
+        wanted = [each for each in facts if each.id not in {name for name, _ in injected.block}][number % 7 :: 7]
+        hits = [Hit(Document(id=each.id, text=each.content), 1.0) for each in wanted]
+        turn = replace(TURN, message_id=f"m{number}", now=NOW + number, recalled=Recalled(hits))
+        after = inject(injected, memory, turn, len)
+        assert after.block == injected.block
+        assert len(after.deltas) <= len(injected.deltas) + 1
+        assert sum(map(len, render_deltas(after, memory).values())) <= turn.budget // 2
+        injected = after
+    assert injected.deltas
+    assert injected.deltas[0].message_id != "m2"
 
 
 def test_too_many_deltas_make_a_new_block_that_holds_them() -> None:
