@@ -13,7 +13,7 @@ from graphs.deployment import service_of_process
 from graphs.server.api import MemoryApi, service_of_server
 from graphs.server.assistants import AssistantContexts
 from graphs.server.old_threads import OldThreads
-from graphs.server.page import PageDoor, routes
+from graphs.server.page import PageDoor, load, routes
 from graphs.server.scraping import scraped
 from graphs.server.server_store import ServerStore
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
@@ -88,6 +88,7 @@ def make_app(settings: Settings) -> MemoryApi:
         Middleware(RecreatedThreads),
         Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
+    load()
     return MemoryApi(service_of_server(settings), routes, middleware=guards, lifespan=lifespan)
 
 

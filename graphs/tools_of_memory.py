@@ -24,6 +24,7 @@ from graphs.synchronous import ThreadedStore, finished
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.run import STATELESS, mode_of_run
 from memory.config import Category
+from memory.control import read_use
 from memory.effects import StoreEffects, arun
 from memory.namespaces import Owner
 from memory.tool_calls import (
@@ -189,6 +190,8 @@ class _MemoryTools:
         call, store, mode = await self._open(runtime)
         if not needs(mode):
             raise _RefusedCall("Not remembered: nothing is learned in this conversation (read-only mode).")
+        if needs is may_read and not await arun(store, read_use(call.owner)):
+            raise _RefusedCall("The user has switched off that memory is used: answer without it.")
         # A user who stops the run, or the deadline, must not stop a change half way.
         task = asyncio.create_task(arun(store, effects(call)))
         self._working.add(task)

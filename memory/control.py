@@ -29,6 +29,7 @@ _ASSISTANTS_ZONE_KEY = "assistant-time-zone"
 ZONE_KEYS = (_ZONE_KEY, _ASSISTANTS_ZONE_KEY)
 _THREAD = "thread."
 LEARNING_KEY = "learning"
+USE_KEY = "use"
 EDIT_KEY = "edit"
 INITIAL_EDIT = "0."
 """The number of a user who never changed anything by hand."""
@@ -228,3 +229,18 @@ def learning_in(item: Item | None) -> bool:
 def write_learning(owner: Owner, learning: bool) -> StoreEffects[None]:
     """Pause learning or go on. An item of its own: writing it can never undo an erase that happens meanwhile."""
     yield [put(owner.control, LEARNING_KEY, {"learning": learning})]
+
+
+def read_use(owner: Owner) -> StoreEffects[bool]:
+    """Say whether the user's memory is shown to models; it is until the user switches that off, for all agents."""
+    return use_in((yield from read(owner.control, USE_KEY)))
+
+
+def use_in(item: Item | None) -> bool:
+    """Say whether the user's memory is shown to models, as the item (`Owner.control`, `USE_KEY`) tells."""
+    return item is None or item.value.get("use") is not False
+
+
+def write_use(owner: Owner, use: bool) -> StoreEffects[None]:
+    """Show memory to models, or show it to none. Learning goes on: it has a switch of its own."""
+    yield [put(owner.control, USE_KEY, {"use": use})]

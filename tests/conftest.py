@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--mixed-seconds", type=float, default=5.0, help="how long two processes share a folder (default: 5)"
     )
+    parser.addoption("--pictures", action="store_true", help="keep the pictures of the page in docs/")
     parser.addoption(
         "--postgres", action="store_true", help="fail where Postgres is not installed, instead of skipping"
     )

@@ -176,7 +176,7 @@ class TurnMemory:
 
     async def _recall(self, run: Run, opening: Opening, messages: Sequence[BaseMessage]) -> Recalled:
         """Return what of the user's memory has to do with the newest message; nothing in a turn without memory."""
-        if run.owner is None or run.store is None:
+        if run.owner is None or run.store is None or (opening.snapshot and not opening.snapshot.is_used):
             return NOTHING
         # As the journal's days: what the user set counts before what the assistant says.
         zone = opening.zone or zone_named(run.context.time_zone) or UTC
@@ -214,9 +214,10 @@ class TurnMemory:
             mode=opening.mode,
             is_read=opening.snapshot is not None or run.context.memory_tokens == 0,
             is_away=run.store is not None and self._service.stores.is_away(run.store, "read"),
+            is_used=opening.snapshot is None or opening.snapshot.is_used,
         )
-        # The first somebody chose; of the second, the log says when it begins and when it ends.
-        if reason is not None and reason not in ("incognito", "store_away"):
+        # The first two somebody chose; of the third, the log says when it begins and when it ends.
+        if reason is not None and reason not in ("incognito", "not_used", "store_away"):
             self._warnings.say(reason)
         return reason
 

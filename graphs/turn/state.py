@@ -14,7 +14,7 @@ from memory.context.summarization import RunningSummary
 
 logger = logging.getLogger(__name__)
 
-WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "unreadable", "store_away"]
+WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "not_used", "unreadable", "store_away"]
 
 MEMORY_KEY = "palimpsest_memory"
 """Where the state of an agent keeps what middleware put before its model."""
@@ -24,6 +24,7 @@ SENTENCES: dict[WithoutMemory, str] = {
     "no_store": "there is no store: compile the graph with one, or name one in the server's configuration",
     "switched_off": "PALIMPSEST_MEMORY is false: nothing is learned",
     "incognito": "the assistant, the thread or the run is incognito",
+    "not_used": "the user has switched off that memory is used",
     "unreadable": "the store does not answer; the log says how it failed",
     "store_away": "the store failed or hung just before and is not asked until it answers again",
 }
@@ -35,7 +36,14 @@ knows whether it may be learned, so it is not."""
 
 
 def why_without(
-    *, has_owner: bool, has_store: bool, enabled: bool, mode: str | None, is_read: bool, is_away: bool = False
+    *,
+    has_owner: bool,
+    has_store: bool,
+    enabled: bool,
+    mode: str | None,
+    is_read: bool,
+    is_away: bool = False,
+    is_used: bool = True,
 ) -> WithoutMemory | None:
     """Return why a turn has no memory or learns nothing for good; `None` where memory works as it was chosen to.
 
@@ -46,6 +54,7 @@ def why_without(
         mode: What memory may do in the turn; `None` if that could not be read.
         is_read: Whether memory was read, or did not have to be.
         is_away: Whether the store is not asked at the moment.
+        is_used: Whether the user lets models be shown memory.
     """
     # What a deployment lacks comes before what somebody chose: it is there to be mended.
     if not has_store:
@@ -56,6 +65,8 @@ def why_without(
         return "incognito"
     if mode is None or not is_read:
         return "store_away" if is_away else "unreadable"
+    if not is_used:
+        return "not_used"
     return None if enabled else "switched_off"
 
 

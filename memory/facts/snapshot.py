@@ -24,7 +24,8 @@ class MemorySnapshot:
 
     `broken` counts the stored rows that could not be read as facts: somebody edited them by hand. `lines` are past
     turns as a prompt shows them, by the ids that the journal gives its lines. `edit` is the number of the user's newest
-    edit by hand: after one, another line may have to be hidden.
+    edit by hand: after one, another line may have to be hidden. Where `is_used` is false, the user has switched off
+    that models are shown any of it, and it is empty.
     """
 
     epoch: str = ""
@@ -33,6 +34,11 @@ class MemorySnapshot:
     broken: int = 0
     lines: Mapping[str, str] = field(default_factory=dict)
     edit: str = ""
+    is_used: bool = True
+
+    def unused(self) -> Self:
+        """Return the snapshot of a user whose memory no model is shown: epochs and edits, and nothing else."""
+        return replace(self, facts=(), profile={}, lines={}, is_used=False)
 
     def at(self, now: float) -> Self:
         """Return what of it holds at a time (seconds since 1970): what is over is history, and no prompt shows it."""

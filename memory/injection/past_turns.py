@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from memory.control import EDIT_KEY, edit_in
-from memory.effects import StoreEffects, read, read_many, side_by_side
+from memory.control import EDIT_KEY, USE_KEY, edit_in, use_in
+from memory.effects import StoreEffects, read_many, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.injection.block import TextCounter, turn_line
 from memory.journal.journal import lines_in
@@ -77,8 +77,8 @@ def read_snapshot_with(owner: Owner, lines: Sequence[tuple[str, str]]) -> StoreE
         lines: Journal entries, by key, and which of their messages; those that are gone have no text.
     """
     keys = list(dict.fromkeys(entry for entry, _ in lines))
-    snapshot, items, edit = yield from side_by_side(
-        read_snapshot(owner), read_many(owner.namespace("journal"), keys), read(owner.control, EDIT_KEY)
+    snapshot, items, (edit, use) = yield from side_by_side(
+        read_snapshot(owner), read_many(owner.namespace("journal"), keys), read_many(owner.control, [EDIT_KEY, USE_KEY])
     )
     wanted = {line for _, line in lines}
     texts = {
@@ -86,7 +86,8 @@ def read_snapshot_with(owner: Owner, lines: Sequence[tuple[str, str]]) -> StoreE
         for line in lines_in(items, snapshot.epoch)
         if line.id in wanted and (text := turn_line(line.day, line.role, line.text))
     }
-    return replace(snapshot, lines=texts, edit=edit_in(edit))
+    shown = replace(snapshot, lines=texts, edit=edit_in(edit))
+    return shown if use_in(use) else shown.unused()
 
 
 def past_section(lines: Iterable[str]) -> str:

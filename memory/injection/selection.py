@@ -38,6 +38,7 @@ DELTAS_SHARE: Final = 2
 Line = tuple[str, str]
 
 FRESH_SECONDS: Final = 7 * 86_400.0
+NOT_USED: Final = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Injected:
     Attributes:
         block: Facts (`fact_…`) and profile sections (`user.work`) of the block, each with its revision.
         deltas: What was appended since, oldest first.
-        since: When the block was chosen, seconds since 1970.
+        since: When the block was chosen, seconds since 1970; `NOT_USED` where the user had memory switched off.
         at: When the prompt was last built, seconds since 1970.
         edit: The number of the user's newest edit by hand when the past turns in it were chosen.
     """
@@ -188,6 +189,8 @@ def inject(
     `told` adds them.
     """
     snapshot = snapshot.at(turn.now)
+    if not snapshot.is_used:
+        return Injected(since=NOT_USED, at=turn.now, edit=snapshot.edit)
     if previous is not None and needs_rebase(previous, snapshot, turn, token_counter) is None:
         room = _room(turn)
         # Where it does not fit, what was recalled for earlier messages goes, half of it or all: the prompt then changes
@@ -276,6 +279,8 @@ def needs_rebase(
         return "first"
     if turn.will_summarize:
         return "summary"
+    if previous.since == NOT_USED:
+        return "stale"
     if previous.is_stale(snapshot):
         return "stale"
     if turn.now - previous.at > turn.cache_ttl_seconds:

@@ -74,6 +74,12 @@ def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list
     return sorted(found, key=lambda entry: (entry.day, entry.messages[0].time, entry.key))
 
 
+def read_entries(owner: Owner, epoch: str, keys: Sequence[str]) -> StoreEffects[list[JournalEntry]]:
+    """Read the entries of these keys, in their order; those that are gone are left out."""
+    items = yield from read_many(owner.namespace("journal"), keys)
+    return list(_entries(filter(None, items), epoch).values())
+
+
 @dataclass(frozen=True, slots=True)
 class JournalView:
     """The journal of an owner, or what changed of it, as it was at one moment.

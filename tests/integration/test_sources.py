@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage
 from graphs.turn.sources import SOURCES_KEY
 from memory import FactStore
 from memory.config import MemoryConfig
+from memory.control import write_use
 from memory.effects import arun
 from memory.facts.profile import edit_section
 from tests.doors import DOORS, House
@@ -102,3 +103,23 @@ async def test_past_turns_and_profile_sections_are_named() -> None:
     kept = {item.key for item in house.store.search(facts.owner.namespace("journal"), limit=10)}
     assert set(sources["recalled"]) <= kept
     assert sources["recalled"]
+
+
+async def test_a_user_who_switched_memory_off_is_shown_nothing_and_still_learned_from(house: House) -> None:
+    facts = FactStore(house.store, "local")
+    facts.create("Is allergic to peanuts", "knowledge", 0.9)
+    await house.say("What should I cook?")
+    assert "peanuts" in house.shown()
+    await arun(house.store, write_use(facts.owner, False))
+    answer = (await house.say("I moved to Bergen in a red boat."))["messages"][-1]
+    assert "peanuts" not in house.shown()
+    assert sources_of(answer) is None
+    await house.settle()
+    await house.say("What colour was the boat that I moved to Bergen in?", thread="other")
+    assert "peanuts" not in house.shown()
+    assert "red boat" not in house.shown()
+    await house.say("I like figs.", thread="third")
+    assert house.pending() >= {"I like figs."}
+    await arun(house.store, write_use(facts.owner, True))
+    await house.say("And now?", thread="other")
+    assert "peanuts" in house.shown()

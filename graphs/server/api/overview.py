@@ -10,7 +10,15 @@ from graphs.server.api.facts import facts_of
 from graphs.server.api.routing import AgentCall, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
 from memory.budget import Budget, read_spent
-from memory.control import checked_time_zone, read_chosen_time_zone, read_learning, write_learning, write_time_zone
+from memory.control import (
+    checked_time_zone,
+    read_chosen_time_zone,
+    read_learning,
+    read_use,
+    write_learning,
+    write_time_zone,
+    write_use,
+)
 from memory.facts.fact import timestamp
 from memory.outbox.outbox import read_entries
 
@@ -37,6 +45,7 @@ class Overview(BaseModel):
     agent: str = Field(description="The same, under its old name.")
     time_zone: str | None = Field(description="The time zone that the user set; null: none, the assistant's counts.")
     learning: bool = Field(description="false: the user paused learning; memory is still used.")
+    use: bool = Field(description="false: the user switched off that memory is used; it still learns.")
     without_memory: WithoutMemory | None = Field(
         description="Why turns go on without memory, or learn nothing for good; null where memory is on."
     )
@@ -71,17 +80,30 @@ class LearningChoice(StrictModel):
     learning: bool
 
 
+class Use(BaseModel):
+    """Whether memory is shown to models."""
+
+    use: bool
+
+
+class UseChoice(StrictModel):
+    """Use memory, or do not."""
+
+    use: bool
+
+
 @router.get("/overview", summary="See what there is")
 async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
-    facts = facts_of(call)
+    facts, use = facts_of(call), await call.run(read_use(call.owner))
     states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
     return Overview(
         agent_name=call.owner.agent_name,
         agent=call.owner.agent_name,
         time_zone=await call.run(read_chosen_time_zone(call.owner)),
         learning=await call.run(read_learning(call.owner)),
-        without_memory=None if call.service.settings.memory.enabled else "switched_off",
+        use=use,
+        without_memory="switched_off" if not call.service.settings.memory.enabled else None if use else "not_used",
         facts=len(await facts.alist("active")),
         quarantined=len(await facts.alist("quarantined")),
         pending=states["pending"] + states["running"],
@@ -111,6 +133,14 @@ async def put_learning(call: AgentCall, choice: LearningChoice) -> Learning:
     await call.run(write_learning(call.owner, choice.learning))
     logger.info("learning %s", "resumed" if choice.learning else "paused")
     return Learning(learning=choice.learning)
+
+
+@router.put("/use", summary="Use memory, or do not")
+async def put_use(call: AgentCall, choice: UseChoice) -> Use:
+    """Show memory to models or show it to none, for all agents, from the next turn on; learning has its own switch."""
+    await call.run(write_use(call.owner, choice.use))
+    logger.info("memory is %s", "used" if choice.use else "not used")
+    return Use(use=choice.use)
 
 
 @router.put("/time_zone", summary="Say where you are")

@@ -64,13 +64,14 @@ async def list_updates(request: Request, asked: Annotated[UpdateFilter, Query()]
     call = await call_of(request, asked)
     found = [
         entry
-        for entry in await _entries(call)
+        for entry in await entries_of(call)
         if asked.state in (None, entry.state) and asked.thread in (None, entry.thread_id)
     ]
-    return Updates(updates=[_view(entry) for entry in found])
+    return Updates(updates=[view_of(entry) for entry in found])
 
 
-def _view(entry: Entry) -> Update:
+def view_of(entry: Entry) -> Update:
+    """Return what is told of a pending update."""
     return Update(
         key=entry.key,
         kind=entry.kind,
@@ -89,9 +90,9 @@ async def retry_update(call: AgentCall, key: str, _: Empty) -> Update:
     """Give a dead update another chance, now."""
     await _check_dead(call, key)
     await call.run(retry_dead(call.owner, call.service.clock(), [key]))
-    again = next(entry for entry in await _entries(call) if entry.key == key)
+    again = next(entry for entry in await entries_of(call) if entry.key == key)
     call.service.wake(call.owner, again.thread_id)
-    return _view(again)
+    return view_of(again)
 
 
 @router.delete(
@@ -115,14 +116,15 @@ async def list_receipts(request: Request, asked: Annotated[ReceiptFilter, Query(
     return Receipts(receipts=[receipt.to_json() for receipt in done])
 
 
-async def _entries(call: Call) -> Sequence[Entry]:
+async def entries_of(call: Call) -> Sequence[Entry]:
+    """Read what is pending or dead of a call's owner, oldest first."""
     epoch = await call.run(read_epoch(call.owner))
     # What carries another epoch was erased in between.
     return [entry for entry in await call.run(read_entries(call.owner)) if entry.epoch == epoch]
 
 
 async def _check_dead(call: Call, key: str) -> None:
-    found = [entry for entry in await _entries(call) if entry.key == key]
+    found = [entry for entry in await entries_of(call) if entry.key == key]
     if not found:
         raise RefusedRequest(404, "no update has this key; it may be done")
     if found[0].state != "dead":

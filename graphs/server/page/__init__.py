@@ -1,11 +1,19 @@
 """The page at `/memory`: see what is remembered, correct it, decide it, talk to it. Server-rendered; htmx if built."""
 
-from graphs.server.page import facts
+from graphs.server.page import chat, facts, parts
+from graphs.server.page.assets import assets
 from graphs.server.page.door import PageDoor
 from graphs.server.page.pages import Pages
+from graphs.server.page.rendering import environment
 
-__all__ = ["PAGES", "PageDoor", "routes"]
+__all__ = ["PAGES", "PageDoor", "load", "routes"]
 
-PAGES: tuple[Pages, ...] = (facts.pages,)
+PAGES: tuple[Pages, ...] = (facts.pages, parts.pages, chat.pages)
 
 routes = [route for pages in PAGES for route in pages.routes]
+
+
+def load() -> None:
+    """Read templates and static files, before there is an event loop that must not wait for a disk."""
+    assets()
+    environment()

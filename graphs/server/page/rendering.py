@@ -29,17 +29,23 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Vary": "HX-Request",
 }
-VIEWS = {"facts": "Facts"}
+VIEWS = {
+    "facts": "Facts",
+    "profile": "Profile",
+    "journal": "Journal",
+    "updates": "Waiting",
+    "data": "Your data",
+}
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 @cache
-def environment() -> "Environment":
-    """Return the templates; `RefusedRequest` (503) in an environment that is older than the page."""
+def environment() -> "Environment | None":
+    """Return the templates, read once a process; `None` in an environment that is older than the page."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError:
-        raise RefusedRequest(503, "the page needs Jinja2: install the project's requirements again") from None
+        return None
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -92,8 +98,11 @@ def render(
         **context, "url": url, "views": VIEWS, "view": view, "missing": missing(), "has_htmx": HTMX not in missing(),
         "agent": agent, "template": template,
     }  # fmt: skip
-    name = template if is_fragment(request) else "page.html"
-    return HTMLResponse(environment().get_template(name).render(whole), status, HEADERS)
+    templates = environment()
+    if templates is None:
+        raise RefusedRequest(503, "the page needs Jinja2: install the project's requirements again")
+    text = templates.get_template(template if is_fragment(request) else "page.html").render(whole)
+    return HTMLResponse(text, status, HEADERS)
 
 
 def shell(request: Request) -> HTMLResponse:

@@ -1,0 +1,37 @@
+"""The page as the real server serves it, without a browser: its login, its files, and no blocking of the event loop."""
+
+import httpx
+import pytest
+
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import DevServer
+
+pytest.importorskip("jinja2")
+
+
+@pytest.fixture(scope="module")
+def server(serve: Serve) -> DevServer:
+    return serve()
+
+
+def test_the_page_and_its_files_are_served(server: DevServer) -> None:
+    with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True) as client:
+        page = client.get("")
+        assert (page.status_code, "What is known" in page.text) == (200, True)
+        for view in ("profile", "journal", "updates", "data", "erase"):
+            assert client.get(f"/page/{view}").status_code == 200, view
+        assert client.get("/static/page.css").headers["content-type"].startswith("text/css")
+        added = client.post("/page/fact-add", data={"content": "Likes figs", "category": "preference"})
+        assert "Likes figs" in added.text
+        assert client.get("/facts").json()["total"] == 1
+        assert client.post("/page/facts-list", data={"text": "figs"}, headers={"Origin": "null"}).status_code == 403
+
+
+def test_with_a_login_the_page_asks_for_a_token_and_shows_nothing_before(serve: Serve) -> None:
+    server = serve("langgraph.prod.json", PALIMPSEST_AUTH_SECRET="a secret of thirty-two bytes, no less")
+    with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True) as client:
+        page = client.get("")
+        assert (page.status_code, "data-login" in page.text) == (200, True)
+        assert client.get("/static/page.js").status_code == 200
+        assert client.get("/page/facts", headers={"HX-Request": "true"}).status_code in (401, 403)
+        assert client.post("/page/facts-list", data={"text": "x"}).status_code in (401, 403)
