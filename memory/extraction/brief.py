@@ -17,8 +17,8 @@ from memory.config import MemoryConfig
 from memory.extraction.answer import Answer, parse_sentences
 from memory.extraction.days import with_dates
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, day_of, new_messages, shortened, takes_up
-from memory.extraction.grounding import is_thanks_or_greeting
-from memory.extraction.reasons import Note, with_reasons
+from memory.extraction.grounding import in_third_person, is_thanks_or_greeting
+from memory.extraction.reasons import Note, tells, with_reasons
 from memory.facts.fact import Fact
 from memory.facts.words import words
 from memory.message import StoredMessage
@@ -67,6 +67,7 @@ def read_briefly(
             (*prompt, HumanMessage(asked)), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars))
         )
         notes = [about_its_subject(each, message.text) for each in parse_sentences(raw)[:most] if is_statement(each)]
+        notes += _wishes(_sentences(told), notes)
         facts += [
             _fact(each, number)
             for each in with_reasons([note for note in notes if note], _sentences(told), config.max_fact_chars)
@@ -126,6 +127,19 @@ _STANDING_REQUEST = re.compile(
     r"(?:answer|write to|speak to|talk to|call|address) me)\b.{0,300})\?$",
     re.IGNORECASE,
 )
+
+
+_WISH = re.compile(
+    r"please (?P<wish>.{0,300}?\b(?:always|never|from now on|in future|"
+    r"(?:answer|write to|speak to|talk to|call|address) me)\b.{0,300}?)[.!]?$",
+    re.IGNORECASE,
+)
+
+
+def _wishes(parts: Sequence[str], notes: Sequence[str]) -> list[str]:
+    """Return how the user wants to be answered where no note tells it: a small model may obey instead of noting."""
+    found = [in_third_person(match["wish"]) for part in parts if (match := _WISH.match(part))]
+    return [f"User prefers the assistant to {wish}." for wish in found if not any(tells(note, wish) for note in notes)]
 
 
 # "Write a limerick", "please shorten this": done with one answer. What names somebody's own things tells of them.

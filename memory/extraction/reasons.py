@@ -61,7 +61,7 @@ def with_reasons(notes: Sequence[str], parts: Sequence[str], longest: int) -> li
         own = taken_from.get(at, [])
         if base >= 0 and not _is_about(part, parts[at - 1]):
             base = -1
-        if base >= 0 and not _tells(texts[base], part):
+        if base >= 0 and not tells(texts[base], part):
             more = _told(part) or "; ".join(texts[n].rstrip(". ") for n in own)
             whole = f"{texts[base].rstrip('. ')}; {_within(more)}".rstrip(". ") + "."
             takes = categories[base] in _STANCES or all(_ANAPHOR.search(texts[n]) for n in own)
@@ -83,7 +83,7 @@ def _place(note: str, parts: Sequence[str]) -> int:
     return -at if shared else -1
 
 
-def _tells(note: str, part: str) -> bool:
+def tells(note: str, part: str) -> bool:
     """Say whether a note tells already what a sentence says: many models write the reason themselves."""
     wanted = words(part)
     return len(words(note) & wanted) >= _TOLD * len(wanted)

@@ -232,3 +232,11 @@ def test_the_answer_is_bounded() -> None:
     model = RecordingModel(replies=[notes(*(f"User likes tea{'!' * n}" for n in range(80)))])
     extraction = extract_facts(model, [said("I like tea.")], config=BRIEF)
     assert len(extraction.changes) + len(extraction.refused) < 6
+
+
+@pytest.mark.parametrize("noted", [notes(), notes("User prefers answers in two sentences at most, always.")])
+def test_how_the_user_wants_to_be_answered_is_kept_once_also_where_the_model_notes_nothing(noted: str) -> None:
+    asked = said("Could you always answer me in two sentences at most?")
+    found = extract_facts(RecordingModel(replies=[noted]), [asked], config=BRIEF)
+    assert [change.category for change in found.changes] == ["preference"]
+    assert "two sentences" in contents(found)[0]
