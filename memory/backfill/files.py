@@ -19,7 +19,7 @@ Found = Iterator[Conversation | Flaw]
 
 _PIECE: Final = 256 * 1024
 # ChatGPT cuts a large export into `conversations-000.json` and so on.
-_MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
+_MEMBER = re.compile(r"conversations(?:-\d+)?\.json")
 _ZIP: Final = b"PK\x03\x04"
 _BOM: Final = b"\xef\xbb\xbf"
 _WANTED: Final = "an export of ChatGPT or Claude (the ZIP, or its conversations.json), or JSONL with a message a line"
@@ -51,7 +51,7 @@ def read_file(path: Path) -> Found:
 def _read_zip(path: Path) -> Found:
     try:
         with zipfile.ZipFile(path) as archive:
-            members = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name))
+            members = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name.rpartition("/")[2]))
             if not members:
                 raise Unreadable(f"{path} holds no conversations.json: give {_WANTED}")
             for name in members:

@@ -196,6 +196,17 @@ _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+_UNITS: Final = {
+    name: [(re.compile(pattern), days) for pattern, days in words.units.items()] for name, words in _LANGUAGES.items()
+}
+_WEEKDAYS: Final = {name: list(map(re.compile, words.weekdays.split("|"))) for name, words in _LANGUAGES.items()}
+_SPANS: Final = {
+    name: {span: re.compile(pattern) for span, pattern in words.spans.items()} for name, words in _LANGUAGES.items()
+}
+_DIGITS: Final = re.compile(r"\d{1,3}")
+_WORD: Final = re.compile(r"\w+")
+
+
 def with_foreign_dates(text: str, said: date) -> str:
     """Return a text with dates in brackets behind what is relative to the day it was said, in these languages.
 
@@ -238,12 +249,12 @@ def _meaning(language: str, found: re.Match[str], said: date) -> str:
         return (said + timedelta(list(words.days.values())[int(kind[3:])])).isoformat()
     if kind in ("ago", "later"):
         count = _count(language, text)
-        unit = next(days for pattern, days in words.units.items() if re.search(pattern, text))
+        unit = next(days for pattern, days in _UNITS[language] if pattern.search(text))
         if not count:
             return ""
         return (said + timedelta(count * unit * (1 if kind == "later" else -1))).isoformat()
     side, today = int(kind[4:]) - 1, said.weekday()
-    weekday = next((at for at, each in enumerate(words.weekdays.split("|")) if re.search(each, text)), None)
+    weekday = next((at for at, each in enumerate(_WEEKDAYS[language]) if each.search(text)), None)
     if weekday is not None:
         if language == "ja":  # 来週の金曜日 is the Friday of the week after, whatever day it is
             return (said + timedelta(7 * side - today + weekday)).isoformat()
@@ -252,7 +263,7 @@ def _meaning(language: str, found: re.Match[str], said: date) -> str:
         ahead = (weekday - today) % 7
         days = {-1: ahead - 7, 0: ahead, 1: ahead or 7}[side]
         return (said + timedelta(days)).isoformat()
-    span = next(name for name in ("weekend", "week", "month", "year") if re.search(words.spans[name], text))
+    span = next(name for name in ("weekend", "week", "month", "year") if _SPANS[language][name].search(text))
     if span == "year":
         return str(said.year + side)
     if span == "month":
@@ -264,9 +275,9 @@ def _meaning(language: str, found: re.Match[str], said: date) -> str:
 
 def _count(language: str, text: str) -> int:
     """Return the number of "3 days ago", also in words; 0 for "many"."""
-    if digits := re.search(r"\d{1,3}", text):
+    if digits := _DIGITS.search(text):
         return int(digits[0])
-    found = re.findall(r"\w+" if language != "ja" else r"\w", text)
+    found = _WORD.findall(text) if language != "ja" else list(text)
     for value, forms in enumerate(_COUNTS[language].split("|"), 1):
         if any(form in found for form in forms.split()):
             return value

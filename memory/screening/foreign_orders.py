@@ -126,12 +126,15 @@ _JA_ORDERS: Final = (
 )
 
 
+_ACCENTS: Final = re.compile("[\u0300-\u036f]")
+
+
 def _folded(text: str) -> str:
     """Return a text in small letters and without accents; the signs of Japanese stay, in one form."""
     if text.isascii():
         return text.lower()
     parts = unicodedata.normalize("NFD", text.casefold().replace("\u2019", "'"))
-    return unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", parts))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", parts))
 
 
 def _patterns(words: _Words) -> re.Pattern[str]:
