@@ -36,39 +36,8 @@ document.addEventListener("submit", (event) => {
   if (!event.target.matches("[data-token]")) return;
   event.preventDefault();
   sessionStorage.setItem(TOKEN, new FormData(event.target).get("token").trim());
-  // What needs a script is shown by the script, also in what comes later.
-function reveal() {
-  if (document.getElementById("chat").hidden) return;
-  for (const element of document.querySelectorAll("[data-needs-script][hidden]")) element.hidden = false;
-}
-document.body.addEventListener("htmx:afterSettle", reveal);
-
-// A file of any size goes to the memory API itself.
-document.addEventListener("change", async (event) => {
-  const form = event.target.closest("[data-import]");
-  if (!form || event.target.type !== "file" || !event.target.files.length) return;
-  const sent = { method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: event.target.files[0] };
-  const answer = await fetch(form.dataset.import, sent).catch(() => null);
-  const done = await answer?.json().catch(() => null);
-  say(answer?.ok ? `Taken in: ${done.created.length} new facts; ${done.known} were known already.` : (done?.detail ?? "That did not work."));
-});
-
-// The chat needs who one is, and the SDK; where that is not built, the page says so.
-async function chat() {
-  if (document.querySelector("[data-login]") && !token()) return;
-  try {
-    const [{ Client }, { begin }] = await Promise.all([import("./langgraph.js"), import("./chat.js")]);
-    begin(Client);
-    reveal();
-  } catch {
-    document.getElementById("chat").hidden = true;
-  }
-}
-document.addEventListener("palimpsest:entered", chat);
-
-document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  enter();
 enter();
-chat();
   document.dispatchEvent(new CustomEvent("palimpsest:entered"));
 });
 
@@ -188,4 +157,36 @@ setInterval(() => {
   }
 }, 1000);
 
+// What needs a script is shown by the script, also in what comes later.
+function reveal() {
+  if (document.getElementById("chat").hidden) return;
+  for (const element of document.querySelectorAll("[data-needs-script][hidden]")) element.hidden = false;
+}
+document.body.addEventListener("htmx:afterSettle", reveal);
+
+// A file of any size goes to the memory API itself.
+document.addEventListener("change", async (event) => {
+  const form = event.target.closest("[data-import]");
+  if (!form || event.target.type !== "file" || !event.target.files.length) return;
+  const sent = { method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: event.target.files[0] };
+  const answer = await fetch(form.dataset.import, sent).catch(() => null);
+  const done = await answer?.json().catch(() => null);
+  say(answer?.ok ? `Taken in: ${done.created.length} new facts; ${done.known} were known already.` : (done?.detail ?? "That did not work."));
+});
+
+// The chat needs who one is, and the SDK; where that is not built, the page says so.
+async function chat() {
+  if (document.querySelector("[data-login]") && !token()) return;
+  try {
+    const [{ Client }, { begin }] = await Promise.all([import("./langgraph.js"), import("./chat.js")]);
+    begin(Client);
+    reveal();
+  } catch {
+    document.getElementById("chat").hidden = true;
+  }
+}
+document.addEventListener("palimpsest:entered", chat);
+
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 enter();
+chat();
