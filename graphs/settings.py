@@ -83,6 +83,8 @@ class Settings:
         embedder_seconds: How long a turn waits for the vector of its question.
         deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
+        encryption_key: What the SQLite files are encrypted with: 16, 24 or 32 bytes; empty: they are not.
+        writes_threads: Whether the server keeps its rows of threads, messages included, in files of its own.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone. On by default under
             `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else, and always
@@ -108,6 +110,8 @@ class Settings:
     embedder_seconds: float = 0.15
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
+    encryption_key: bytes = field(default=b"", repr=False)
+    writes_threads: bool = False
     single_user: bool = False
     open_to_network: bool = False
     trigger: str = "thread"
@@ -148,6 +152,8 @@ class Settings:
             embedder_seconds=reader.seconds("PALIMPSEST_EMBEDDER_SECONDS", 0.5 if ":" in embedder else 0.15),
             deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
+            encryption_key=reader.aes_key(),
+            writes_threads=not reader.switch("LANGGRAPH_DISABLE_FILE_PERSISTENCE", False) and reader.under_dev(),
             single_user=reader.single_user(),
             open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
@@ -222,10 +228,18 @@ class _Variables:
             raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
         return value
 
+    def under_dev(self) -> bool:
+        return self.text(_SERVER_VARIANT, "") == "local_dev"
+
+    def aes_key(self) -> bytes:
+        key = self.text("LANGGRAPH_AES_KEY", "").encode()
+        if len(key) not in (0, 16, 24, 32):
+            raise ValueError(f"LANGGRAPH_AES_KEY must have 16, 24 or 32 bytes, not {len(key)}")
+        return key
+
     def single_user(self) -> bool:
         authenticates = bool(self.text(_SERVER_AUTH, ""))
-        under_dev = self.text(_SERVER_VARIANT, "") == "local_dev"
-        wanted = self.switch("PALIMPSEST_SINGLE_USER", under_dev and not authenticates)
+        wanted = self.switch("PALIMPSEST_SINGLE_USER", self.under_dev() and not authenticates)
         if wanted and authenticates:
             raise ValueError(
                 "PALIMPSEST_SINGLE_USER must be false or unset where users log in (`auth` in the configuration)"

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from graphs.chat import Compiled, build_graph
 from graphs.cli.shell import Refused
 from graphs.identity import LOCAL_USER
-from graphs.persistence import CHECKPOINTS, STORE, empty_logs, open_checkpointer, open_store
+from graphs.persistence import CHECKPOINTS, STORE, WrongKey, cipher_of, empty_logs, open_checkpointer, open_store
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
@@ -54,8 +54,10 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
     if files == "alone" and await asyncio.to_thread(is_open_elsewhere, path):
         raise Refused(f"another process has {path} open, a server perhaps: stop it, or ask it (without --local)")
     try:
-        async with open_store(path) as store, open_checkpointer(settings.data_dir / CHECKPOINTS) as saver:
-            checkpoints = CheckpointFile(settings.data_dir / CHECKPOINTS)
+        cipher = cipher_of(settings)
+        file = settings.data_dir / CHECKPOINTS
+        async with open_store(path, cipher) as store, open_checkpointer(file, cipher) as saver:
+            checkpoints = CheckpointFile(file, cipher)
             # It reads states only, and no tool of a deployment is needed for that.
             graph = build_graph(tools=()).compile(checkpointer=saver)
             service = Service(
@@ -70,7 +72,7 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
                 wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
             )
             yield httpx.ASGITransport(MemoryApi(service)), str(settings.data_dir)
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, WrongKey) as error:
         raise Refused(f"{settings.data_dir} cannot be used: {error}") from error
 
 

@@ -12,14 +12,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from graphs.deployment import service_of_process
+from graphs.persistence.cipher import Cipher, WrongKey
 from graphs.persistence.connection import empty_log
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
+from graphs.settings import Settings
 
 __all__ = [
+    "Cipher",
     "DurableSqliteSaver",
     "DurableSqliteStore",
+    "WrongKey",
     "checkpointer",
+    "cipher_of",
+    "cipher_of_server",
     "empty_logs",
     "open_checkpointer",
     "open_store",
@@ -32,11 +38,28 @@ logger = logging.getLogger(__name__)
 CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 
 
+def cipher_of(settings: Settings) -> Cipher | None:
+    """Return what encrypts the files of a deployment; `None` where nothing does."""
+    return Cipher(settings.encryption_key) if settings.encryption_key else None
+
+
+def cipher_of_server(settings: Settings) -> Cipher | None:
+    """Return the same for a server; `ValueError` if it writes conversations elsewhere, where nothing encrypts them."""
+    if settings.encryption_key and settings.writes_threads:
+        raise ValueError(
+            "LANGGRAPH_AES_KEY is set, but `langgraph dev` writes every thread with its messages into .langgraph_api, "
+            'which nothing encrypts: add "disable_persistence": true to langgraph.json, or unset the key. Threads are '
+            "then listed until the server stops; their checkpoints, and memory, stay"
+        )
+    return cipher_of(settings)
+
+
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
     """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
     service = service_of_process()
-    async with open_checkpointer(service.settings.data_dir / CHECKPOINTS) as saver:
+    cipher = cipher_of_server(service.settings)
+    async with open_checkpointer(service.settings.data_dir / CHECKPOINTS, cipher) as saver:
         service.bind(saver)
         yield saver
 
@@ -45,7 +68,7 @@ async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
 async def store() -> AsyncIterator[DurableSqliteStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
     service = service_of_process()
-    async with open_store(service.settings.data_dir / STORE) as opened:
+    async with open_store(service.settings.data_dir / STORE, cipher_of_server(service.settings)) as opened:
         service.bind(opened)
         yield opened
 

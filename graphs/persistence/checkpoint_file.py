@@ -10,9 +10,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from graphs.persistence.cipher import Cipher
 from graphs.persistence.connection import BUSY_SECONDS
 from graphs.persistence.sqlite_saver import USER_OF_CHECKPOINT
 
@@ -22,8 +24,13 @@ _THEIRS = "IN (SELECT value FROM json_each(?))"
 _OF_USERS = f"SELECT DISTINCT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOINT} {_THEIRS}"
 _OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_CHECKPOINT} {_THEIRS} LIMIT 1"
 _STATES = """
-    SELECT checkpoint FROM checkpoints WHERE thread_id = :thread
-    UNION ALL SELECT value FROM writes WHERE thread_id = :thread"""
+    SELECT type, checkpoint FROM checkpoints WHERE thread_id = :thread
+    UNION ALL SELECT type, value FROM writes WHERE thread_id = :thread"""
+_NEWEST = f"""
+    SELECT thread_id, {USER_OF_CHECKPOINT}, type, checkpoint FROM checkpoints AS newest
+    WHERE checkpoint_ns = '' AND checkpoint_id =
+        (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')"""
+_NAMED = b"has_unwritten"
 # MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
 _UNWRITTEN = f"""
     SELECT thread_id, {USER_OF_CHECKPOINT} FROM checkpoints AS newest
@@ -37,6 +44,7 @@ class CheckpointFile:
     """The checkpoints as they are on the disk; where there is no such file, it knows of none."""
 
     path: Path
+    cipher: Cipher | None = None
 
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
         """Return the ids of the threads in which nobody but these users has a checkpoint; no user is the empty id."""
@@ -52,7 +60,11 @@ class CheckpointFile:
         """Return the threads, each with its user, whose newest state may name turns that are not written down yet."""
 
         def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-            return [(str(thread), str(user)) for thread, user in connection.execute(_UNWRITTEN, (limit,))]
+            if self.cipher is None:
+                return [(str(thread), str(user)) for thread, user in connection.execute(_UNWRITTEN, (limit,))]
+            newest = connection.execute(_NEWEST)  # nothing can be looked for in what is encrypted
+            named = ((thread, user) for thread, user, *state in newest if _NAMED in self._open(*state))
+            return [(str(thread), str(user)) for thread, user in islice(named, limit)]
 
         return await asyncio.to_thread(self._read, read)
 
@@ -65,7 +77,7 @@ class CheckpointFile:
         """
 
         def read(connection: sqlite3.Connection) -> list[str]:
-            return [each for each in thread_ids if any(is_held(each, text) for text in _texts(connection, each))]
+            return [each for each in thread_ids if any(is_held(each, text) for text in self._texts(connection, each))]
 
         return await asyncio.to_thread(self._read, read)
 
@@ -77,9 +89,11 @@ class CheckpointFile:
         with closing(sqlite3.connect(there, uri=True, timeout=BUSY_SECONDS)) as connection:
             return read(connection)
 
+    def _open(self, kind: str | None, blob: bytes) -> bytes:
+        return self.cipher.open_blob(kind or "", bytes(blob)) if self.cipher else bytes(blob)
 
-def _texts(connection: sqlite3.Connection, thread_id: str) -> Iterator[str]:
-    """Yield what is stored of a thread as text: MessagePack and JSON keep strings as they are."""
-    for (blob,) in connection.execute(_STATES, {"thread": thread_id}):
-        if blob:
-            yield bytes(blob).decode("utf-8", "ignore")
+    def _texts(self, connection: sqlite3.Connection, thread_id: str) -> Iterator[str]:
+        """Yield what is stored of a thread as text: MessagePack and JSON keep strings as they are."""
+        for kind, blob in connection.execute(_STATES, {"thread": thread_id}):
+            if blob:
+                yield self._open(kind, blob).decode("utf-8", "ignore")

@@ -13,7 +13,9 @@ from langgraph_sdk import get_client
 
 from graphs.identity import as_server
 from graphs.server.thread_doors import by_retention
+from graphs.turn.state import MEMORY_KEY
 from memory.effects import tolerated
+from memory.unwritten import HAS_UNWRITTEN
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +78,8 @@ def is_old(thread: Mapping[str, Any], days: int, now: float) -> bool:
 def may_go(thread: Mapping[str, Any], days: int, now: float) -> bool:
     """Say whether a thread is old, at rest, and has nothing that is still to be written down for memory."""
     values = thread.get("values")
-    memory = values.get("memory") if isinstance(values, Mapping) else None
-    is_left = isinstance(memory, Mapping) and bool(memory.get("has_unwritten"))
+    kept = [values.get(key) for key in ("memory", MEMORY_KEY)] if isinstance(values, Mapping) else []
+    is_left = any(isinstance(memory, Mapping) and memory.get(HAS_UNWRITTEN) for memory in kept)
     return is_old(thread, days, now) and thread.get("status") != "busy" and not is_left
 
 

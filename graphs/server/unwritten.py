@@ -13,7 +13,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.schema import Thread
 
 from graphs.delayed_runs import OWNER_KEY
-from graphs.persistence import CHECKPOINTS
+from graphs.persistence import CHECKPOINTS, cipher_of
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.threads import all_pages
 from graphs.service import MemoryService
@@ -107,7 +107,7 @@ def left_in(thread_id: str, user_id: str, values: Mapping[str, Any], messages: S
 
 async def _of_file(service: MemoryService, saver: BaseCheckpointSaver[str]) -> AsyncIterator[Left]:
     # Read from the file, not through the server: after a crash it may lack a thread's row.
-    file = CheckpointFile(service.settings.data_dir / CHECKPOINTS)
+    file = CheckpointFile(service.settings.data_dir / CHECKPOINTS, cipher_of(service.settings))
     # A graph that only reads: whichever graph wrote a state, what is asked for stands under these names.
     graph = StateGraph(KeptState).add_node("read", _nothing).add_edge(START, "read").compile(checkpointer=saver)
     for thread_id, user_id in await file.unwritten(MOST_THREADS):

@@ -27,6 +27,7 @@ from memory.message import iso_time
 from memory.outbox.entry import EntryKind
 from memory.outbox.transcript import ThreadView
 from memory.recall.user_index import NOTHING, Asked, Recalled
+from memory.tracing import span
 from memory.turn import (
     Closing,
     MemoryMode,
@@ -182,7 +183,8 @@ class TurnMemory:
         zone = opening.zone or zone_named(run.context.time_zone) or UTC
         now = datetime.fromtimestamp(self._service.clock(), zone).isoformat()
         asked = partial(asked_of, messages, now)
-        return await self._service.recalling.recall(run.store, run.owner, opening, asked)
+        with span("palimpsest.recall"):
+            return await self._service.recalling.recall(run.store, run.owner, opening, asked)
 
     async def shown(
         self, run: Run, mode: MemoryMode, fresh: MemorySnapshot | None, injected: Injected | None

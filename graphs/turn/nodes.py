@@ -34,6 +34,7 @@ from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
+from memory.tracing import span
 from memory.turn import Opening, TurnEpochs, mode_of_newest, with_mode
 from memory.usage import observed
 
@@ -123,7 +124,9 @@ class ChatNodes:
 
         when = when_summarized(run.context.summarize, get_config())
         node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
-        result = await node.aresult(now)
+        with span("palimpsest.summary") as told:
+            result = await node.aresult(now)
+            told.set(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
         self._service.accounts.metrics.add(of_summary(result.cut, left_out=result.left_out.messages))
         for event in summary_events(result):
             await aemit(event.name, event)

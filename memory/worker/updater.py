@@ -18,6 +18,7 @@ from memory.outbox import outbox
 from memory.outbox.entry import Entry, EntryKind, Worker, process_exists
 from memory.outbox.transcript import ThreadView
 from memory.queue.schedule import ConversationContext, Message
+from memory.tracing import SpanName, span
 from memory.usage import ModelUsage, Observe, observed
 from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
 from memory.worker.rollup import roll_up
@@ -158,7 +159,8 @@ class MemoryUpdater:
             self._observe(usage)
 
         def call() -> Any:
-            with observed(effect.purpose, effect.model, observe):
+            name: SpanName = "palimpsest.rollup" if effect.purpose == "rollup" else "palimpsest.extraction"
+            with span(name), observed(effect.purpose, effect.model, observe):
                 return effect.use(self._load_model(effect.model))
 
         return call, self._config.model_timeout_seconds

@@ -10,7 +10,7 @@ import pytest
 
 HOUSE = Path(__file__).parents[2]
 EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "message"}
-EVERYONE_MAY_KNOW |= {"effects", "control", "threads", "provider_reason", "usage"}
+EVERYONE_MAY_KNOW |= {"effects", "control", "threads", "provider_reason", "usage", "tracing"}
 COUNTING = {"memory.context.tokens", "memory.context.budget"}
 MAY_KNOW = {
     "context": {"context"},

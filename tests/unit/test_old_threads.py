@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from graphs.server.old_threads import is_old, may_go
+from graphs.turn.state import MEMORY_KEY
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC).timestamp()
 
@@ -22,3 +23,4 @@ def test_an_old_thread_goes_and_a_newer_one_stays() -> None:
 def test_a_thread_that_runs_or_is_not_written_down_yet_stays() -> None:
     assert not may_go(thread(status="busy"), 30, NOW)
     assert not may_go(thread(values={"memory": {"has_unwritten": True}}), 30, NOW)
+    assert not may_go(thread(values={MEMORY_KEY: {"has_unwritten": True}}), 30, NOW), "of an agent's middleware"

@@ -9,8 +9,9 @@ import pytest
 from graphs.settings import ClientSettings, Settings
 
 EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
-DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+)=(.*)$", EXAMPLE, re.M))
-SERVERS_OWN = {"LANGSMITH_LANGGRAPH_API_VARIANT", "LANGGRAPH_AUTH"}  # set by the server, not by hand
+DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+|LANGGRAPH_AES_KEY)=(.*)$", EXAMPLE, re.M))
+# Set by the server, not by hand.
+SERVERS_OWN = {"LANGSMITH_LANGGRAPH_API_VARIANT", "LANGGRAPH_AUTH", "LANGGRAPH_DISABLE_FILE_PERSISTENCE"}
 
 
 class Recording(Mapping[str, str]):
