@@ -13,8 +13,13 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from graphs.cli.checks import ask_model
+from graphs.settings import Settings
+from memory.budget import Budget, Purse
+from memory.config import MemoryConfig
+from memory.effects import run
+from memory.usage import ModelUsage
 from tests.command_line import AsAda, Failing, Typed, now
-from tests.memory_app import MemoryApp, pending
+from tests.memory_app import ADA, MemoryApp, pending
 from tests.stub_model import Reply, StubModel
 
 HOUSE = Path(__file__).parents[2]
@@ -99,3 +104,15 @@ def test_a_provider_where_nobody_listens_is_told() -> None:
 def test_a_deployment_that_is_not_there_is_told() -> None:
     told = ask_model({**variables("http://127.0.0.1:1/v1"), "PALIMPSEST_DEPLOYMENT": "nowhere:mine"})
     assert "PALIMPSEST_DEPLOYMENT must be module:name" in told
+
+
+def test_a_budget_that_is_used_up_is_named_with_when_it_goes_on(folder: Path) -> None:
+    config = MemoryConfig(budget_calls=1)
+    app = MemoryApp(Settings(memory=config))
+    purse = Purse(Budget.of(config), app.clock, "a process")
+    purse.note(ADA, ModelUsage(purpose="extraction", input_tokens=60, output_tokens=40))
+    run(app.store, purse.save(ADA))
+    typed = Typed(AsAda(served(app)), {"PALIMPSEST_TOKEN": "ada", "OPENAI_API_KEY": "sk"})
+    _, budget = findings(typed)
+    assert budget["said"] == "the budget of the day is used up (1 calls, 100 tokens)"
+    assert "2025-10-10T00:00" in budget["fix"]
