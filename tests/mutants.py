@@ -23,6 +23,7 @@ AHEAD = ("tests/unit/test_summaries_in_any_order.py",)
 AGENTS = "tests/integration/test_middleware.py"
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
+BUDGET = "tests/unit/test_budget_of_a_day.py"
 ERASED_THREADS = "tests/integration/test_erased_threads.py"
 
 
@@ -38,6 +39,34 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "a process loses its own count of a budget with those of days that are over",
+        "memory/budget.py",
+        "item.key.startswith(SPENT_KEY) and item.key != self._key]",
+        "item.key.startswith(SPENT_KEY)]",
+        (BUDGET,),
+    ),
+    Mutant(
+        "a restart begins a budget anew",
+        "memory/worker/update.py",
+        "until = (yield from terms.purse.look(owner)) if waiting else None",
+        "until = None",
+        (BUDGET,),
+    ),
+    Mutant(
+        "an old thread takes along what memory learned of it",
+        "graphs/server/thread_doors.py",
+        " and not by_retention.get()",
+        "",
+        ("tests/unit/test_old_threads.py",),
+    ),
+    Mutant(
+        "the store's values are readable without the key",
+        "graphs/persistence/sqlite_store.py",
+        "[sealed(op, self._cipher) for op in asked]",
+        "asked",
+        ("tests/integration/test_encryption.py",),
+    ),
     Mutant(
         "an agent's question waits for the answer before it is written down",
         "graphs/middleware/memory.py",

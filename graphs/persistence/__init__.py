@@ -48,8 +48,7 @@ def cipher_of_server(settings: Settings) -> Cipher | None:
     if settings.encryption_key and settings.writes_threads:
         raise ValueError(
             "LANGGRAPH_AES_KEY is set, but `langgraph dev` writes every thread with its messages into .langgraph_api, "
-            'which nothing encrypts: add "disable_persistence": true to langgraph.json, or unset the key. Threads are '
-            "then listed until the server stops; their checkpoints, and memory, stay"
+            "which nothing encrypts: start with `palimpsest dev`, which keeps that list in memory, or unset the key"
         )
     return cipher_of(settings)
 

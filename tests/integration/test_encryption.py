@@ -159,7 +159,7 @@ async def test_threads_are_found_in_the_file_by_what_only_the_key_can_read(tmp_p
 
 
 def test_a_server_that_writes_threads_elsewhere_is_refused_with_the_fix(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match='"disable_persistence": true'):
+    with pytest.raises(ValueError, match="start with `palimpsest dev`"):
         cipher_of_server(Settings(data_dir=tmp_path, encryption_key=KEY, writes_threads=True))
     assert cipher_of_server(Settings(data_dir=tmp_path, encryption_key=KEY)) is not None
     assert cipher_of_server(Settings(data_dir=tmp_path, writes_threads=True)) is None

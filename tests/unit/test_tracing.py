@@ -34,14 +34,14 @@ async def test_a_turn_and_its_update_are_spans_without_a_word_of_it(exporter: In
     service = MemoryService(Settings(model="fake:model"), lambda *_: RecordingModel(respond=respond))
     store = InMemoryStore()
     chat = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=store)
-    who: RunnableConfig = {"configurable": {"thread_id": "secret-thread", "langgraph_auth_user_id": "ada"}}
+    who: RunnableConfig = {"configurable": {"thread_id": "secret-thread", "langgraph_auth_user_id": "lovelace"}}
     await chat.ainvoke({"messages": [HumanMessage("I like figs.")]}, who)
-    await service.adrain(store, Owner.of("ada"))
+    await service.adrain(store, Owner.of("lovelace"))
     service.close(0)
     spans = [each for each in exporter.get_finished_spans() if each.name.startswith("palimpsest.")]
     assert {each.name for each in spans} == {"palimpsest.summary", "palimpsest.recall", "palimpsest.extraction"}
     told = "".join(each.to_json() for each in spans)
-    assert not [word for word in ("figs", "ada", "secret-thread") if word in told]
+    assert not [word for word in ("figs", "lovelace", "secret-thread") if word in told]
 
 
 def test_a_failure_is_told_by_its_class_alone(exporter: InMemorySpanExporter) -> None:
