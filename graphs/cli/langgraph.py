@@ -1,10 +1,10 @@
 """The `langgraph` command as a child of `palimpsest dev`: it ends when its parent does, or its server cannot start."""
 
+import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
 
-import langgraph_api.cli
 from langgraph_cli.cli import cli
 
 from graphs.cli.processes import end_with_worker, tether
@@ -27,5 +27,6 @@ def in_memory_only(run_server: Callable[..., None]) -> Callable[..., None]:
 if __name__ == "__main__":  # the server's reloader imports this module a second time
     end_with_worker(tether(sys.stdin.fileno()))
     if Settings.from_environment().encryption_key:
-        langgraph_api.cli.run_server = in_memory_only(langgraph_api.cli.run_server)
+        server: Any = importlib.import_module("langgraph_api.cli")
+        server.run_server = in_memory_only(server.run_server)
     cli(prog_name="langgraph")
