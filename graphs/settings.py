@@ -153,7 +153,7 @@ class Settings:
             deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             encryption_key=reader.aes_key(),
-            writes_threads=not reader.switch("LANGGRAPH_DISABLE_FILE_PERSISTENCE", False) and reader.under_dev(),
+            writes_threads=reader.under_dev(),
             single_user=reader.single_user(),
             open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),

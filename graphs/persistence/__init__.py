@@ -48,7 +48,7 @@ def cipher_of_server(settings: Settings) -> Cipher | None:
     if settings.encryption_key and settings.writes_threads:
         raise ValueError(
             "LANGGRAPH_AES_KEY is set, but `langgraph dev` writes every thread with its messages into .langgraph_api, "
-            "which nothing encrypts: start with `palimpsest dev`, which keeps that list in memory, or unset the key"
+            "which nothing encrypts: unset the key, and encrypt the disk, or serve from a platform with its own store"
         )
     return cipher_of(settings)
 

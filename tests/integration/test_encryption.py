@@ -159,7 +159,7 @@ async def test_threads_are_found_in_the_file_by_what_only_the_key_can_read(tmp_p
 
 
 def test_a_server_that_writes_threads_elsewhere_is_refused_with_the_fix(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="start with `palimpsest dev`"):
+    with pytest.raises(ValueError, match="unset the key, and encrypt the disk"):
         cipher_of_server(Settings(data_dir=tmp_path, encryption_key=KEY, writes_threads=True))
     assert cipher_of_server(Settings(data_dir=tmp_path, encryption_key=KEY)) is not None
     assert cipher_of_server(Settings(data_dir=tmp_path, writes_threads=True)) is None
@@ -173,5 +173,4 @@ def test_the_key_is_checked_and_never_shown() -> None:
     assert KEY.decode() not in repr(settings)
     dev = {"LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev"}
     assert Settings.from_environment(dev).writes_threads
-    assert not Settings.from_environment({**dev, "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true"}).writes_threads
     assert not Settings.from_environment({}).writes_threads

@@ -11,7 +11,7 @@ from graphs.settings import ClientSettings, Settings
 EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
 DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+|LANGGRAPH_AES_KEY)=(.*)$", EXAMPLE, re.M))
 # Set by the server, not by hand.
-SERVERS_OWN = {"LANGSMITH_LANGGRAPH_API_VARIANT", "LANGGRAPH_AUTH", "LANGGRAPH_DISABLE_FILE_PERSISTENCE"}
+SERVERS_OWN = {"LANGSMITH_LANGGRAPH_API_VARIANT", "LANGGRAPH_AUTH"}
 
 
 class Recording(Mapping[str, str]):
