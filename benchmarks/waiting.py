@@ -1,40 +1,40 @@
 """What a user waits for besides the model: turns held up by a summary, and by a store that is slow, hangs or fails.
 
-    python -m benchmarks.waiting [--turns 200] [--scale 1.0] [--no-summaries]
+    python -m benchmarks.waiting [--turns 200] [--scale 1.0] [--rounds 1000] [--no-summaries]
 
 A long conversation with a fake chat model (0.3 s), a fake summary model (3 s) and 2 s of thinking between turns, at
 1,600 tokens, so that a summary is due again and again. `--scale 0.1` makes all these times a tenth. First with
 summaries written ahead of time, in both modes of `Context.summarize`; then without, against whose summary tokens the
 others' are set; then with langmem's `SummarizationNode` and with langchain's `SummarizationMiddleware`. The bare graph
 beside them has no summaries: a turn that waits there waits for a busy machine. Then the time of a turn over the bare
-graph, the same model without memory, for four conditions of the store.
+graph, the same model without memory, for four conditions of the store: the graphs take turns.
 """
 
 import argparse
 import asyncio
+import itertools
 import logging
+import random
 import statistics
 import sys
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.store.base import BaseStore, Op, Result
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from pydantic import PrivateAttr
 
 from benchmarks.conversations import words
 from benchmarks.measuring import progress
+from benchmarks.timed import HOUR, ConditionedStore, TimedModel
 from graphs.chat import build_graph
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -43,73 +43,12 @@ from memory.context.tokens import shared_counter
 
 CHAT_SECONDS, SUMMARY_SECONDS, THINKING_SECONDS = 0.3, 3.0, 2.0
 BUDGET, SUMMARY_TOKENS, REPLY_TOKENS = 1600, 200, 200
-HOUR = 3600.0
+_SHORT = 8
+"""Turns of a thread in which no summary is due."""
+_SLOW_ROUNDS = 20
+"""A turn with a slow store takes more than a second: it takes part in every so manieth round."""
 
 Turn = Callable[[str], Awaitable[None]]
-
-
-class TimedModel(BaseChatModel):
-    """Answers in 40 words after a fixed time, and counts the tokens that it reads and writes."""
-
-    seconds: float
-    size: int = 40
-    _tokens: int = PrivateAttr(0)
-    _calls: int = PrivateAttr(0)
-    _awaited: int = PrivateAttr(0)
-
-    @property
-    def _llm_type(self) -> str:
-        return "timed"
-
-    @property
-    def tokens(self) -> int:
-        return self._tokens
-
-    @property
-    def calls(self) -> int:
-        return self._calls
-
-    @property
-    def awaited(self) -> int:
-        """Calls on the event loop, as turns make them: what is written ahead of time asks on a thread of its own."""
-        return self._awaited
-
-    def _answer(self, messages: list[BaseMessage]) -> ChatResult:
-        self._calls += 1
-        answer = AIMessage(words(self.size, -self._calls), id=str(uuid.uuid4()))
-        self._tokens += shared_counter()([*messages, answer])
-        return ChatResult(generations=[ChatGeneration(message=answer)])
-
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        time.sleep(self.seconds)
-        return self._answer(messages)
-
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        self._awaited += 1
-        await asyncio.sleep(self.seconds)
-        return self._answer(messages)
-
-
-class ConditionedStore(InMemoryStore):
-    """A store that takes its time, does not answer, or fails, from the moment it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.condition = "healthy"
-
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
-        if self.condition == "failing":
-            raise OSError("the disk is gone")
-        if self.condition != "healthy":
-            time.sleep(0.3 if self.condition == "slow" else 60)
-        return super().batch(ops)
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        if self.condition == "failing":
-            raise OSError("the disk is gone")
-        if self.condition != "healthy":
-            await asyncio.sleep(0.3 if self.condition == "slow" else HOUR)
-        return await super().abatch(ops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +71,21 @@ class Waited:
 
 
 def ours(
-    chat: TimedModel, summary: TimedModel, store: BaseStore | None, *, summarize: str = "before", share: float = 0.7
+    chat: TimedModel,
+    summary: TimedModel,
+    store: BaseStore | None,
+    *,
+    summarize: str = "before",
+    share: float = 0.7,
+    turns_of_thread: int | None = None,
 ) -> tuple[Turn, MemoryService]:
-    """Return one turn of the chat graph, in one thread."""
+    """Return one turn of the chat graph, in one thread or in a new one after so many turns."""
     quiet = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR, prepare_summary_share=share)
     service = MemoryService(
         Settings(model="fake:model", memory=quiet), lambda _, purpose: summary if purpose == "summary" else chat
     )
     graph = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=store)
-    who: RunnableConfig = {"configurable": {"thread_id": "waiting", "langgraph_auth_user_id": "ada"}}
+    name = _thread_names(turns_of_thread)
     context: Any = {
         "max_tokens": BUDGET,
         "max_summary_tokens": SUMMARY_TOKENS,
@@ -150,12 +95,19 @@ def ours(
     }
 
     async def turn(text: str) -> None:
+        thread = next(name)  # a user of its own: what waits for an update grows with a user's turns
+        who: RunnableConfig = {"configurable": {"thread_id": thread, "langgraph_auth_user_id": thread}}
         await graph.ainvoke({"messages": [HumanMessage(text)]}, who, context=context)
 
     return turn, service
 
 
-def bare(chat: TimedModel) -> Turn:
+def _thread_names(turns: int | None) -> Iterator[str]:
+    for number in itertools.count():
+        yield "waiting" if turns is None else f"waiting {number // turns}"
+
+
+def bare(chat: TimedModel, *, turns_of_thread: int | None = None) -> Turn:
     """Return one turn of a graph of one node that asks the model."""
 
     async def call(state: MessagesState) -> dict[str, Any]:
@@ -164,8 +116,7 @@ def bare(chat: TimedModel) -> Turn:
     builder = StateGraph(MessagesState)
     builder.add_node("call_model", call)
     builder.add_edge(START, "call_model")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    return _in_one_thread(graph)
+    return _in_threads(builder.compile(checkpointer=InMemorySaver()), turns_of_thread)
 
 
 def langmem(chat: TimedModel, summary: TimedModel) -> Turn:
@@ -194,7 +145,7 @@ def langmem(chat: TimedModel, summary: TimedModel) -> Turn:
     builder.add_node("call_model", call)
     builder.add_edge(START, "summarize")
     builder.add_edge("summarize", "call_model")
-    return _in_one_thread(builder.compile(checkpointer=InMemorySaver()))
+    return _in_threads(builder.compile(checkpointer=InMemorySaver()))
 
 
 def middleware(chat: TimedModel, summary: TimedModel) -> Turn:
@@ -204,13 +155,14 @@ def middleware(chat: TimedModel, summary: TimedModel) -> Turn:
     summarize = SummarizationMiddleware(
         model=summary, trigger=("tokens", BUDGET - REPLY_TOKENS), keep=("tokens", keep), token_counter=count
     )
-    return _in_one_thread(create_agent(chat, tools=[], middleware=[summarize], checkpointer=InMemorySaver()))
+    return _in_threads(create_agent(chat, tools=[], middleware=[summarize], checkpointer=InMemorySaver()))
 
 
-def _in_one_thread(graph: Any) -> Turn:
-    config: RunnableConfig = {"configurable": {"thread_id": "waiting"}}
+def _in_threads(graph: Any, turns_of_thread: int | None = None) -> Turn:
+    name = _thread_names(turns_of_thread)
 
     async def turn(text: str) -> None:
+        config: RunnableConfig = {"configurable": {"thread_id": next(name)}}
         await graph.ainvoke({"messages": [HumanMessage(text, id=str(uuid.uuid4()))]}, config)
 
     return turn
@@ -260,33 +212,66 @@ async def summaries(turns: int, scale: float) -> None:
         await asyncio.to_thread(service.close, 0.0)
 
 
-async def overheads(turns: int, hanging: int) -> None:
+@dataclass(slots=True)
+class _Compared:
+    """A graph whose turns are timed beside those of others.
+
+    Attributes:
+        name: What it is.
+        turn: One turn of it.
+        every: In every how manieth round it takes part.
+        first: The times of the turns until its store counted as away, in seconds.
+        times: The times of the turns since.
+    """
+
+    name: str
+    turn: Turn
+    every: int = 1
+    first: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+
+
+async def _timed(turn: Turn, number: int) -> float:
+    started = time.perf_counter()
+    await turn(words(40, number))
+    return time.perf_counter() - started
+
+
+async def overheads(rounds: int) -> None:
     """Print the time of a turn beside the bare graph's, for a store that is healthy, slow, hanging or failing.
 
-    The ratio compares with the same chat graph without a store, which goes on without memory from the start.
+    The ratio compares with the same chat graph without a store, which goes on without memory from the start. The
+    graphs take turns, each time in another order, so that whatever else the machine does hits all alike. Each begins a
+    new thread after so many turns that no summary is ever due: a store that is away would hold that back.
     """
-    reference = await conversation("bare", bare(TimedModel(seconds=0.0)), turns, 0.0, TimedModel(seconds=0.0))
-    print(f"{'a turn of the bare graph':34} {_percentiles(reference.turns)}")
-    turn, service = ours(TimedModel(seconds=0.0), TimedModel(seconds=0.0), None)
-    await turn("Warm up.")
-    without = (await conversation("without", turn, turns, 0.0, TimedModel(seconds=0.0))).turns[1:]
-    print(f"{'a turn without memory':34} {_percentiles(without)}")
-    await asyncio.to_thread(service.close, 0.0)
-    for condition in ("healthy", "slow", "hanging", "failing"):
-        progress(f"{turns} turns with a store that is {condition}")
-        store = ConditionedStore()
-        turn, service = ours(TimedModel(seconds=0.0), TimedModel(seconds=0.0), store)
-        await turn("Warm up.")
-        store.condition = condition
-        waited = await conversation(
-            condition, turn, hanging if condition == "hanging" else turns, 0.0, TimedModel(seconds=0.0)
-        )
-        rest = waited.turns[1:]
-        ratio = _p99(rest) / _p99(without)
-        print(
-            f"{'a turn, the store ' + condition:34} first {waited.turns[0]:.3f} s; then {_percentiles(rest)}, "
-            f"{ratio:.2f} times the p99 without memory"
-        )
+    compared = [_Compared("a turn of the bare graph", bare(TimedModel(seconds=0.0), turns_of_thread=_SHORT))]
+    opened: list[tuple[MemoryService, ConditionedStore]] = []
+    for condition in ("", "healthy", "slow", "hanging", "failing"):
+        store = ConditionedStore() if condition else None
+        chat, summary = TimedModel(seconds=0.0), TimedModel(seconds=0.0)
+        turn, service = ours(chat, summary, store, turns_of_thread=_SHORT)
+        name = f"a turn, the store {condition}" if condition else "a turn without memory"
+        one = _Compared(name, turn, every=_SLOW_ROUNDS if condition == "slow" else 1)
+        for number in range(_SHORT):  # warm up
+            await turn(words(40, number))
+        if store is not None:
+            store.condition = condition
+            opened.append((service, store))
+        while store is not None and condition in ("hanging", "failing") and not service.stores.is_away(store, "write"):
+            one.first.append(await _timed(turn, len(one.first)))
+        compared.append(one)
+    progress(f"{rounds} rounds of {len(compared)} graphs that take turns")
+    dice = random.Random(0)
+    for number in range(rounds):
+        for one in dice.sample(compared, len(compared)):
+            if number % one.every == 0:
+                one.times.append(await _timed(one.turn, number))
+    without = next(one.times for one in compared if one.name == "a turn without memory")
+    for one in compared:
+        first = f"the first {', '.join(f'{seconds:.3f}' for seconds in one.first)} s; then " if one.first else ""
+        ratio = f", {_p99(one.times) / _p99(without):.2f} times the p99 without memory"
+        print(f"{one.name:34} {first}{_percentiles(one.times)}{ratio} ({len(one.times)} turns)")
+    for service, store in opened:
         store.condition = "failing"  # nothing is to be waited for at the end
         await asyncio.to_thread(service.close, 0.0)
 
@@ -305,14 +290,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--hanging", type=int, default=200, help="turns with a store that hangs")
+    parser.add_argument("--rounds", type=int, default=1000, help="turns with each store; about five minutes")
     parser.add_argument("--no-summaries", action="store_true", help="measure the stores only")
     options = parser.parse_args()
     logging.getLogger().setLevel(logging.CRITICAL)  # what fails here is meant to
     shared_counter().tokenizer.warm_up()
     if not options.no_summaries:
         asyncio.run(summaries(options.turns, options.scale))
-    asyncio.run(overheads(options.turns, options.hanging))
+    asyncio.run(overheads(options.rounds))
     return 0
 
 

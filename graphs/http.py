@@ -21,6 +21,7 @@ from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedTh
 from graphs.server.unwritten import write_down_left
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from graphs.turn.deadlines import StoreAway
 from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
@@ -62,7 +63,10 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
     """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
     old_threads = OldThreads(service.settings.thread_days, service.clock)
     while service.settings.memory.enabled and not stopping.is_set():
-        with tolerated(logger, "the sweep of pending updates failed"):  # the next one finds what this one could not
+        # The next one finds what this one could not.
+        with tolerated(logger, "the sweep of pending updates failed"), contextlib.suppress(StoreAway):
+            if service.stores.is_away(store, "write"):
+                raise StoreAway("write")  # each try would leave a call behind that hangs
             await _deleted_threads().finish(is_there)
             if service.looks_back():
                 with tolerated(logger, "could not look for turns that were not written down"):  # tomorrow's does

@@ -23,7 +23,7 @@ from graphs.identity import as_server
 from graphs.models import ModelUnavailable, Purpose, resolve
 from graphs.recalling import Recalling
 from graphs.settings import Settings
-from graphs.turn.deadlines import StoreWatch
+from graphs.turn.deadlines import StoreWatch, TurnDeadlines
 from graphs.turn.prepared import PreparedSummaries
 from graphs.vectors import VectorMaking
 from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
@@ -99,6 +99,9 @@ class MemoryService:
         self.accounts = Accounts(settings, clock)
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = StoreWatch()
+        self.deadlines = TurnDeadlines(
+            self.stores, read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds
+        )
         self._gate = UpdateGate()
         self._worker = Worker.here()
         self._looked_back: float | None = None
@@ -186,7 +189,9 @@ class MemoryService:
 
     async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
         """Fold days of the journal that are over into the history of one owner, or of all, and return of how many."""
-        owners = [owner] if owner else await arun(store, self._owners_of_journals(store))
+        owners = (
+            [owner] if owner else await arun(store, self._owners_of_journals(store), self._config.store_timeout_seconds)
+        )
         return sum(await self._updater(store).aroll_up(owners))
 
     def _owners_of_journals(self, store: BaseStore) -> StoreEffects[list[Owner]]:
@@ -227,7 +232,11 @@ class MemoryService:
         The first sweep of a store in this process, and one a day, takes all that is pending, with a marker or not.
         """
         self.bind(store)
-        owners = await arun(store, self._owners(store))
+        try:
+            owners = await arun(store, self._owners(store), self._config.store_timeout_seconds)
+        except TimeoutError:
+            self.stores.doubt(store, "write")
+            raise
         swept = await self._updater(store).asweep(owners)
         for owner, drained in zip(owners, swept, strict=True):
             self._after(store, owner, drained)

@@ -73,6 +73,13 @@ class ThreadedStore(BaseStore):
     def __init__(self, inner: BaseStore) -> None:
         self.inner = inner
 
+    # Several around one store are one: what is known of it, such as that it is away, holds for each.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ThreadedStore) and self.inner is other.inner
+
+    def __hash__(self) -> int:
+        return hash((ThreadedStore, id(self.inner)))
+
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry the operations out."""
         return self.inner.batch(ops)

@@ -7,25 +7,26 @@ data, and is never learned from, as no tool's output is. What cannot be done is 
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
 from langchain.tools import ToolRuntime
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.store.base import BaseStore
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryUpdated, aemit
-from graphs.identity import owner_of_run
+from graphs.identity import authenticated_user, owner_of_run
 from graphs.service import MemoryService
 from graphs.synchronous import ThreadedStore, finished
 from graphs.turn.context import Context, MemoryToolName
-from graphs.turn.run import STATELESS, mode_of_run
+from graphs.turn.deadlines import Access, StoreAway
+from graphs.turn.run import STATELESS, mode_of_run, thread_name
 from memory.config import Category
 from memory.control import read_use
-from memory.effects import StoreEffects, arun
+from memory.effects import StoreEffects, arun, in_daemon_thread
 from memory.namespaces import Owner
 from memory.tool_calls import (
     Told,
@@ -42,6 +43,8 @@ from memory.tool_calls import (
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, may_learn, may_read, mode_of_newest
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 NAMES: tuple[MemoryToolName, ...] = get_args(MemoryToolName)
 
@@ -109,7 +112,9 @@ def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
         except _RefusedCall as refused:
             return str(refused)
         except Exception as error:  # a store's failure is no reason to fail the turn
-            logger.warning("the tool %s failed: %s", name, type(error).__name__)
+            # Of a store that is away the log says when that began and when it ends.
+            level = logging.DEBUG if isinstance(error, StoreAway) else logging.WARNING
+            logger.log(level, "the tool %s failed: %s", name, type(error).__name__)
             return f"{name} does not work at the moment. Go on without it."
 
     @functools.wraps(answer)
@@ -120,6 +125,15 @@ def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
         return finished(told(runtime=replace(runtime, store=store), **arguments))
 
     return StructuredTool.from_function(func=told_in_thread, coroutine=told, name=name)
+
+
+class _Opened(NamedTuple):
+    """In which turn, on which store and in which mode a tool is called."""
+
+    call: ToolCall
+    store: BaseStore
+    mode: MemoryMode
+    turn: Hashable
 
 
 class _MemoryTools:
@@ -140,15 +154,14 @@ class _MemoryTools:
         limit: Annotated[int, "How many facts and how many passages, at most 10."] = 5,
     ) -> str:
         """Search what is remembered of the user and of earlier conversations, with dates."""
-        call, store, _ = await self._open(runtime)
+        opened = await self._open(runtime)
         question = await self._service().aembed(query)
-        async with asyncio.timeout(call.config.read_timeout_seconds):
-            found = await arun(store, find(call, query, limit, question))
-            return await asyncio.to_thread(tell_found, found, query, limit)
+        found = await self._ask(opened, "read", lambda: arun(opened.store, find(opened.call, query, limit, question)))
+        return await asyncio.wrap_future(in_daemon_thread(lambda: tell_found(found, query, limit)))
 
     async def read_conversation(self, source: Annotated[str, "As search_memory names it."], runtime: Runtime) -> str:
         """Read what was said around a passage of an earlier conversation."""
-        return await self._tell(runtime, lambda call: read_around(call, source))
+        return await self._tell(runtime, lambda call: read_around(call, source), access="read")
 
     async def list_memories(
         self,
@@ -157,7 +170,7 @@ class _MemoryTools:
         page: int = 1,
     ) -> str:
         """List the facts that are remembered about the user, with their ids."""
-        return await self._tell(runtime, lambda call: list_facts(call, page, category))
+        return await self._tell(runtime, lambda call: list_facts(call, page, category), access="read")
 
     async def remember(
         self,
@@ -186,24 +199,34 @@ class _MemoryTools:
         runtime: Runtime,
         effects: Callable[[ToolCall], StoreEffects[Told]],
         needs: Callable[[MemoryMode], bool] = may_read,
+        *,
+        access: Access = "write",
     ) -> str:
-        call, store, mode = await self._open(runtime)
-        if not needs(mode):
+        opened = await self._open(runtime)
+        if not needs(opened.mode):
             raise _RefusedCall("Not remembered: nothing is learned in this conversation (read-only mode).")
-        if needs is may_read and not await arun(store, read_use(call.owner)):
+        asking = functools.partial(arun, opened.store, read_use(opened.call.owner))
+        if needs is may_read and not await self._ask(opened, "read", asking):
             raise _RefusedCall("The user has switched off that memory is used: answer without it.")
-        # A user who stops the run, or the deadline, must not stop a change half way.
-        task = asyncio.create_task(arun(store, effects(call)))
-        self._working.add(task)
-        task.add_done_callback(self._working.discard)
-        async with asyncio.timeout(call.config.write_timeout_seconds):
-            told = await asyncio.shield(task)
+
+        async def work() -> Told:
+            # A user who stops the run, or the deadline, must not stop a change half way.
+            task = asyncio.create_task(arun(opened.store, effects(opened.call)))
+            self._working.add(task)
+            task.add_done_callback(self._working.discard)
+            return await asyncio.shield(task)
+
+        told = await self._ask(opened, access, work)
         if told.receipt is not None:
             await aemit(MemoryUpdated.name, MemoryUpdated.of(told.receipt), config=runtime.config)
         return told.text
 
-    async def _open(self, runtime: Runtime) -> tuple[ToolCall, BaseStore, MemoryMode]:
-        """Return in which turn, on which store and in which mode a tool is called, as the run says it."""
+    async def _ask(self, opened: _Opened, access: Access, work: Callable[[], Awaitable[T]]) -> T:
+        """Do what a tool does within the time that its turn has for memory in all, unless the store is away."""
+        return await self._service().deadlines.ask(opened.turn, opened.store, access, work)
+
+    async def _open(self, runtime: Runtime) -> _Opened:
+        """Return how a tool is called, as the run says it; `TimeoutError` if its mode is not known in time."""
         service, configurable = self._service(), runtime.config.get("configurable", {})
         asked_by = self._asked_by(runtime)
         if asked_by.owner is None or runtime.store is None:
@@ -211,11 +234,15 @@ class _MemoryTools:
         state = runtime.state if isinstance(runtime.state, Mapping) else {}
         messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
         on_server = runtime.server_info is not None
-        declared = await mode_of_run(runtime.config, asked_by.mode, on_server=on_server)
+        thread_id = str(configurable.get("thread_id") or STATELESS)
+        user_id = authenticated_user(configurable.get("langgraph_auth_user_id"))
+        asked = next((str(one.id) for one in reversed(messages) if isinstance(one, HumanMessage)), "")
+        turn = (thread_name(runtime.store, user_id, asked_by.owner, thread_id), asked)
+        async with service.deadlines.within(turn, "read"):
+            declared = await mode_of_run(runtime.config, asked_by.mode, on_server=on_server)
         mode = effective_mode(declared, mode_of_newest(messages))
         if not may_read(mode):
             raise _RefusedCall("This conversation is incognito: memory is neither used nor changed in it.")
-        thread_id = str(configurable.get("thread_id") or STATELESS)
         call = ToolCall(
             owner=asked_by.owner,
             thread_id=thread_id,
@@ -225,7 +252,7 @@ class _MemoryTools:
             key=receipt_key(thread_id, str(runtime.tool_call_id)),
             config=service.settings.memory,
         )
-        return call, runtime.store, mode
+        return _Opened(call, runtime.store, mode, turn)
 
     def _asked_by_graph(self, runtime: Runtime) -> ToolRun:
         context = runtime.context if isinstance(runtime.context, Context) else Context()

@@ -37,6 +37,8 @@ class MemoryConfig:
         max_wait_seconds: The longest an update waits under steady traffic.
         update_spacing_seconds: The least time between the starts of two updates in one process.
         model_timeout_seconds: One extraction call may take this long.
+        store_timeout_seconds: One store call of an update, a roll-up or a sweep may take this long; then the work ends,
+            and is tried again later.
         portion_messages: One extraction reads no more messages than this; a backlog is read in several.
         lease_seconds: How long one worker's claim on a pending update keeps others from asking the model too.
         max_attempts: After so many failed tries a pending update becomes a dead letter.
@@ -72,6 +74,7 @@ class MemoryConfig:
     max_wait_seconds: float = 120.0
     update_spacing_seconds: float = 0.5
     model_timeout_seconds: float = 120.0
+    store_timeout_seconds: float = 60.0
     portion_messages: int = 20
     lease_seconds: float = 180.0
     max_attempts: int = 8

@@ -4,6 +4,7 @@ A plain list of operations is a batch for the store. Other effects are small cla
 decisions that need them. So every decision is written once, and reads neither a clock nor a network.
 """
 
+import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ Handlers = Mapping[type, Callable[[Any], Any]]
 AsyncHandlers = Mapping[type, Callable[[Any], Awaitable[Any]]]
 
 PAGE = 1000
+STORE_SECONDS = 60.0
 _TRIES = 20
 _TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 
@@ -97,9 +99,31 @@ def run(store: BaseStore, effects: StoreEffects[T]) -> T:
     return perform(effects, {list: store.batch})
 
 
-async def arun(store: BaseStore, effects: StoreEffects[T]) -> T:
-    """Carry out what needs a store only, on its asynchronous interface, and return the value."""
-    return await aperform(effects, {list: store.abatch})
+async def arun(store: BaseStore, effects: StoreEffects[T], seconds: float = STORE_SECONDS) -> T:
+    """Carry out what needs a store only, on its asynchronous interface, and return the value.
+
+    Args:
+        store: Where.
+        effects: What.
+        seconds: One batch may take this long, then it is cancelled, and the effects are told `TimeoutError`: whoever
+            works in the background would wait for ever for a store that never answers.
+    """
+    return await aperform(effects, {list: awithin(seconds, store.abatch)})
+
+
+def within(seconds: float, call: Callable[[T], U]) -> Callable[[T], U]:
+    """Return the call with a limit; `TimeoutError` past it. The call goes on by itself, on a daemon thread."""
+    return lambda given: in_daemon_thread(lambda: call(given), "palimpsest-store").result(seconds)
+
+
+def awithin(seconds: float, call: Callable[[T], Awaitable[U]]) -> Callable[[T], Awaitable[U]]:
+    """Return the call with a limit; past it, it is cancelled, and `TimeoutError` raised."""
+
+    async def limited(given: T) -> U:
+        async with asyncio.timeout(seconds):
+            return await call(given)
+
+    return limited
 
 
 async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]], tries: int = 3) -> T:

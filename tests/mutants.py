@@ -366,7 +366,7 @@ MUTANTS = (
     Mutant(
         "a turn is written down late twice",
         "memory/outbox/outbox.py",
-        "late.is_noted(note)",
+        "late.is_noted(self.note)",
         "False",
         ("tests/unit/test_unwritten.py",),
     ),

@@ -14,7 +14,7 @@ from langgraph.config import get_config
 
 from graphs.metrics import of_turn
 from graphs.service import MemoryService, Queued
-from graphs.turn.deadlines import Access, StoreAway, TurnDeadlines
+from graphs.turn.deadlines import Access, StoreAway
 from graphs.turn.run import Run, mode_of_run
 from graphs.turn.state import NotWritten, Receipt, Warnings, WithoutMemory, why_without
 from memory.context.tokens import TokenCounter
@@ -103,9 +103,7 @@ class TurnMemory:
     def __init__(self, service: MemoryService) -> None:
         self._service = service
         self._config = service.settings.memory
-        self._deadlines = TurnDeadlines(
-            service.stores, read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds
-        )
+        self._deadlines = service.deadlines
         self._warnings = Warnings()
         self._writing: set[asyncio.Task[object]] = set()
 

@@ -14,6 +14,7 @@ from langgraph_sdk import get_client
 from graphs.identity import as_server, authenticated_user, owner_of_run
 from graphs.models import fit_to_profile, profile, resolve
 from graphs.settings import Settings
+from graphs.synchronous import ThreadedStore
 from graphs.turn.context import Context
 from memory.effects import tolerated
 from memory.namespaces import Owner
@@ -55,7 +56,7 @@ class Run:
     @property
     def thread(self) -> Hashable:
         """What names the thread among all of this process."""
-        return id(self.store), self.user_id, self.owner, self.thread_id
+        return thread_name(self.store, self.user_id, self.owner, self.thread_id)
 
     @property
     def turn(self) -> Hashable:
@@ -87,6 +88,11 @@ class Run:
             calls_tools=limits is None or limits.calls_tools,
             asked=asked,
         )
+
+
+def thread_name(store: BaseStore | None, user_id: str | None, owner: Owner | None, thread_id: str) -> Hashable:
+    """Return what names a thread among all of this process."""
+    return id(store.inner if isinstance(store, ThreadedStore) else store), user_id, owner, thread_id
 
 
 async def mode_of_run(config: RunnableConfig, chosen: MemoryMode, *, on_server: bool) -> MemoryMode:

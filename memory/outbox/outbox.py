@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
@@ -65,49 +65,25 @@ def record(
             only if it certainly may be.
     """
     owner, threads = draft.owner, thread_namespace(draft.thread_id)
-    epoch_reads: list[Op] = [_get(owner.control, CONTROL_KEY), thread_epoch_get(draft.thread_id)]
-    control, thread, learning, edit, forgotten, stored, note, marker = yield [
-        *epoch_reads,
-        _get(owner.control, LEARNING_KEY),
-        _get(owner.control, EDIT_KEY),
-        _get(owner.control, forgotten_thread_key(draft.thread_id)),
-        _get(owner.namespace("outbox"), draft.key),
-        _get(threads, owner.due_key),
-        _get(owner.due_namespace, owner.due_key),
-    ]
-    if late and (
-        late.is_noted(note)
-        or not late.may_be_learned(
-            epoch=draft.epoch, control=control, thread=thread, forgotten=forgotten, learning=learning
-        )
-    ):
+    found = _Found(*(yield _reads(draft)))
+    fresh = found.filled_in(draft)
+    if not found.allows(fresh, thread_epoch) or (late and not found.allows_late(draft, late)):
         return None
-    messages = draft.messages
-    if draft.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
-        messages = tuple(replace(message, edit=message.edit or edit_in(edit)) for message in messages)
-    fresh = replace(
-        draft,
-        messages=messages,
-        epoch=draft.epoch or epoch_in(control),
-        thread_epoch=forgotten_epoch_in(forgotten),
-    )
-    if _is_erased(fresh, thread_epoch, control, thread) or not learning_in(learning):
-        return None
-    earlier = _entry(stored) if stored else None
+    earlier = _entry(found.stored) if found.stored else None
     # What is written down already keeps its progress.
     entry = earlier if earlier and earlier.contents == fresh.contents else fresh
-    writes = [] if note else [put(threads, owner.due_key, {})]
+    writes = [] if found.note else [put(threads, owner.due_key, {})]
     if entry is fresh:
         writes.append(put(owner.namespace("outbox"), entry.key, entry.to_json()))
     if writes:
         yield writes
     # A marker without an entry would be dropped as settled; an entry without a marker is found once a day. With one
     # more entry the marker is due no later than before.
-    value = marker.value if marker else {}
+    value = found.marker.value if found.marker else {}
     due = min(_seconds(value, "due", entry.due), entry.due)
     since = min(_seconds(value, "since", entry.created), entry.created)
     (_, control, thread), entries = yield from side_by_side(
-        _as_one([put(owner.due_namespace, owner.due_key, {"due": due, "since": since}), *epoch_reads]),
+        _as_one([put(owner.due_namespace, owner.due_key, {"due": due, "since": since}), *_epoch_reads(draft)]),
         read_entries(owner) if view is not None else _as_one([]),
     )
     # An erase that began before the entry was there may not have seen it.
@@ -122,8 +98,60 @@ def record(
         if changed:
             logger.info("thread %s: the user edited messages of %d pending updates", entry.thread_id, len(changed))
     if late:
-        yield [put(threads, owner.due_key, late.noted(note))]
+        yield [put(threads, owner.due_key, late.noted(found.note))]
     return Recorded(entry.key, entry.due, since)
+
+
+def _epoch_reads(draft: Entry) -> list[Op]:
+    return [_get(draft.owner.control, CONTROL_KEY), thread_epoch_get(draft.thread_id)]
+
+
+def _reads(draft: Entry) -> list[Op]:
+    """Return the reads of what `_Found` holds, in its order."""
+    owner = draft.owner
+    return [
+        *_epoch_reads(draft),
+        _get(owner.control, LEARNING_KEY),
+        _get(owner.control, EDIT_KEY),
+        _get(owner.control, forgotten_thread_key(draft.thread_id)),
+        _get(owner.namespace("outbox"), draft.key),
+        _get(thread_namespace(draft.thread_id), owner.due_key),
+        _get(owner.due_namespace, owner.due_key),
+    ]
+
+
+class _Found(NamedTuple):
+    """What the store has of the user, the thread, and the update that is written down."""
+
+    control: Item | None
+    thread: Item | None
+    learning: Item | None
+    edit: Item | None
+    forgotten: Item | None
+    stored: Item | None
+    note: Item | None
+    marker: Item | None
+
+    def filled_in(self, draft: Entry) -> Entry:
+        """Return the entry with what only the store knows."""
+        messages = draft.messages
+        if draft.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
+            messages = tuple(replace(message, edit=message.edit or edit_in(self.edit)) for message in messages)
+        epoch = draft.epoch or epoch_in(self.control)
+        return replace(draft, messages=messages, epoch=epoch, thread_epoch=forgotten_epoch_in(self.forgotten))
+
+    def allows(self, entry: Entry, thread_epoch: str) -> bool:
+        return not _is_erased(entry, thread_epoch, self.control, self.thread) and learning_in(self.learning)
+
+    def allows_late(self, draft: Entry, late: Late) -> bool:
+        """Say whether a turn that is written down after it ended was not yet, and may be."""
+        return not late.is_noted(self.note) and late.may_be_learned(
+            epoch=draft.epoch,
+            control=self.control,
+            thread=self.thread,
+            forgotten=self.forgotten,
+            learning=self.learning,
+        )
 
 
 def _get(namespace: Sequence[str], key: str) -> GetOp:

@@ -11,7 +11,7 @@ from langgraph.store.base import BaseStore
 
 from memory.budget import Budget, Purse
 from memory.config import MemoryConfig
-from memory.effects import aperform, perform, run, tolerated
+from memory.effects import aperform, awithin, perform, run, tolerated, within
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -137,7 +137,7 @@ class MemoryUpdater:
         return perform(
             effects,
             {
-                list: self._store.batch,
+                list: within(self._config.store_timeout_seconds, self._store.batch),
                 ModelCall: lambda effect: self._calls.run(*self._call(effect)),
                 AwaitStart: lambda _: self._gate.wait_turn(self._config.update_spacing_seconds),
             },
@@ -147,7 +147,7 @@ class MemoryUpdater:
         return await aperform(
             effects,
             {
-                list: self._store.abatch,
+                list: awithin(self._config.store_timeout_seconds, self._store.abatch),
                 ModelCall: lambda effect: self._calls.arun(*self._call(effect)),
                 AwaitStart: lambda _: self._gate.await_turn(self._config.update_spacing_seconds),
             },

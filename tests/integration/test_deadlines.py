@@ -311,6 +311,25 @@ async def test_the_clock_the_model_may_ask_does_not_wait_for_a_hanging_store() -
     assert "(UTC)" in state.values["messages"][-2].text
 
 
+@pytest.mark.parametrize(
+    "tool", [("search_memory", {"query": "figs"}), ("list_memories", {}), ("forget", {"fact_id": "f"})]
+)
+async def test_a_tool_of_memory_does_not_ask_a_store_that_is_away(tool: tuple[str, dict[str, str]]) -> None:
+    house, name = House(), tool[0]
+    context = Context(memory_tools=(name,))  # type: ignore[arg-type]
+    house.store.trouble = "hangs"
+    await house.say("Hello.")
+    await away(house, "write")
+    asked = house.store.calls
+    for _ in range(5):
+        house.chat.replies += [AIMessage("", tool_calls=[{"name": name, "args": tool[1], "id": "c1"}]), "Fine."]
+        await house.say("What do you know?", context)
+    assert house.store.calls - asked <= 4  # probes
+    state = await house.graph.aget_state(house.thread())
+    assert "does not work at the moment" in state.values["messages"][-2].text
+    await house.heal()
+
+
 class SilentServer:
     """A client of a server that does not answer."""
 
