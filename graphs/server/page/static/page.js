@@ -37,7 +37,6 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem(TOKEN, new FormData(event.target).get("token").trim());
   enter();
-enter();
   document.dispatchEvent(new CustomEvent("palimpsest:entered"));
 });
 
