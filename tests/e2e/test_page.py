@@ -68,7 +68,7 @@ def say(page: Any, text: str) -> Any:
     page.get_by_role("button", name="Send").click()
     page.locator(".message.user", has_text=text).last.wait_for()
     reply = page.locator(".message.assistant:not(.coming)").last
-    page.wait_for_function("document.querySelectorAll('.message.coming').length === 0")
+    expect(page.locator(".message.coming")).to_have_count(0, timeout=SECONDS)
     return reply
 
 
