@@ -12,7 +12,6 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
 from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
-from graphs.turn.context import Context
 from memory.context.running_summary import divide, summarized_ids
 from memory.context.tokens import shared_counter
 from memory.erase import aerase_user
@@ -319,8 +318,6 @@ def test_when_it_summarizes_is_one_of_two() -> None:
 
 async def test_two_threads_have_a_summary_each(plain: str) -> None:
     with talking(plain) as chat:
-        others = Context()
-        assert others.summarize == "before"
         await _until_prepared(chat)
         chat.config = lambda: {"configurable": {"thread_id": "other", "langgraph_auth_user_id": "ada"}}  # type: ignore[method-assign]
         chat.writing.clear()
