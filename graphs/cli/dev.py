@@ -68,7 +68,7 @@ def dev(
         variables = {**server_environment(environ, local), **found}
         server = start(langgraph_command(host, port, options), variables)
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
-        notes = (describe(settings, local), learning(settings), reach(settings, host, given))
+        notes = (describe(settings, local), learning(environ, local), reach(settings, host, given))
         welcome = _Welcome(host, port, *notes)
         code = supervise(server, local, welcome, grace_seconds)
     except KeyboardInterrupt:
@@ -205,12 +205,14 @@ def describe(settings: Settings, local: LocalModel | None) -> str:
     return settings.model
 
 
-def learning(settings: Settings) -> str:
+def learning(environ: Mapping[str, str], local: LocalModel | None) -> str:
     """Return in one line when what was said is known in later conversations."""
+    # As the server reads them: the local model that was brought up for it has other defaults.
+    settings = Settings.from_environment(server_environment(environ, local))
     if not settings.memory.enabled:
         return "off (PALIMPSEST_MEMORY=false)"
     quiet = f"reads what you said once a conversation was quiet for {settings.memory.debounce_seconds:g} s"
-    is_local = (settings.memory_model or settings.model or LOCAL) == LOCAL
+    is_local = (settings.memory_model or settings.model) == LOCAL
     return f"{quiet}; the local model takes a few seconds a message" if is_local else quiet
 
 

@@ -142,18 +142,21 @@ def test_a_line_in_env_that_would_hide_the_local_model_is_named(name: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("variables", "says", "is_slow"),
+    ("variables", "has_local", "says", "is_slow"),
     [
-        ({}, "quiet for 30 s", True),
-        ({"PALIMPSEST_DEBOUNCE_SECONDS": "2.5"}, "quiet for 2.5 s", True),
-        ({"OPENAI_API_KEY": "k"}, "quiet for 30 s", False),
-        ({"OPENAI_API_KEY": "k", "PALIMPSEST_MEMORY_MODEL": "local"}, "quiet for 30 s", True),
-        ({"PALIMPSEST_MODEL": "local", "PALIMPSEST_MEMORY_MODEL": "openai:m"}, "quiet for 30 s", False),
-        ({"PALIMPSEST_MEMORY": "false"}, "off", False),
+        ({}, True, "quiet for 10 s", True),
+        ({}, False, "quiet for 30 s", False),
+        ({"PALIMPSEST_DEBOUNCE_SECONDS": "2.5"}, True, "quiet for 2.5 s", True),
+        ({"OPENAI_API_KEY": "k"}, False, "quiet for 30 s", False),
+        ({"OPENAI_API_KEY": "k", "PALIMPSEST_MEMORY_MODEL": "local"}, True, "quiet for 10 s", True),
+        ({"PALIMPSEST_MODEL": "local", "PALIMPSEST_MEMORY_MODEL": "openai:m"}, True, "quiet for 30 s", False),
+        ({"PALIMPSEST_MEMORY": "false"}, True, "off", False),
     ],
 )
-def test_it_says_when_memory_reads_what_was_said(variables: dict[str, str], says: str, is_slow: bool) -> None:
-    said = learning(Settings.from_environment(variables))
+def test_it_says_when_memory_reads_what_was_said(
+    variables: dict[str, str], has_local: bool, says: str, is_slow: bool, served: LocalModel
+) -> None:
+    said = learning(variables, served if has_local else None)
     assert says in said
     assert ("local model" in said) is is_slow
 
