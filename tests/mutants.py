@@ -396,8 +396,8 @@ MUTANTS = (
     Mutant(
         "an undo reaches behind an erase",
         "memory/facts/undo.py",
-        "if newest is None or (horizon is not None and newest <= horizon):",
-        "if newest is None:",
+        "if chosen not in times or (horizon is not None and chosen <= horizon):",
+        "if chosen not in times:",
         ("tests/unit/test_erased_chains.py",),
     ),
     Mutant(
