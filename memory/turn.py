@@ -1,7 +1,7 @@
 """One turn's memory: its mode, the one read that opens it, and the one write that closes it.
 
 A graph, a middleware or a program of one's own keeps between two turns what `TurnEpochs` and
-`memory.injection.selection.Injected` give it as JSON. Nothing here knows in what kind of state.
+`memory.injection.injected.Injected` give it as JSON. Nothing here knows in what kind of state.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

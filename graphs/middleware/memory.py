@@ -36,7 +36,7 @@ from graphs.turn.view import count_tools
 from memory.context.effects import FlushHook
 from memory.context.running_summary import RunningSummary
 from memory.context.tokens import TokenCounter
-from memory.injection.selection import render_block, render_deltas
+from memory.injection.injected import render_block, render_deltas
 from memory.message import is_made
 from memory.outbox.transcript import ThreadView
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest

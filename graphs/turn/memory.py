@@ -21,8 +21,9 @@ from memory.context.tokens import TokenCounter
 from memory.control import zone_named
 from memory.effects import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
+from memory.injection.injected import Injected
 from memory.injection.past_turns import read_snapshot_with
-from memory.injection.selection import Injected, TurnConditions, inject, told
+from memory.injection.selection import TurnConditions, inject, told
 from memory.message import iso_time
 from memory.outbox.entry import EntryKind
 from memory.outbox.transcript import ThreadView

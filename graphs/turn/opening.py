@@ -13,7 +13,7 @@ from graphs.turn.channels import merge_messages
 from graphs.turn.state import MemoryState, Receipt, State, WithoutMemory
 from graphs.turn.thread import Thread
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.selection import Injected
+from memory.injection.injected import Injected
 from memory.turn import Opening, unanswered_with_mode
 from memory.unwritten import named
 

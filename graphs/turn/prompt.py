@@ -21,7 +21,7 @@ from graphs.turn.view import Shares, shares, smaller, view
 from memory.context.running_summary import RunningSummary, summary_text
 from memory.context.tokens import TokenCounter
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.selection import Injected, render_block, render_deltas
+from memory.injection.injected import Injected, render_block, render_deltas
 from memory.provider_reason import origin, provider_reason, words_of
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from typing_extensions import TypedDict
 
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.selection import Injected
+from memory.injection.injected import Injected
 
 SOURCES_KEY: Final = "palimpsest"
 

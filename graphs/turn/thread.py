@@ -13,7 +13,7 @@ from graphs.turn.state import MemoryState, Receipt, State
 from memory.context.budget import SHORTENED_NOTE
 from memory.context.left_out import LEFT_OUT, LeftOut
 from memory.context.running_summary import DividedMessages, RunningSummary, divide, rehydrate, state_of
-from memory.injection.selection import Injected
+from memory.injection.injected import Injected
 from memory.outbox.transcript import ThreadView
 from memory.turn import TurnEpochs, view_of_thread
 from memory.unwritten import Unwritten, unwritten_of

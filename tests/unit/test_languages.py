@@ -9,7 +9,8 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.facts.snapshot import MemorySnapshot
 from memory.facts.store import FactStore
-from memory.injection.selection import TurnConditions, inject, render_block
+from memory.injection.injected import render_block
+from memory.injection.selection import TurnConditions, inject
 from tests.extracting import FRIDAY, extract, found, reasons
 
 NOW = 1_778_227_200.0

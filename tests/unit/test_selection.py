@@ -9,18 +9,8 @@ from memory.config import CATEGORIES
 from memory.facts.fact import Fact, timestamp
 from memory.facts.profile import StoredSection
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.selection import (
-    DELTA_SHARE,
-    Delta,
-    Injected,
-    TurnConditions,
-    choose_block,
-    inject,
-    needs_rebase,
-    render_block,
-    render_delta,
-    render_deltas,
-)
+from memory.injection.injected import Delta, Injected, render_block, render_delta, render_deltas
+from memory.injection.selection import DELTA_SHARE, TurnConditions, choose_block, inject, needs_rebase
 from memory.recall import Document
 from memory.recall.index import Hit
 from memory.recall.user_index import Recalled

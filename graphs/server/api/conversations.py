@@ -11,7 +11,7 @@ from starlette.requests import Request
 from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
-from memory.injection.selection import Injected
+from memory.injection.injected import Injected
 from memory.turn import MODE_KEY, MemoryMode, effective_mode
 
 router = MemoryRouter()
