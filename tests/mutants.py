@@ -230,7 +230,7 @@ MUTANTS = (
     ),
     Mutant(
         "what is erased at the limit stays in history",
-        "memory/facts/effects.py",
+        "memory/facts/writing.py",
         "if evicted := [fact.id for fact in after.archived]:",
         "if False and (evicted := [fact.id for fact in after.archived]):",
         AT_THE_LIMIT,

@@ -12,11 +12,10 @@ from memory.config import MemoryConfig
 from memory.control import count_edit, read_epoch
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts, refused_as_stale
-from memory.facts.chain import Chain, dormant
+from memory.facts.chain import Chain
 from memory.facts.changes import Extraction, Outcome
-from memory.facts.confirmations import Confirmations, read_confirmations, read_provenance
+from memory.facts.confirmations import Confirmations, read_confirmations
 from memory.facts.deletions import (
-    LastErasure,
     aside_drop,
     aside_put,
     deletion_drops,
@@ -24,8 +23,6 @@ from memory.facts.deletions import (
     edit_puts,
     forget,
     read_erasure,
-    take_back_deleted,
-    take_back_erased,
 )
 from memory.facts.fact import (
     BY_HAND,
@@ -52,11 +49,9 @@ from memory.facts.rows import (
     settle,
     stands,
     still_evicted,
-    trim_history,
     write_difference,
 )
 from memory.facts.rules import (
-    FactSet,
     InsertedFacts,
     create,
     find,
@@ -70,6 +65,7 @@ from memory.facts.rules import (
     update,
 )
 from memory.facts.undo import UndoneFacts, undo
+from memory.facts.writing import FactWriting
 from memory.namespaces import Owner
 from memory.recall.kept_vectors import read_vectors
 from memory.recall.search import search_facts
@@ -104,6 +100,7 @@ class FactEffects:
 
     def __init__(self, owner: Owner, config: MemoryConfig, clock: Callable[[], float]) -> None:
         self.owner, self.config, self._clock = owner, config, clock
+        self._writing = FactWriting(owner, config)
 
     def create(
         self,
@@ -132,8 +129,8 @@ class FactEffects:
                 valid_to=until,
             )  # fmt: skip
             after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
-            settled = yield from self._write(epoch, before, after)
-            yield from self._take_back_evicted(epoch, after)
+            settled = yield from self._writing.write(epoch, before, after)
+            yield from self._writing.take_back_evicted(epoch, after)
             # The person wants it all the same: it is written again, under the new epoch.
             if settled is None:
                 continue
@@ -159,7 +156,7 @@ class FactEffects:
         before = yield from read_fact_set(self.owner, epoch, [draft.content for draft in drafts], said_again=True)
         after, done = insert(before, drafts, self.config, fresh)
         yield from write_difference(self.owner, epoch, before, after)
-        yield from self._take_back_evicted(epoch, after)
+        yield from self._writing.take_back_evicted(epoch, after)
         older = replace(before, rows={key: row for key, row in before.rows.items() if key not in fresh})
         settled = yield from settle(self.owner, epoch, older, self.config)
         keys = {fact.id: key for key, fact in settled.rows.items()}
@@ -221,7 +218,7 @@ class FactEffects:
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
             source=writer, edit=edit, expires_at=expires_at,
         )  # fmt: skip
-        yield from self._rewrite(epoch, before, after, old)
+        yield from self._writing.rewrite(epoch, before, after, old)
         if normalize(fact.content) != normalize(old.content):
             yield edit_puts(self.owner, old, fact, epoch=epoch)
         if content is not None:
@@ -234,7 +231,7 @@ class FactEffects:
         epoch, before = yield from read_current_fact_set(self.owner)
         now, old = self._now(), find(before, fact_id)[1]
         after, fact = quarantine(before, fact_id, now=now, edit=edit)
-        yield from self._rewrite(epoch, before, after, old)
+        yield from self._writing.rewrite(epoch, before, after, old)
         # Or an update would learn it anew from messages that were said before.
         yield [aside_put(self.owner, old, at=now, edit=edit, epoch=epoch)]
         yield from drop_sections_about(self.owner, epoch, [fact.content])
@@ -247,7 +244,7 @@ class FactEffects:
         epoch, before = yield from read_current_fact_set(self.owner)
         old = find(before, fact_id)[1]
         after, fact = release(before, fact_id, now=self._now(), edit=edit, status=status)
-        yield from self._rewrite(epoch, before, after, old)
+        yield from self._writing.rewrite(epoch, before, after, old)
         yield [aside_drop(self.owner, fact)]
         return fact
 
@@ -277,7 +274,7 @@ class FactEffects:
             rest = after = remove(before, *held)
             for fact in going:
                 after = retire(after, fact.id, "ended", now=now)
-            yield from self._take_back(epoch, rest, after, UndoneFacts(removed=going), edit, erasure)
+            yield from self._writing.take_back(epoch, rest, after, UndoneFacts(removed=going), edit, erasure)
         logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
         return now
 
@@ -289,8 +286,8 @@ class FactEffects:
             if is_over(fact, self._clock()):
                 after = retire(after, fact.id, "ended", now=self._now())
         if count := len(after.archived):
-            yield from self._write(epoch, before, after)
-            yield from self._take_back_evicted(epoch, after)
+            yield from self._writing.write(epoch, before, after)
+            yield from self._writing.take_back_evicted(epoch, after)
         return count
 
     def delete(self, fact_id: str) -> StoreEffects[DeletedFacts]:
@@ -312,7 +309,7 @@ class FactEffects:
         if undone is None:
             return None
         after, done = undone
-        if not (yield from self._take_back(epoch, before, after, done, edit, erasure)):
+        if not (yield from self._writing.take_back(epoch, before, after, done, edit, erasure)):
             return None
         logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
         return done
@@ -333,50 +330,3 @@ class FactEffects:
 
     def _now(self) -> str:
         return timestamp(self._clock())
-
-    def _write(self, epoch: str, before: FactSet, after: FactSet) -> StoreEffects[FactSet | None]:
-        """Write a change and return the facts then; `None` if an erase came in between, and nothing of it is left."""
-        yield from write_difference(self.owner, epoch, before, after)
-        settled = yield from settle(self.owner, epoch, before, self.config)
-        return settled if (yield from stands(self.owner, epoch)) else None
-
-    def _take_back_evicted(self, epoch: str, after: FactSet) -> StoreEffects[None]:
-        """Delete from history again what went there at the limit and was erased while it was written."""
-        if evicted := [fact.id for fact in after.archived]:
-            yield from take_back_erased(self.owner, epoch, LastErasure("unknown"), evicted)
-            yield from trim_history(self.owner)
-
-    def _rewrite(self, epoch: str, before: FactSet, after: FactSet, fact: Fact) -> StoreEffects[None]:
-        """Write a change of one fact; `FactNotFound` if somebody deleted it meanwhile, and nothing of it is left."""
-        yield from self._write(epoch, before, after)
-        if (yield from take_back_deleted(self.owner, epoch, after, fact)):
-            raise FactNotFound(fact.id)
-
-    def _take_back(
-        self, epoch: str, before: FactSet, after: FactSet, done: UndoneFacts, edit: str, erasure: LastErasure
-    ) -> StoreEffects[bool]:
-        """Write facts that a person takes back or restores; `False` if an erase came in between."""
-        now = max((fact.updated_at for fact in after.archived), default="")
-        for fact in done.removed:
-            # Records first: an update under way looks for them after its last write.
-            alone = yield from self._alone(fact)
-            yield deletion_puts(self.owner, alone, at=now, edit=edit, epoch=epoch)
-        yield from write_difference(self.owner, epoch, before, after)
-        earlier = yield from read_history(self.owner, epoch)
-        # A section may tell of what the fact corrected, too; not if a fact of the chain is still in use.
-        silent = dormant((*earlier, *after.rows.values()), [fact.id for fact in done.removed])
-        said = [*(fact for fact in earlier if fact.id in silent), *done.removed]
-        yield from drop_sections_about(self.owner, epoch, [fact.content for fact in said])
-        yield from settle(self.owner, epoch, before, self.config)
-        ids = [fact.id for fact in (*done.removed, *done.restored)]
-        if (yield from take_back_erased(self.owner, epoch, erasure, ids)):
-            return False
-        for fact in done.restored:  # not before: these may be the records of that erase
-            yield deletion_drops(self.owner, (yield from self._alone(fact)))
-        # Whoever read the journal before the last of these records has to read it again.
-        yield from count_edit(self.owner)
-        return (yield from stands(self.owner, epoch))
-
-    def _alone(self, fact: Fact) -> StoreEffects[Chain]:
-        """Return the chain of one fact as it is now, without what it corrected: that may be true again."""
-        return Chain.of([fact], (yield from read_provenance(self.owner, [fact.id])))
