@@ -18,6 +18,7 @@ from memory.namespaces import Owner
 from memory.recall.vectors import QueryVector
 
 Facts = list[Fact]
+Clock = Callable[[], float]
 
 
 class FactStore:
@@ -44,25 +45,20 @@ class FactStore:
         agent_name: str = "default",
         *,
         config: MemoryConfig | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Clock = time.time,
     ) -> None:
         self._open(store, Owner.of(user_id, agent_name), config, clock)
 
     @classmethod
     def of_owner(
-        cls,
-        store: BaseStore,
-        owner: Owner,
-        *,
-        config: MemoryConfig | None = None,
-        clock: Callable[[], float] = time.time,
+        cls, store: BaseStore, owner: Owner, *, config: MemoryConfig | None = None, clock: Clock = time.time
     ) -> Self:
         """Return the facts of an owner whose identity is not known, only the namespace made of it."""
         facts = cls.__new__(cls)
         facts._open(store, owner, config, clock)
         return facts
 
-    def _open(self, store: BaseStore, owner: Owner, config: MemoryConfig | None, clock: Callable[[], float]) -> None:
+    def _open(self, store: BaseStore, owner: Owner, config: MemoryConfig | None, clock: Clock) -> None:
         self._store, self._facts = store, FactEffects(owner, config or MemoryConfig(), clock)
 
     @property
@@ -140,12 +136,7 @@ class FactStore:
         return await arun(self._store, self._facts.list(status))
 
     def search(
-        self,
-        query: str,
-        limit: int | None = 10,
-        *,
-        status: Status = "active",
-        question: QueryVector | None = None,
+        self, query: str, limit: int | None = 10, *, status: Status = "active", question: QueryVector | None = None
     ) -> Facts:
         """Return the facts that hold the query, strongest first, then those that recall ranks for it, best first.
 
@@ -158,12 +149,7 @@ class FactStore:
         return run(self._store, self._facts.search(query, limit, status, question))
 
     async def asearch(
-        self,
-        query: str,
-        limit: int | None = 10,
-        *,
-        status: Status = "active",
-        question: QueryVector | None = None,
+        self, query: str, limit: int | None = 10, *, status: Status = "active", question: QueryVector | None = None
     ) -> Facts:
         """Do what `search` does, asynchronously."""
         return await arun(self._store, self._facts.search(query, limit, status, question))
