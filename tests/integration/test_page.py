@@ -87,6 +87,17 @@ async def test_facts_are_found_as_somebody_types_and_what_is_typed_stands_in_no_
     assert 'id="find" class="find" method="post"' in text
 
 
+async def test_only_a_button_takes_the_filter_along(page: Page) -> None:
+    for number in range(120):
+        page.facts.create(f"Likes the number {number}", "preference", 0.9)
+    page.app.clock.advance(1)
+    shown_after = await page.post("facts-delete", text="number 7", all="yes")
+    # What stands around others hands it on: their links would show in addresses what is searched for, and lose the
+    # conversation they name, and an edit would take the filter's category.
+    for text in (await page.get("facts", whole=True), shown_after):
+        assert set(re.findall(r"<(\w+)[^>]*\shx-include=", text)) <= {"button"}
+
+
 async def test_facts_are_sorted_and_narrowed_by_day_and_conversation(page: Page) -> None:
     page.facts.create("b", "knowledge", 0.5)
     page.app.clock.advance(86_400)
