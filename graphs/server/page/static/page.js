@@ -77,6 +77,12 @@ document.body.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
+// `scrollIntoView` would also have the keyboard begin there, behind the link that skips the menu.
+function bringIntoMenu(link) {
+  const menu = link?.parentElement;
+  if (menu) menu.scrollLeft = link.offsetLeft - menu.offsetLeft - (menu.clientWidth - link.offsetWidth) / 2;
+}
+
 // The current part of the page, in its title and its menu.
 document.body.addEventListener("htmx:pushedIntoHistory", () => {
   const current = location.pathname.split("/").pop();
@@ -86,7 +92,7 @@ document.body.addEventListener("htmx:pushedIntoHistory", () => {
     if (is) {
       link.setAttribute("aria-current", "page");
       document.title = `${link.textContent} · Palimpsest`;
-      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+      bringIntoMenu(link);
     }
   }
   document.getElementById("view").focus({ preventScroll: true });
@@ -186,6 +192,6 @@ async function chat() {
 }
 document.addEventListener("palimpsest:entered", chat);
 
-document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+bringIntoMenu(document.querySelector("nav [aria-current]"));
 enter();
 chat();
