@@ -130,9 +130,7 @@ def test_incognito_says_so_and_leaves_no_trace_in_memory(page: Any, server: DevS
 
 def test_a_script_in_a_fact_is_text(page: Any) -> None:
     page.get_by_text("Add a fact", exact=True).click() if not page.locator(".add[open]").count() else None
-    page.get_by_label("What should be known about you?").fill(
-        "<script>alert(1)</script>\n<b>second</b> line"
-    )
+    page.get_by_label("What should be known about you?").fill("<script>alert(1)</script>\n<b>second</b> line")
     page.get_by_role("button", name="Add", exact=True).click()
     row = fact(page, "second")
     expect(row.locator(".content")).to_have_text(re.compile(r"<script>.*</script>\s+<b>second</b> line"))
