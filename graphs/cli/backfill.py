@@ -1,41 +1,14 @@
 """`palimpsest backfill`: conversations that were held elsewhere, learned here; `palimpsest sources`: what was."""
 
-import asyncio
-import json
-from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from graphs.cli.asking import asks_memory
 from graphs.cli.client import MemoryClient
-from graphs.cli.output import Output, counted
-from graphs.cli.progress import counting, in_words
-from graphs.cli.server_threads import read_server
-from graphs.cli.shell import Json, Refused
-from graphs.cli.spool import Plan, Spool
-from memory.backfill.conversation import Conversation, Flaw
-from memory.backfill.files import Unreadable, read_file
-from memory.config import MemoryConfig
-from memory.namespaces import checked_source
-from memory.outbox.transcript import exchanges
+from graphs.cli.output import Output
 
 _FLAWS_SHOWN = 10
-_PIECE_MESSAGES = 200
-_PIECE_BYTES = 1_000_000
-_LARGEST_CONVERSATIONS = 50
-# So few messages are on their way at a time: an update of a turn that is taken meanwhile waits for no more than these,
-# and what each turn reads of pending updates stays small.
-_ON_THE_WAY = 60
-# Without a server nobody reads them; a turn of the next one should not find more than this.
-_ON_THE_WAY_IN_FILES = 2_000
-_LOOK_AGAIN_SECONDS = 1.0
-_PATIENCE_SECONDS = 600.0
-# `make demo` took the local model six seconds a message (README).
-_LOCAL_MODEL_SECONDS = 6.0
 
 Files = Annotated[
     list[str],
@@ -58,25 +31,6 @@ Price = Annotated[
 SourceToken = Annotated[str, typer.Option(metavar="TOKEN", help="Your token on the LangGraph server that is read.")]
 
 
-@dataclass(slots=True)
-class Sum:
-    """What an import did so far, in messages: as the API's answers say, added up."""
-
-    journal: int = 0
-    queued: int = 0
-    updates: int = 0
-    known: int = 0
-    elsewhere: int = 0
-    waiting: int = 0
-    dead: int = 0
-
-    def add(self, done: Json) -> None:
-        """Add an answer; what waits and what failed is as the newest one says."""
-        for name in ("journal", "queued", "updates", "known", "elsewhere"):
-            setattr(self, name, getattr(self, name) + done[name])
-        self.waiting, self.dead = done["waiting"], done["dead"]
-
-
 @asks_memory(files="made")
 async def backfill(
     memory: MemoryClient,
@@ -92,212 +46,30 @@ async def backfill(
 
     First all of it goes into the journal, at its own dates. Then it is learned, oldest first, as turns are.
     """
-    prices = _prices(price)
+    # Only here, as other commands need neither the SDK nor what reads messages.
+    from graphs.cli.importing import estimate, gather, prices_of, send_all, tell
+    from graphs.cli.spool import Spool
+    from memory.config import MemoryConfig
+    from memory.namespaces import checked_source
+
+    prices = prices_of(price)
     try:
         name = checked_source(source) if source else None
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     with Spool() as spool:
-        flaws = await _gather(files, source_token, spool)
+        flaws = await gather(files, source_token, spool)
         if dry_run:
             portion = MemoryConfig().portion_messages
-            out.answer(_estimate(spool.plan, portion, prices), lambda: _tell(out, spool.plan, portion, prices))
+            out.answer(estimate(spool.plan, portion, prices), lambda: tell(out, spool.plan, portion, prices))
         else:
-            await _import(memory, out, spool, name, learn=not no_learn, prices=prices)
+            await send_all(memory, out, spool, name, learn=not no_learn, prices=prices)
     if flaws:  # the others are in, and a script must know that these are not
         for flaw in flaws[:_FLAWS_SHOWN]:
             out.note(f"left out: {flaw.place}: {flaw.reason}")
         if len(flaws) > _FLAWS_SHOWN:
             out.note(f"left out: {len(flaws) - _FLAWS_SHOWN} more")
         raise typer.Exit(1)
-
-
-def _prices(price: str | None) -> tuple[float, float] | None:
-    if price is None:
-        return None
-    try:
-        read, written = map(float, price.split(","))
-    except ValueError:
-        raise typer.BadParameter("--price takes two numbers with a comma: --price 0.40,1.60") from None
-    return read, written
-
-
-async def _gather(files: Iterable[str], token: str, spool: Spool) -> list[Flaw]:
-    """Read all files before anything is sent: a broken one is known before half of it is in."""
-    flaws: list[Flaw] = []
-    try:
-        for file in files:
-            is_server = file.startswith(("http://", "https://"))
-            async for found in read_server(file, token) if is_server else _each(read_file(Path(file))):
-                if isinstance(found, Flaw):
-                    flaws.append(found)
-                else:
-                    spool.add(found)
-    except Unreadable as error:
-        raise Refused(str(error)) from None
-    if flaws and not spool.plan.conversations:
-        raise Refused(f"{flaws[0].place}: {flaws[0].reason}")
-    return flaws
-
-
-async def _each(found: Iterable[Conversation | Flaw]) -> AsyncIterator[Conversation | Flaw]:
-    for one in found:
-        yield one
-
-
-def _estimate(plan: Plan, portion: int, prices: tuple[float, float] | None) -> Json:
-    read, written = plan.tokens(portion)
-    cost = round((read * prices[0] + written * prices[1]) / 1e6, 4) if prices else None
-    seconds = {"seconds_with_the_local_model": round(plan.messages * _LOCAL_MODEL_SECONDS)}
-    counts = {"extractions": plan.extractions(portion), "tokens_read": read, "tokens_written": written, "cost": cost}
-    return {**asdict(plan), **counts, **seconds}
-
-
-def _tell(out: Output, plan: Plan, portion: int, prices: tuple[float, float] | None) -> None:
-    found = _estimate(plan, portion, prices)
-    when = f", from {plan.first[:10]} to {plan.last[:10]}" if plan.messages else ""
-    out.say(f"{counted(plan.conversations, 'conversation')} with {counted(plan.messages, 'message')}{when}")
-    cost = "" if found["cost"] is None else f", which cost about {found['cost']:.2f}"
-    out.say(
-        f"to learn it, a model is asked about {found['extractions']} times, and reads about {found['tokens_read']:,} "
-        f"tokens and writes about {found['tokens_written']:,}{cost}"
-    )
-    out.say(f"the local model takes {in_words(found['seconds_with_the_local_model'])}; a provider's is quicker")
-
-
-async def _import(
-    memory: MemoryClient,
-    out: Output,
-    spool: Spool,
-    name: str | None,
-    *,
-    learn: bool,
-    prices: tuple[float, float] | None,
-) -> None:
-    plan = spool.plan
-    tokens: dict[str, str] = {}
-    limits: Json = {}
-    for origin in dict.fromkeys(conversation.origin for conversation in spool):
-        opened = await memory.ask("PUT", f"/sources/{name or origin}", body={"origin": origin})
-        tokens[opened["name"]], limits = opened["token"], opened["limits"]
-    if plan.bytes > limits.get("journal_bytes", plan.bytes):
-        out.note(
-            f"the journal keeps {limits['journal_bytes'] / 1e6:.0f} MB, and this is {plan.bytes / 1e6:.0f} MB: of the "
-            "oldest conversations only facts will stay"
-        )
-    sending = _Sending(memory, out, name, tokens, plan, limits.get("portion_messages", 20), prices)
-    done = await sending.send(spool, learn=False)
-    if learn and plan.messages:
-        learned = await sending.send(spool, learn=True)
-        learned.journal, done = done.journal, learned
-    names = sorted(tokens)
-    answer = {"sources": names, "conversations": plan.conversations, "messages": plan.messages, **asdict(done)}
-    out.answer(answer, lambda: _report(out, memory, names, done, learn=learn))
-    if done.dead:
-        raise typer.Exit(1)
-
-
-def _report(out: Output, memory: MemoryClient, names: list[str], done: Sum, *, learn: bool) -> None:
-    new = counted(done.journal, "message")
-    out.say(f"{new} new in the journal, {done.queued} to be learned, {done.known} known already")
-    if done.elsewhere:
-        out.say(f"{counted(done.elsewhere, 'conversation')} left alone: memory has them from elsewhere")
-    if done.waiting:
-        rest = "; then run this again for the rest" if learn and memory.is_local else ""
-        out.say(f"{counted(done.waiting, 'message')} wait: a server that runs on these files learns them{rest}")
-    if done.dead:
-        out.say(f"{counted(done.dead, 'update')} failed for good: `palimpsest pending retry --all` tries again")
-    if names:
-        out.note(f"to take it back: palimpsest erase source {names[0]}")
-
-
-@dataclass(slots=True)
-class _Sending:
-    """Sends conversations in pieces, and waits where more are on their way than should be."""
-
-    memory: MemoryClient
-    out: Output
-    name: str | None
-    tokens: dict[str, str]
-    plan: Plan
-    portion: int
-    prices: tuple[float, float] | None
-
-    async def send(self, spool: Spool, *, learn: bool) -> Sum:
-        """Send all of it once; while it is learned, no faster than that."""
-        done, sent = Sum(), 0
-        what = "learning" if learn else "writing down"
-        spent = partial(_spent, self.plan, self.portion, self.prices) if learn else lambda _: ""
-        with counting(what, self.plan.messages, spent, self.out.note) as show:
-            for source, piece in _pieces(spool, self.name, self.portion if learn else _PIECE_MESSAGES):
-                while learn and not self.memory.is_local and done.waiting >= _ON_THE_WAY:
-                    await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-                    done.add(await self._post(source, [], learn=True))
-                    show(sent - done.waiting)
-                if learn and done.waiting >= _ON_THE_WAY_IN_FILES:
-                    break
-                done.add(await self._post(source, piece, learn=learn))
-                sent += sum(len(each.messages) for each in piece)
-                show(sent - done.waiting)
-            while learn and done.waiting and not self.memory.is_local:
-                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-                for source in self.tokens:
-                    done.add(await self._post(source, [], learn=True))
-                    if done.waiting:
-                        break
-                show(sent - done.waiting)
-        return done
-
-    async def _post(self, source: str, piece: list[Conversation], *, learn: bool) -> Json:
-        body = {
-            "token": self.tokens[source],
-            "conversations": [each.to_json() for each in piece],
-            "learn": learn,
-        }
-        return await self.memory.ask(
-            "POST", f"/sources/{source}/conversations", body=body, patience=_PATIENCE_SECONDS, waits=True
-        )
-
-
-def _pieces(spool: Spool, name: str | None, most: int) -> Iterator[tuple[str, list[Conversation]]]:
-    """Yield conversations in pieces of so many messages, each after its source; a long one is cut between exchanges."""
-    piece: list[Conversation] = []
-    source, messages, size = "", 0, 0
-    for conversation in spool:
-        for part in _parts(conversation, most):
-            more = len(json.dumps(part.to_json()))
-            is_full = messages + len(part.messages) > most or size + more > _PIECE_BYTES
-            if piece and (is_full or len(piece) >= _LARGEST_CONVERSATIONS or source != (name or part.origin)):
-                yield source, piece
-                piece, messages, size = [], 0, 0
-            source = name or part.origin
-            piece.append(part)
-            messages, size = messages + len(part.messages), size + more
-    if piece:
-        yield source, piece
-
-
-def _parts(conversation: Conversation, most: int) -> Iterator[Conversation]:
-    said: list[Any] = []
-    size = 0
-    for exchange in exchanges(conversation.messages):
-        more = sum(len(one.text) for one in exchange)
-        if said and (len(said) + len(exchange) > most or size + more > _PIECE_BYTES // 4):
-            # The reply before goes along: what comes may answer it. It is known by then, and learned once.
-            yield Conversation(conversation.origin, conversation.id, tuple(said))
-            said, size = said[-1:] if said[-1].role == "assistant" else [], 0
-        said.extend(exchange)
-        size += more
-    if said:
-        yield Conversation(conversation.origin, conversation.id, tuple(said))
-
-
-def _spent(plan: Plan, portion: int, prices: tuple[float, float] | None, messages: int) -> str:
-    """Return about how many tokens it took so far, and what they cost."""
-    share = min(1.0, max(0, messages) / max(1, plan.messages))
-    read, written = (round(each * share) for each in plan.tokens(portion))
-    cost = f", about {(read * prices[0] + written * prices[1]) / 1e6:.2f}" if prices else ""
-    return f"about {read + written:,} tokens{cost}"
 
 
 @asks_memory()

@@ -146,8 +146,12 @@ def _patterns(words: _Words) -> re.Pattern[str]:
             rf"{_ADDRESS}[^。！？]{{0,60}}?(?:{words.goods})[^。！？]{{0,40}}?(?:{words.send})",
         )
         return re.compile(f"(?:{'|'.join(found)}){_JA_ORDERS}|{words.freed}")
-    begin = rf"(?:^|[.!?;:,\n\u2014\"'\u00bb«(]\s*|\b(?:y|und|et|e|и)\s+)(?:(?:{words.begin})[,:]?\s+){{0,3}}"
-    must = rf"\b(?:{words.begin})\s+"
+    # White space is bounded: over thousands of line breaks the search would go on from each.
+    begin = (
+        rf"(?:^|[.!?;:,\n\u2014\"'\u00bb«(]\s{{0,4}}|\b(?:y|und|et|e|и)\s{{1,4}})"
+        rf"(?:(?:{words.begin})[,:]?\s{{1,4}}){{0,3}}"
+    )
+    must = rf"\b(?:{words.begin})\s{{1,4}}"
     lead = f"(?:{begin}|{must})"
     found = (
         rf"(?:{words.void})\b(?={_NEAR}\b(?:{words.own})\b){_NEAR}\b(?:{words.rules})\b",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from graphs.cli import backfill
+from graphs.cli import importing
 from memory.namespaces import Owner
 from memory.worker.updater import MemoryUpdater
 from tests.command_line import AsAda, Typed
@@ -134,11 +134,11 @@ def test_no_more_is_on_its_way_than_is_read(
         waits.append(len(woken))
         app.learn(*woken.pop(0))
 
-    monkeypatch.setattr(backfill, "_ON_THE_WAY", 4)
-    monkeypatch.setattr("graphs.cli.backfill.asyncio.sleep", learn_one)
+    monkeypatch.setattr(importing, "_ON_THE_WAY", 4)
+    monkeypatch.setattr("graphs.cli.importing.asyncio.sleep", learn_one)
     talks = [chatgpt(f"c{n}", f"2023-01-{n:02}T10:00", PLUMS) for n in range(1, 13)]
     (folder / "many.zip").write_bytes(zipped(talks))
-    monkeypatch.setattr(backfill, "_LARGEST_CONVERSATIONS", 1)
+    monkeypatch.setattr(importing, "_LARGEST_CONVERSATIONS", 1)
     assert ada.json("backfill", "many.zip")["waiting"] == 0
     assert max(waits) <= 3
 
@@ -151,7 +151,7 @@ def test_too_many_requests_are_waited_for(folder: Path, monkeypatch: pytest.Monk
         app.clock.advance(seconds)
 
     monkeypatch.setattr("graphs.cli.client.asyncio.sleep", pass_time)
-    monkeypatch.setattr(backfill, "_LARGEST_CONVERSATIONS", 1)
+    monkeypatch.setattr(importing, "_LARGEST_CONVERSATIONS", 1)
     talks = [chatgpt(f"c{n}", f"2023-01-{n:02}T10:00", PLUMS) for n in range(1, 10)]
     (folder / "many.zip").write_bytes(zipped(talks))
     assert ada.json("backfill", "many.zip")["queued"] == 18
