@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -94,6 +95,8 @@ class Terminal:
         self.process = subprocess.Popen(
             [*COMMAND, *words], cwd=folder, env=variables(server), stdin=theirs, stdout=theirs, stderr=theirs,
             start_new_session=True,
+            # A shell lets what it starts in the background ignore Ctrl-C, and so would all that the tests start.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         os.close(theirs)
         self.seen = ""
