@@ -20,7 +20,8 @@ from graphs.accounts import Accounts
 from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.embedders import Embedder, embedder_of
 from graphs.identity import as_server
-from graphs.models import ModelUnavailable, Purpose, resolve
+from graphs.model_failures import ModelUnavailable
+from graphs.models import Purpose, resolve
 from graphs.recalling import Recalling
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreWatch, TurnDeadlines

@@ -5,7 +5,7 @@ import logging
 import sys
 
 from graphs.deployment import service_of_process
-from graphs.models import explain
+from graphs.model_failures import explain
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ from langgraph.runtime import Runtime
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, aemit, summary_events
 from graphs.metrics import of_summary
-from graphs.models import ModelUnavailable, in_background, refuses_tools
+from graphs.model_failures import ModelUnavailable, refuses_tools
+from graphs.models import in_background
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from graphs.events import TokenParts
-from graphs.models import explain, is_context_overflow, refuses_content
+from graphs.model_failures import explain, is_context_overflow, refuses_content
 from graphs.turn.content import NOTHING, Refused, refused_before, refused_more, remembering, standard, without
 from graphs.turn.context import Context
 from graphs.turn.sources import without_sources

@@ -12,7 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.models import ModelUnavailable, Purpose, load_chat_model
+from graphs.model_failures import ModelUnavailable
+from graphs.models import Purpose, load_chat_model
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context

@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import interrupt
 
 from graphs.chat import build_graph, graph
-from graphs.models import ModelUnavailable
+from graphs.model_failures import ModelUnavailable
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context

@@ -18,7 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
 from graphs.chat import build_graph
-from graphs.models import ModelUnavailable
+from graphs.model_failures import ModelUnavailable
 from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, open_checkpointer, open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings

@@ -28,7 +28,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState
-from graphs.models import ModelUnavailable
+from graphs.model_failures import ModelUnavailable
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory import FactStore

@@ -6,7 +6,8 @@ import socket
 import pytest
 from blockbuster import blockbuster_ctx
 
-from graphs.models import explain, is_context_overflow, load_chat_model
+from graphs.model_failures import explain, is_context_overflow
+from graphs.models import load_chat_model
 from graphs.settings import Settings
 from tests.stub_model import Reply, StubModel, always
 

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from graphs.chat import build_graph
-from graphs.models import ModelUnavailable
+from graphs.model_failures import ModelUnavailable
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from tests.fakes import RecordingModel

@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 
 from graphs.chat import build_graph
-from graphs.models import ModelUnavailable
+from graphs.model_failures import ModelUnavailable
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.tools import TOOLS, time_tool

@@ -8,17 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
-from graphs.models import (
-    ModelUnavailable,
-    Purpose,
-    explain,
-    fit_to_profile,
-    in_background,
-    is_context_overflow,
-    load_chat_model,
-    profile,
-    resolve,
-)
+from graphs.model_failures import ModelUnavailable, explain, is_context_overflow
+from graphs.models import Purpose, fit_to_profile, in_background, load_chat_model, profile, resolve
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
 from tests.fakes import RecordingModel

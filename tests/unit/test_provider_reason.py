@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
-from graphs.models import explain
+from graphs.model_failures import explain
 from memory.context.summarization import asummarize_messages, summarize_messages
 from memory.extraction.extraction import aextract_facts, extract_facts
 from memory.provider_reason import ProviderReason, origin, provider_reason

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs.models import ModelUnavailable, refuses_content
+from graphs.model_failures import ModelUnavailable, refuses_content
 from graphs.turn.content import (
     NOTHING,
     REFUSED_KEY,

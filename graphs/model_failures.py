@@ -1,0 +1,151 @@
+"""What the failures of model calls mean, in one sentence each that says what to set; and what may be tried again."""
+
+from dataclasses import dataclass
+
+from langchain_core.exceptions import (
+    ContextOverflowError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelInvalidRequestError,
+    ModelNotFoundError,
+    ModelPermissionDeniedError,
+    ModelRateLimitError,
+    ModelTimeoutError,
+)
+
+from graphs.settings import LOCAL
+from memory.provider_reason import ProviderReason
+
+UNTOLD = ProviderReason()
+
+_REFUSED_REQUEST = frozenset({400, 413, 422})
+# In the words of OpenAI and vLLM, llama.cpp, Anthropic, Bedrock, Google and Mistral.
+_TOO_LONG = (
+    "context length",
+    "context_length",
+    "context size",
+    "context_size",
+    "context window",
+    "prompt is too long",
+    "input is too long",
+    "input token count",
+    "too many tokens",
+    "too large for model",
+)
+# What a message carries beside its text, in the words of OpenAI, OpenRouter, llama.cpp, Bedrock and Google.
+_CONTENT = ("image", "audio", "video", "pdf", "document", "media", "modal", "mmproj", "vision", "content type")
+
+
+class ModelUnavailable(RuntimeError):
+    """A model cannot answer; the message is one sentence that says why and what to set."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """A way to fail, known by the exception's class or, where a provider has none of these, by the HTTP status."""
+
+    kinds: tuple[type[BaseException], ...]
+    statuses: frozenset[int]
+    sentence: str
+
+    def fits(self, error: BaseException) -> bool:
+        return isinstance(error, self.kinds) or _status(error) in self.statuses
+
+
+_REASONS = (
+    _Reason(
+        (ModelAuthenticationError,),
+        frozenset({401}),
+        "The key for {name!r} was refused: set that provider's key, for openai OPENAI_API_KEY.",
+    ),
+    _Reason(
+        (ModelPermissionDeniedError,),
+        frozenset({403}),
+        "The key may not use {name!r}: choose another model, or ask the provider for access.",
+    ),
+    _Reason(
+        (ModelNotFoundError,),
+        frozenset({404}),
+        "There is no model {name!r}: check PALIMPSEST_MODEL or the assistant's `model`, and OPENAI_BASE_URL if set.",
+    ),
+    _Reason(
+        (ModelRateLimitError,),
+        frozenset({429}),
+        "{name!r} is out of quota or asked too often: wait, or check the plan of its account.",
+    ),
+    _Reason(
+        (ModelTimeoutError, TimeoutError),
+        frozenset({408, 504}),
+        "{name!r} did not answer in time: try again, or choose a faster model.",
+    ),
+    _Reason(
+        (ModelConnectionError, ConnectionError),
+        frozenset(),
+        "No server answers for {name!r}: check the network, and OPENAI_BASE_URL if set.",
+    ),
+    _Reason(
+        (ModelAPIError,),
+        frozenset(range(500, 600)),
+        "The server of {name!r} failed: try again later, or choose another model.",
+    ),
+)
+_LOCAL_DOWN = "The local model's server does not answer: restart `make dev`."
+
+
+def is_context_overflow(error: BaseException) -> bool:
+    """Return whether a provider refused a prompt because it is too long, so that a smaller one may be sent."""
+    if isinstance(error, ContextOverflowError):
+        return True
+    return _status(error) in _REFUSED_REQUEST and any(phrase in str(error).lower() for phrase in _TOO_LONG)
+
+
+def refuses_content(error: BaseException) -> bool:
+    """Return whether a call may have failed for an image, a sound or a file in the prompt, so that it may be left out.
+
+    Providers say so in many ways, some with a status that means something else; and the package of one refuses what it
+    cannot translate before anything is sent.
+    """
+    if isinstance(error, ModelUnavailable | OSError):
+        return False
+    status, words = _status(error), str(error).lower()
+    is_refused = isinstance(error, ModelInvalidRequestError) or status in _REFUSED_REQUEST
+    is_untranslated = status is None and isinstance(error, ValueError | TypeError | KeyError | NotImplementedError)
+    is_named = status in (None, 404, 415, 500, 501) and any(word in words for word in _CONTENT)
+    return is_refused or is_untranslated or is_named
+
+
+def refuses_tools(error: BaseException | None) -> bool:
+    """Return whether a call may have failed because the model cannot call tools, so that it may be asked without.
+
+    Ollama says "does not support tools", vLLM "tool choice requires --enable-auto-tool-choice", OpenRouter
+    "No endpoints found that support tool use", llama.cpp "tools param requires --jinja flag".
+    """
+    return error is not None and _status(error) in _REFUSED_REQUEST | {404, 500, 501} and "tool" in str(error).lower()
+
+
+def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) -> ModelUnavailable:
+    """Return why a model call failed and what to set, with the provider's own reason; raise it `from` the error.
+
+    Args:
+        error: What the call raised, from any provider's package; its own text may quote the prompt or a part of a key.
+        name: The model that was called, as `provider:model` or `local`.
+        reason: What the provider said, without such text.
+    """
+    if isinstance(error, ModelUnavailable):
+        return error
+    otherwise = f"{name!r} failed with {type(error).__name__}: the server's log says more."
+    sentence = next((each.sentence.format(name=name) for each in _REASONS if each.fits(error)), otherwise)
+    # These two know better than the exception's class: providers report an overflow as any bad request.
+    if is_context_overflow(error):
+        sentence = f"The prompt is longer than {name!r} accepts: lower max_tokens."
+    elif name == LOCAL and isinstance(error, ModelConnectionError | ConnectionError):
+        sentence = _LOCAL_DOWN
+    told = reason.short() if reason.code or reason.parameter or reason.message else ""
+    return ModelUnavailable(f"{sentence} The provider says: {told}." if told else sentence)
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the HTTP status, which providers' packages keep under one of two names."""
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    return status if isinstance(status, int) else None
