@@ -70,7 +70,7 @@ MUTANTS = (
     Mutant(
         "an agent's question waits for the answer before it is written down",
         "graphs/middleware/memory.py",
-        "            closed = await self._memory.close(run, said.messages, said.epochs, None)\n",
+        "            closed = await self._memory.writing.close(run, said.messages, said.epochs, None)\n",
         "            closed = thread\n",
         (AGENTS,),
     ),

@@ -194,7 +194,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         epochs = TurnEpochs.from_state(kept_by(self.name, state))
         said = epochs.not_erased(leaving, state["messages"])
-        await self._memory.write_down(self._run(runtime, store, self._thread(state).asked), said, epochs)
+        await self._memory.writing.write_down(self._run(runtime, store, self._thread(state).asked), said, epochs)
 
     def _is_new(self, state: Mapping[str, Any]) -> bool:
         """Say whether the newest question is not the one that the turn began with."""
@@ -224,7 +224,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         if _may_be_learned(memory):
             said = thread_of(now, memory)
             # A model that fails never comes to `after_agent`: what was asked must not depend on its answer.
-            closed = await self._memory.close(run, said.messages, said.epochs, None)
+            closed = await self._memory.writing.close(run, said.messages, said.epochs, None)
             # The end of the turn tries again. Until then the checkpoint names it, should the process end before.
             memory = AgentMemory(**{**memory, **named((*thread.unwritten, *closed.unwritten))})
         update: dict[str, Any] = with_kept(self.name, state, memory)

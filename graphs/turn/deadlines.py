@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import Context
 from typing import Literal, TypeVar, get_args
 from weakref import WeakKeyDictionary
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from langgraph.store.base import BaseStore
 
 from memory.breaker import PROMPT_SECONDS, Breaker, Outcome
-from memory.effects import StoreEffects, arun, delete, read
+from memory.effects import StoreEffects, arun, delete, read, tolerated
 from memory.namespaces import PROBE
 
 logger = logging.getLogger(__name__)
@@ -198,3 +198,10 @@ class TurnDeadlines:
             raise
         finally:
             slow.cancel()
+
+
+@contextmanager
+def tolerated_store(logger: logging.Logger, consequence: str) -> Iterator[None]:
+    """Tolerate a failing store; of one that is not asked, the log says when that began and when it ends."""
+    with tolerated(logger, consequence), suppress(StoreAway):
+        yield

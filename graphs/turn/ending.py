@@ -23,7 +23,7 @@ async def end_turn(memory: TurnMemory, run: Run, thread: Thread, view: ThreadVie
     # Where the turn was named before it ended, this is the last try to write it down.
     before = tuple(one for one in thread.unwritten if one.asked != run.asked)
     is_read = thread.receipt.get("without_memory") not in ("unreadable", "store_away")
-    closed = await memory.close(run, thread.messages, thread.epochs, view, before, is_read=is_read)
+    closed = await memory.writing.close(run, thread.messages, thread.epochs, view, before, is_read=is_read)
     if closed.queued is not None:
         await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(closed.queued)))
     receipt = Receipt(**{**thread.receipt, "queued": closed.queued.entry if closed.queued else None})

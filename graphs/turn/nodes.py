@@ -116,7 +116,7 @@ class ChatNodes:
         epochs = TurnEpochs.from_state(begun.memory) if begun else thread.epochs
 
         async def write_down(leaving: list[BaseMessage]) -> None:
-            await self._memory.write_down(run, epochs.not_erased(leaving, now["messages"]), epochs)
+            await self._memory.writing.write_down(run, epochs.not_erased(leaving, now["messages"]), epochs)
 
         async def prepared() -> WrittenSummary | None:
             mode = begun.opening.mode if begun else mode_of_newest(thread.messages)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
@@ -16,6 +17,7 @@ from graphs.models import fit_to_profile, profile, resolve
 from graphs.settings import Settings
 from graphs.synchronous import ThreadedStore
 from graphs.turn.context import Context
+from graphs.turn.deadlines import Access, TurnDeadlines
 from memory.effects import tolerated
 from memory.namespaces import Owner
 from memory.text import check_encodable
@@ -110,6 +112,12 @@ async def mode_of_run(config: RunnableConfig, chosen: MemoryMode, *, on_server: 
     with tolerated(logger, "the modes of assistant and thread cannot be read, incognito"):
         return effective_mode(*said, *await as_server(_declared_on_server(config.get("configurable") or {})))
     return "incognito"
+
+
+async def mode_in_time(run: Run, deadlines: TurnDeadlines, access: Access) -> MemoryMode:
+    """Return the mode of a run; `TimeoutError` if that takes longer than its turn may wait."""
+    async with deadlines.within(run.turn, access):
+        return await mode_of_run(get_config(), run.context.memory_mode, on_server=run.on_server)
 
 
 async def _declared_on_server(configurable: Mapping[str, object]) -> Iterable[object]:

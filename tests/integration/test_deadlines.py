@@ -357,7 +357,7 @@ async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(mon
     var_child_runnable_config.set({"configurable": {"assistant_id": "chat", "thread_id": "T"}})  # of this test's task
     async with asyncio.timeout(PATIENCE):
         assert (await memory.open(run, None)).mode == "incognito"
-        closed = await memory.close(run, said, TurnEpochs(), None)
+        closed = await memory.writing.close(run, said, TurnEpochs(), None)
     assert (closed.not_written, closed.unwritten) == ("mode_unknown", ())
     assert await house.pending() == []
 
