@@ -55,10 +55,11 @@ $(JS)/node_modules/installed: $(JS)/package-lock.json
 	@cd $(JS) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-# Server tests mostly wait for their servers, so more workers than cores pay; a file's tests share its server.
+# Server tests mostly wait for their servers, so more workers than cores pay; a file's tests share its server. They come
+# first, as they are collected: ordered by their number of tests, the few long ones would be left to one worker.
 WORKERS ?= 3
 LOCKED ?= dev
-TESTS = $(BIN)/python -m pytest --postgres --numprocesses $(WORKERS) --dist loadfile
+TESTS = $(BIN)/python -m pytest --postgres --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed ## Run all tests: unit, integration, and a real server (small counts)
 	@echo "Running the tests ..."
 	@$(TESTS)
