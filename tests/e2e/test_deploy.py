@@ -49,6 +49,10 @@ def test_the_page_leads_from_a_fresh_clone_to_an_answer(tmp_path: Path, model: S
         assert "You said: Hello, I am Ada." in asked.stdout
         nobody = httpx.get(f"{server.url}/memory/overview", timeout=60)
         assert (nobody.status_code, "Authorization: Bearer" in nobody.text) == (401, True)
+        for probe in ("/ok", "/ok?check_db=1"):
+            answered = httpx.get(f"{server.url}{probe}", headers={"Origin": "https://elsewhere.example"}, timeout=60)
+            assert answered.status_code == 200
+            assert "access-control-allow-origin" not in answered.headers
 
 
 def test_without_a_secret_neither_server_nor_token_is_had_and_both_say_why(tmp_path: Path) -> None:
@@ -70,6 +74,11 @@ def test_the_image_gets_login_and_graphs_and_no_secret(tmp_path: Path) -> None:
     assert set(json.loads(served["LANGSERVE_GRAPHS"])) == {"chat", "memory"}
     assert json.loads(served["LANGGRAPH_AUTH"])["path"] == "graphs.auth:auth"
     assert json.loads(served["LANGGRAPH_HTTP"])["disable_mcp"] is True
+    assert json.loads(served["LANGGRAPH_HTTP"])["cors"]["allow_origins"] == []
+    assert json.loads(served["LANGGRAPH_AUTH"])["disable_studio_auth"] is True
+    assert json.loads(served["LANGGRAPH_CHECKPOINTER"])["ttl"]["strategy"] == "delete"
+    assert "LANGGRAPH_STORE" not in served
+    assert text.startswith("FROM langchain/langgraph-api:3.1")
     assert "x" * 40 not in text
 
 
