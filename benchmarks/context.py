@@ -7,15 +7,12 @@ All in one process, on made-up conversations of 40 words a message. `--write` pu
 """
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
 from benchmarks import checkpoints, decision
-from benchmarks.measuring import table
+from benchmarks.measuring import rewrite, table
 from memory.context.tokens import shared_counter
-
-_PLACE = re.compile(r"(<!-- benchmark: context -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def main() -> int:
@@ -31,8 +28,7 @@ def main() -> int:
     rows = [*decision.rows(options.rounds), decision.tokenizer_calls(options.turns), *checkpoints.rows(options.turns)]
     print(table(rows))
     if options.write:
-        page = options.write.read_text("utf-8")
-        options.write.write_text(_PLACE.sub(lambda found: f"{found[1]}{table(rows)}\n{found[2]}", page), "utf-8")
+        rewrite(options.write, "context", table(rows))
     return 0 if all(row.holds for row in rows) else 1
 
 

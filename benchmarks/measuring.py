@@ -1,11 +1,13 @@
 """How the benchmarks measure: CPU time of this process, several rounds taken in turn, medians, ratios."""
 
 import gc
+import re
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 Prepared = Callable[[], Callable[[], Any]]
@@ -61,3 +63,12 @@ def table(rows: Sequence[Row]) -> str:
         goal = "" if row.goal is None else f"≤ {row.goal:g}"
         lines.append(f"| {row.measure} | {row.ours} | {row.peer} | {ratio} | {goal} |")
     return "\n".join(lines)
+
+
+def rewrite(page: Path, name: str, text: str) -> None:
+    """Put a text between the marks `<!-- benchmark: NAME -->` and `<!-- end -->` of a page."""
+    place = re.compile(rf"(<!-- benchmark: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+    written, found = place.subn(lambda marks: f"{marks[1]}{text}\n{marks[2]}", page.read_text("utf-8"))
+    if not found:
+        raise ValueError(f"{page} has no marks <!-- benchmark: {name} --> and <!-- end -->")
+    page.write_text(written, "utf-8")

@@ -10,7 +10,6 @@ chats; the last table shows the others apart. A run that was stopped goes on whe
 
 import argparse
 import asyncio
-import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from typing import NamedTuple
 from langchain_core.embeddings import Embeddings
 
 from benchmarks import quality_peers
+from benchmarks.measuring import rewrite
 from benchmarks.quality_data import Talk, beam, locomo
 from benchmarks.quality_graph import measure_cached, measure_prompts
 from benchmarks.quality_kept import KeptEmbeddings, KeptParts, fingerprint
@@ -42,7 +42,6 @@ from memory.context.tokens import shared_counter
 # It takes minutes a talk: asked about the first two, as its n says.
 SLOW = {"mem0, infer=False"}
 SLOW_TALKS = 2
-_PLACE = re.compile(r"(<!-- benchmark: quality -->\n).*?(<!-- end -->)", re.DOTALL)
 _HOUSE = Path(__file__).parents[1]
 _OURS = ("memory/recall", "memory/injection", "graphs/recalling.py", "graphs/turn/prompt.py")
 """What decides what is found and shown."""
@@ -118,8 +117,7 @@ def main() -> int:
     text = report(rows)
     print(text)
     if options.write:
-        page = options.write.read_text("utf-8")
-        options.write.write_text(_PLACE.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page), "utf-8")
+        rewrite(options.write, "quality", text)
         means = {
             who: [rows.mean(f"facts' evidence in {budget} tokens", who) for budget in BUDGETS]
             for who in rows.values["facts' evidence in 500 tokens"]

@@ -45,11 +45,10 @@ def locomo(folder: Path) -> list[Talk]:
 
 def _locomo(data: Mapping[str, Any]) -> Talk:
     said = data["conversation"]
-    names = sorted((name for name in said if re.fullmatch(r"session_\d+", name)), key=lambda name: int(name[8:]))
     turns: list[Document] = []
     facts: list[Document] = []
-    for name in names:
-        when = datetime.strptime(said[f"{name}_date_time"], "%I:%M %p on %d %B, %Y").isoformat()
+    for name in session_names(said):
+        when = session_time(said, name).isoformat()
         for turn in said[name]:
             photo = f" [photo: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             turns.append(
@@ -83,6 +82,16 @@ def _locomo(data: Mapping[str, Any]) -> Talk:
         if each["category"] != _UNANSWERABLE
     ]
     return Talk(data["sample_id"], tuple(turns), tuple(facts), tuple(each for each in questions if each.evidence))
+
+
+def session_names(said: Mapping[str, Any]) -> list[str]:
+    """Return the names of a LoCoMo conversation's sessions, oldest first."""
+    return sorted((name for name in said if re.fullmatch(r"session_\d+", name)), key=lambda name: int(name[8:]))
+
+
+def session_time(said: Mapping[str, Any], name: str) -> datetime:
+    """Return when a session of a LoCoMo conversation began; it has no time zone."""
+    return datetime.strptime(said[f"{name}_date_time"], "%I:%M %p on %d %B, %Y")
 
 
 def _evidence(written: Sequence[str], known: set[str]) -> tuple[str, ...]:
