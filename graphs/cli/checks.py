@@ -127,7 +127,7 @@ def examine(environ: Mapping[str, str], config: Path, machine: Machine, *, asks:
     yield check_model(settings, environ, machine, asks=asks)
     yield check_tokenizer(machine)
     yield check_embedder(settings, machine)
-    yield from check_files(settings.data_dir)
+    yield from [check_database(settings.database_uri)] if settings.database_uri else check_files(settings.data_dir)
     yield check_disk(settings.data_dir, machine)
 
 
@@ -280,6 +280,25 @@ def _check_file(path: Path) -> Finding:
     if path.stat().st_mode & 0o077:
         return Finding("store", "warning", f"other users of this machine may read {path}", f"chmod 600 {path}")
     return Finding("store", "ok", f"{path} is whole, {path.stat().st_size / 1e6:.1f} MB")
+
+
+def check_database(uri: str) -> Finding:
+    """Look whether the configured Postgres answers."""
+    if not has_module("psycopg"):
+        return Finding(
+            "store", "failed", "DATABASE_URI needs Postgres's client", "pip install 'palimpsest-memory[postgres]'"
+        )
+    import psycopg
+
+    from graphs.persistence.postgres import place_of
+
+    try:
+        with psycopg.connect(uri, connect_timeout=5) as connection:
+            version = connection.info.server_version // 10_000
+    except psycopg.Error as error:
+        said = f"the database {place_of(uri)} does not answer: {' '.join(str(error).split())}"
+        return Finding("store", "failed", said, "start it, or correct DATABASE_URI")
+    return Finding("store", "ok", f"Postgres {version} answers: {place_of(uri)}")
 
 
 def check_disk(folder: Path, machine: Machine) -> Finding:

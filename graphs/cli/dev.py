@@ -16,7 +16,7 @@ import typer
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import Child, settle, start, stop
 from graphs.local.weights import WeightsUnavailable, cache_folder
-from graphs.settings import LOCAL, Settings, environment, under_langgraph_dev
+from graphs.settings import LOCAL, Settings, database_of, environment, under_langgraph_dev
 
 _STUDIO = "https://smith.langchain.com/studio/?baseUrl="
 _QUIET = {
@@ -170,7 +170,7 @@ def langgraph_command(host: str, port: int, options: Sequence[str]) -> list[str]
 
 def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> dict[str, str]:
     """Return the server's variables: quiet unless told otherwise, and knowing where the local model is."""
-    variables = {**_QUIET, **environ}
+    variables = {**_QUIET, **environ, **database_of(environ)}
     if local:
         # A proxy that the user has for the world would be asked for loopback, too.
         exempt = [host for host in (environ.get("NO_PROXY", ""), "127.0.0.1", "localhost") if host]

@@ -46,6 +46,8 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
         Refused: If they cannot be used so.
     """
     settings = local_settings(environ)
+    if settings.database_uri:
+        raise Refused("--local reads files, and DATABASE_URI says that memory is in a database: ask the server")
     path = settings.data_dir / STORE
     if files != "made" and not path.exists():
         raise Refused(

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from graphs.auth_settings import AuthSettings
 from graphs.cli.shell import Refused
-from graphs.settings import AuthSettings, Settings, environment
+from graphs.settings import Settings, environment
 
 _DAY = 24 * 3600
 

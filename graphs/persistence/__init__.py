@@ -1,29 +1,40 @@
-"""SQLite persistence: what the server loads by `langgraph.json`, and what a program in process opens.
+"""Persistence: what the server loads by `langgraph.json`, and what a program in process opens.
 
-What survives: a commit has returned only after the file system was told to write it down (WAL with
+Which one: the server's own where it has one, else the Postgres of `DATABASE_URI`, else two SQLite files.
+
+What survives of SQLite: a commit has returned only after the file system was told to write it down (WAL with
 `synchronous=FULL`), so neither `kill -9` nor a power cut takes away a finished superstep or store write; an
 unfinished one is rolled back when the file is opened next. Several processes may use the same two files.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
 
 from graphs.deployment import service_of_process
+from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.cipher import Cipher, WrongKey
 from graphs.persistence.connection import empty_log
+from graphs.persistence.servers_own import checkpointer_of_server, store_of_server
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from graphs.settings import Settings
 
 __all__ = [
+    "Checkpoints",
     "Cipher",
     "DurableSqliteSaver",
     "DurableSqliteStore",
     "WrongKey",
     "checkpointer",
+    "checkpoints_of",
     "cipher_of",
     "cipher_of_server",
     "empty_logs",
@@ -36,6 +47,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
+_POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")
 
 
 def cipher_of(settings: Settings) -> Cipher | None:
@@ -53,23 +65,84 @@ def cipher_of_server(settings: Settings) -> Cipher | None:
     return cipher_of(settings)
 
 
+class Checkpoints(Protocol):
+    """What the place of the checkpoints knows that the server may not: threads whose row is gone, and old states."""
+
+    async def threads_of(self, user_ids: Collection[str]) -> list[str]:
+        """Return the ids of the threads in which nobody but these users has a checkpoint; no user is the empty id."""
+
+    async def unwritten(self, limit: int) -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet."""
+
+    async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
+        """Return those of the threads of which one state, however old, holds a text."""
+
+
+def checkpoints_of(settings: Settings) -> Checkpoints:
+    """Return what knows the checkpoints of a deployment, beside the saver that writes them."""
+    if settings.database_uri:
+        _check_postgres(settings)
+        from graphs.persistence.checkpoint_tables import CheckpointTables
+
+        return CheckpointTables(settings.database_uri)
+    return CheckpointFile(settings.data_dir / CHECKPOINTS, cipher_of(settings))
+
+
 @asynccontextmanager
-async def checkpointer() -> AsyncIterator[DurableSqliteSaver]:
+async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
     service = service_of_process()
-    cipher = cipher_of_server(service.settings)
-    async with open_checkpointer(service.settings.data_dir / CHECKPOINTS, cipher) as saver:
+    if service.settings.keeps_its_own:
+        yield await checkpointer_of_server()
+        return
+    async with _checkpointer_of(service.settings) as saver:
         service.bind(saver)
         yield saver
 
 
 @asynccontextmanager
-async def store() -> AsyncIterator[DurableSqliteStore]:
+async def store() -> AsyncIterator[BaseStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
     service = service_of_process()
-    async with open_store(service.settings.data_dir / STORE, cipher_of_server(service.settings)) as opened:
+    if service.settings.keeps_its_own:
+        yield await store_of_server()
+        return
+    async with _store_of(service.settings) as opened:
         service.bind(opened)
         yield opened
+
+
+def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseCheckpointSaver[str]]:
+    if settings.database_uri:
+        _check_postgres(settings)
+        from graphs.persistence.postgres_saver import open_postgres_checkpointer
+
+        return open_postgres_checkpointer(settings.database_uri, settings.database_connections)
+    return open_checkpointer(settings.data_dir / CHECKPOINTS, cipher_of_server(settings))
+
+
+def _store_of(settings: Settings) -> AbstractAsyncContextManager[BaseStore]:
+    if settings.database_uri:
+        _check_postgres(settings)
+        from graphs.persistence.postgres_store import open_postgres_store
+
+        return open_postgres_store(settings.database_uri, settings.database_connections)
+    return open_store(settings.data_dir / STORE, cipher_of_server(settings))
+
+
+def _check_postgres(settings: Settings) -> None:
+    """Raise `ValueError` where the settings want of a Postgres what it cannot be used for here."""
+    if settings.encryption_key:
+        raise ValueError(
+            "LANGGRAPH_AES_KEY is set, but it encrypts SQLite files only, and DATABASE_URI names a Postgres: unset one "
+            "of the two, and encrypt the disk of the database"
+        )
+    missing = [name for name in _POSTGRES if find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"DATABASE_URI needs packages that are not installed ({', '.join(missing)}): "
+            "pip install 'palimpsest-memory[postgres]'"
+        )
 
 
 async def empty_logs(data_dir: Path) -> None:

@@ -22,7 +22,7 @@ import jwt
 from langgraph_sdk import Auth
 from typing_extensions import TypedDict
 
-from graphs.settings import AuthSettings
+from graphs.auth_settings import AuthSettings
 
 logger = logging.getLogger(__name__)
 

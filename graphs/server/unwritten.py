@@ -13,8 +13,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.schema import Thread
 
 from graphs.delayed_runs import OWNER_KEY
-from graphs.persistence import CHECKPOINTS, cipher_of
-from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.persistence import checkpoints_of
 from graphs.server.threads import all_pages
 from graphs.service import MemoryService
 from graphs.turn.state import MEMORY_KEY, InputState, MemoryState
@@ -67,7 +66,7 @@ async def write_down_left(service: MemoryService, store: BaseStore) -> int:
         Exception: Whatever saver, server and store raise.
     """
     written, saver = 0, service.saver_of_server()
-    async for left in _of_file(service, saver) if saver is not None else _of_server():
+    async for left in _of_checkpoints(service, saver) if saver is not None else _of_server():
         epochs = TurnEpochs.from_state(left.memory)
         for turn in unwritten_of(left.memory.get("unwritten")):
             with tolerated(logger, "a turn of thread %s is not written down yet", left.thread_id):
@@ -105,12 +104,11 @@ def left_in(thread_id: str, user_id: str, values: Mapping[str, Any], messages: S
             yield Left(thread_id, user_id, said, kept)
 
 
-async def _of_file(service: MemoryService, saver: BaseCheckpointSaver[str]) -> AsyncIterator[Left]:
-    # Read from the file, not through the server: after a crash it may lack a thread's row.
-    file = CheckpointFile(service.settings.data_dir / CHECKPOINTS, cipher_of(service.settings))
+async def _of_checkpoints(service: MemoryService, saver: BaseCheckpointSaver[str]) -> AsyncIterator[Left]:
+    # Read where they are, not through the server: after a crash it may lack a thread's row.
     # A graph that only reads: whichever graph wrote a state, what is asked for stands under these names.
     graph = StateGraph(KeptState).add_node("read", _nothing).add_edge(START, "read").compile(checkpointer=saver)
-    for thread_id, user_id in await file.unwritten(MOST_THREADS):
+    for thread_id, user_id in await checkpoints_of(service.settings).unwritten(MOST_THREADS):
         values = (await graph.aget_state({"configurable": {"thread_id": thread_id}})).values
         for left in left_in(thread_id, user_id, values, values.get("messages", [])):
             yield left

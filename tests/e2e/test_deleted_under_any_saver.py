@@ -21,9 +21,13 @@ from tests.stub_model import StubModel
 FIGS, PLUMS, PEARS = "User likes figs.", "User likes plums.", "User likes pears."
 STOCK_SAVER = {"checkpointer": {"path": "tests.e2e.support.stock.checkpointer"}}
 POSTGRES = {name: {"path": f"tests.e2e.support.on_postgres.{name}"} for name in ("checkpointer", "store")}
+OURS = {name: {"path": f"graphs.persistence.{name}"} for name in ("checkpointer", "store")}
 
 
-@pytest.fixture(params=[{}, STOCK_SAVER, POSTGRES], ids=["server's own saver and store", "stock saver", "Postgres"])
+@pytest.fixture(
+    params=[{}, STOCK_SAVER, POSTGRES, OURS],
+    ids=["server's own saver and store", "stock saver", "stock on Postgres", "ours on Postgres"],
+)
 def server(tmp_path: Path, stub: StubModel, request: pytest.FixtureRequest) -> Iterator[DevServer]:
     stub.respond = Scripted(learns={"like figs": FIGS, "like plums": PLUMS, "like pears": PEARS})
     shipped = json.loads((PROJECT / "langgraph.prod.json").read_text())
@@ -32,10 +36,13 @@ def server(tmp_path: Path, stub: StubModel, request: pytest.FixtureRequest) -> I
     model = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub"}
     variables = {"PALIMPSEST_AUTH_SECRET": SECRET, "PALIMPSEST_DEBOUNCE_SECONDS": "0.2", **model}
     with ExitStack() as running:
-        if request.param is POSTGRES:
+        if request.param in (POSTGRES, OURS):
             required = bool(request.config.getoption("--postgres"))
             postgres = running.enter_context(running_postgres(required=required))
-            (tmp_path / "postgres.uri").write_text(postgres.database())
+            database = postgres.database()
+            (tmp_path / "postgres.uri").write_text(database)
+            # Not in the stock case: a server of `langgraph dev` has its own value for the variable without prefix.
+            variables |= {"PALIMPSEST_DATABASE_URI": database} if request.param is OURS else {}
         yield running.enter_context(DevServer(tmp_path, config=config, environment=variables))
 
 

@@ -246,3 +246,12 @@ def test_the_local_model_that_is_there_is_sound(folder: Path, machine: Machine, 
 def test_every_variable_of_the_example_is_known() -> None:
     known = known_variables()
     assert {"PALIMPSEST_URL", "PALIMPSEST_MODEL", "PALIMPSEST_AUTH_SECRET", "PALIMPSEST_JOURNAL_DAYS"} <= known
+
+
+def test_a_database_that_does_not_answer_is_named_without_its_password(folder: Path, machine: Machine) -> None:
+    pytest.importorskip("psycopg")
+    environ = {**PROVIDER, "DATABASE_URI": "postgresql://ada:hunter2@127.0.0.1:1/palimpsest"}
+    (finding,) = [each for each in look(machine, environ) if each.check == "store"]
+    assert finding.state == "failed"
+    assert finding.said.startswith("the database palimpsest on 127.0.0.1:1 does not answer: ")
+    assert "hunter2" not in repr(finding)

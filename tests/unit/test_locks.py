@@ -14,13 +14,15 @@ PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 GROUPS: dict[str, list[str]] = PROJECT["dependency-groups"]
 SERVER = EXTRAS["server"] + EXTRAS["tokens"]
+ALL = SERVER + EXTRAS["local"] + EXTRAS["embedder"] + EXTRAS["postgres"]
 SETS = {
     "server": SERVER,
     "local": SERVER + EXTRAS["local"],
     "embedder": SERVER + EXTRAS["embedder"],
-    "dev": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + GROUPS["dev"],
-    "agents": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + GROUPS["dev"] + GROUPS["agents"],
-    "page": SERVER + EXTRAS["local"] + EXTRAS["embedder"] + GROUPS["dev"] + GROUPS["page"],
+    "postgres": SERVER + EXTRAS["postgres"],
+    "dev": ALL + GROUPS["dev"],
+    "agents": ALL + GROUPS["dev"] + GROUPS["agents"],
+    "page": ALL + GROUPS["dev"] + GROUPS["page"],
 }
 
 
@@ -47,10 +49,11 @@ def test_every_requirement_is_locked_in_an_allowed_version(lock: str) -> None:
 
 def test_a_package_is_locked_in_one_version() -> None:
     """Development, the local model and a server run the same versions."""
-    server, local, embedder, dev = (pins(lock) for lock in ("server", "local", "embedder", "dev"))
+    server, local, embedder, postgres, dev = map(pins, ("server", "local", "embedder", "postgres", "dev"))
     assert {name: version for name, version in server.items() if local.get(name) != version} == {}
     assert {name: version for name, version in server.items() if embedder.get(name) != version} == {}
     assert {name: version for name, version in embedder.items() if dev.get(name) != version} == {}
+    assert {name: version for name, version in postgres.items() if dev.get(name) != version} == {}
     assert {name: version for name, version in local.items() if dev.get(name) != version} == {}
 
 

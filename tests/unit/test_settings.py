@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from graphs.settings import ClientSettings, Settings
+from graphs.settings import ClientSettings, Settings, database_of
 
 EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
-DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+|LANGGRAPH_AES_KEY)=(.*)$", EXAMPLE, re.M))
+DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+|LANGGRAPH_AES_KEY|DATABASE_URI)=(.*)$", EXAMPLE, re.M))
 # Set by the server, not by hand.
-SERVERS_OWN = {"LANGSMITH_LANGGRAPH_API_VARIANT", "LANGGRAPH_AUTH"}
+SERVERS_OWN = {"LANGSMITH_LANGGRAPH_API_VARIANT", "LANGGRAPH_AUTH", "LANGGRAPH_RUNTIME_EDITION"}
 
 
 class Recording(Mapping[str, str]):
@@ -42,6 +42,44 @@ def test_the_example_lists_what_is_read_in_the_order_of_settings() -> None:
 
 def test_the_example_shows_the_defaults() -> None:
     assert Settings.from_environment(DOCUMENTED) == Settings.from_environment({}) == Settings()
+
+
+URI = "postgresql://ada:hunter2@db/palimpsest"
+DEV = {"LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev", "LANGGRAPH_RUNTIME_EDITION": "inmem"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "uri"),
+    [
+        ({}, ""),
+        ({"DATABASE_URI": URI}, URI),
+        ({**DEV, "DATABASE_URI": ":memory:"}, ""),  # what `langgraph dev` tells its server
+        ({**DEV, "DATABASE_URI": ":memory:", "PALIMPSEST_DATABASE_URI": URI}, URI),
+        ({**DEV, **database_of({"DATABASE_URI": URI})}, URI),
+        ({"DATABASE_URI": URI, "LANGGRAPH_RUNTIME_EDITION": "postgres"}, ""),  # the server's own
+    ],
+)
+def test_a_database_is_used_where_one_is_named_and_the_server_has_none(environ: dict[str, str], uri: str) -> None:
+    settings = Settings.from_environment(environ)
+    assert settings.database_uri == uri
+    assert settings.keeps_its_own is (environ.get("LANGGRAPH_RUNTIME_EDITION") == "postgres")
+    assert "hunter2" not in repr(settings)
+
+
+def test_what_is_no_postgres_is_refused_without_saying_its_password() -> None:
+    with pytest.raises(ValueError, match=r"^DATABASE_URI must begin with postgresql://$"):
+        Settings.from_environment({"DATABASE_URI": "mysql://ada:hunter2@db/palimpsest"})
+
+
+def test_under_langgraph_dev_the_database_of_the_env_file_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text(f"DATABASE_URI={URI}\n")
+    monkeypatch.chdir(tmp_path)
+    for name, value in {**DEV, "DATABASE_URI": ":memory:"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("PALIMPSEST_DATABASE_URI", raising=False)
+    assert Settings.from_environment().database_uri == URI
 
 
 @pytest.mark.parametrize(

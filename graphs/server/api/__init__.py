@@ -11,8 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
 
 from graphs.deployment import service_of_process
-from graphs.persistence import CHECKPOINTS, cipher_of, empty_logs
-from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.persistence import checkpoints_of, empty_logs
 from graphs.server.api import archive, conversations, erase, facts, journal, overview, profile, sources, updates
 from graphs.server.api.guard import RateLimit
 from graphs.server.api.routing import PREFIX, Service
@@ -42,7 +41,7 @@ def service_of_server(settings: Settings) -> Service:
         store=ServerStore(),
         threads=ServerThreads(settings.single_user),
         crons=ServerCrons(settings.single_user),
-        checkpoints=CheckpointFile(settings.data_dir / CHECKPOINTS, cipher_of(settings)),
+        checkpoints=checkpoints_of(settings),
         empty_logs=partial(empty_logs, settings.data_dir),
         limit=RateLimit(settings.requests_per_minute),
         forget=lambda erased: service_of_process().forget(erased),

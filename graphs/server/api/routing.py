@@ -23,7 +23,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.persistence import Checkpoints
 from graphs.server.api.guard import (
     JsonRequest,
     Problem,
@@ -102,7 +102,7 @@ class Service:
         store: The server's store.
         threads: The server's threads.
         crons: The server's crons.
-        checkpoints: What the file of the checkpoints knows that the server may not.
+        checkpoints: What the place of the checkpoints knows that the server may not.
         empty_logs: Sees to it that no log of a database keeps what was deleted.
         limit: How often one user may ask.
         forget: Drops what this process holds in its own memory of an erased thread, by its id, or user, by the segment.
@@ -115,7 +115,7 @@ class Service:
     store: BaseStore
     threads: Threads
     crons: Crons
-    checkpoints: CheckpointFile
+    checkpoints: Checkpoints
     empty_logs: Callable[[], Awaitable[None]]
     limit: RateLimit
     forget: Callable[[str], None]

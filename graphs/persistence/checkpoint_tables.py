@@ -1,0 +1,75 @@
+"""What a Postgres of the checkpoints knows that the server may not; `checkpoint_file.py` says the same of a file."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from psycopg import AsyncConnection
+from psycopg.rows import tuple_row
+
+from graphs.persistence.postgres import CONNECT_SECONDS
+from graphs.persistence.postgres_saver import USER_OF_CHECKPOINT
+
+_IS_THERE: Final = "SELECT to_regclass('checkpoints') IS NOT NULL"
+_OF_USERS: Final = f"""
+    WITH theirs AS (SELECT DISTINCT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOINT} = ANY(%s))
+    SELECT thread_id FROM theirs WHERE NOT EXISTS (
+        SELECT 1 FROM checkpoints AS other WHERE other.thread_id = theirs.thread_id
+        AND NOT {USER_OF_CHECKPOINT.replace("metadata", "other.metadata")} = ANY(%s))"""
+# MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
+_UNWRITTEN: Final = f"""
+    SELECT newest.thread_id, {USER_OF_CHECKPOINT.replace("metadata", "newest.metadata")} FROM (
+        SELECT DISTINCT ON (thread_id) thread_id, checkpoint, metadata FROM checkpoints
+        WHERE checkpoint_ns = '' ORDER BY thread_id, checkpoint_id DESC) AS newest
+    WHERE EXISTS (
+        SELECT 1 FROM checkpoint_blobs AS b
+        WHERE b.thread_id = newest.thread_id AND b.checkpoint_ns = ''
+        AND b.version = newest.checkpoint -> 'channel_versions' ->> b.channel
+        AND position(convert_to('has_unwritten', 'UTF8') IN b.blob) > 0)
+    LIMIT %s"""
+_STATES: Final = """
+    SELECT convert_to(checkpoint::text, 'UTF8') FROM checkpoints WHERE thread_id = %(thread)s
+    UNION ALL SELECT blob FROM checkpoint_blobs WHERE thread_id = %(thread)s
+    UNION ALL SELECT blob FROM checkpoint_writes WHERE thread_id = %(thread)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointTables:
+    """The checkpoints as they are in a database; where there are no tables yet, it knows of none.
+
+    Attributes:
+        uri: The database.
+    """
+
+    uri: str
+
+    async def threads_of(self, user_ids: Collection[str]) -> list[str]:
+        """Return the ids of the threads in which nobody but these users has a checkpoint; no user is the empty id."""
+        users = list(user_ids)
+        return [str(thread_id) for (thread_id,) in await self._read(_OF_USERS, (users, users))]
+
+    async def unwritten(self, limit: int) -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet."""
+        return [(str(thread), str(user)) for thread, user in await self._read(_UNWRITTEN, (limit,))]
+
+    async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
+        """Return those of the threads of which one state, however old, holds a text.
+
+        Args:
+            thread_ids: The threads to look into.
+            is_held: Says of a thread's id and a text whether it is that text.
+        """
+        found = []
+        for thread_id in thread_ids:
+            states = await self._read(_STATES, {"thread": thread_id})
+            if any(is_held(thread_id, bytes(blob).decode("utf-8", "ignore")) for (blob,) in states if blob):
+                found.append(thread_id)
+        return found
+
+    async def _read(self, query: str, parameters: Sequence[Any] | dict[str, Any]) -> list[tuple[Any, ...]]:
+        # A connection of its own: those of the pool are for turns.
+        async with await AsyncConnection.connect(
+            self.uri, autocommit=True, row_factory=tuple_row, connect_timeout=CONNECT_SECONDS
+        ) as connection:
+            there = await (await connection.execute(_IS_THERE)).fetchone()
+            return await (await connection.execute(query, parameters)).fetchall() if there and there[0] else []

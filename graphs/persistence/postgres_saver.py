@@ -1,0 +1,292 @@
+"""The LangGraph checkpointer on Postgres, with everything the server may ask of one."""
+
+import copy
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import DictRow, dict_row
+
+from graphs.persistence.deletions import KEPT_SECONDS, Deletions, ancestors
+from graphs.persistence.postgres import Connection, Pool, migrated, open_pool
+from graphs.persistence.postgres_history import Key, remove
+from graphs.persistence.sqlite_saver import CHECKPOINTED_TYPES
+from memory.text import check_encodable
+
+_DEAD = """
+    CREATE TABLE IF NOT EXISTS palimpsest_dead_checkpoints (
+        thread_id TEXT NOT NULL, checkpoint_id TEXT NOT NULL, at TIMESTAMPTZ NOT NULL DEFAULT now(),
+        PRIMARY KEY (thread_id, checkpoint_id))"""
+USER_OF_CHECKPOINT = "COALESCE(metadata ->> 'langgraph_auth_user_id', '')"
+"""Whose checkpoint it is, as the server wrote it into the metadata; empty where nobody logs in."""
+_INDEXES = (
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS palimpsest_checkpoints_by_run ON checkpoints ((metadata ->> 'run_id'))",
+    f"CREATE INDEX CONCURRENTLY IF NOT EXISTS palimpsest_checkpoints_by_user ON checkpoints (({USER_OF_CHECKPOINT}))",
+)
+
+# Whoever saves in a thread shares its lock, whoever deletes from it has it alone: so a deletion sees all that was
+# saved before it, and what is saved later sees the deletion. It ends with its transaction.
+_LOCK_CLASS = 0x50414C  # "PAL"
+_SHARE = f"SELECT pg_advisory_xact_lock_shared({_LOCK_CLASS}, hashtext(%s))"
+_OWN = f"SELECT pg_advisory_xact_lock({_LOCK_CLASS}, hashtext(%s))"
+
+_BURY = """
+    INSERT INTO palimpsest_dead_checkpoints (thread_id, checkpoint_id) VALUES (%s, %s)
+    ON CONFLICT (thread_id, checkpoint_id) DO UPDATE SET at = now()"""
+_BURY_THREAD = """
+    INSERT INTO palimpsest_dead_checkpoints (thread_id, checkpoint_id)
+    SELECT DISTINCT thread_id, checkpoint_id FROM checkpoints WHERE thread_id = %s
+    ON CONFLICT (thread_id, checkpoint_id) DO UPDATE SET at = now()"""
+_FORGET = f"DELETE FROM palimpsest_dead_checkpoints WHERE at < now() - interval '{KEPT_SECONDS} seconds'"
+_IS_DEAD = "SELECT 1 FROM palimpsest_dead_checkpoints WHERE thread_id = %s AND checkpoint_id = ANY(%s) LIMIT 1"
+
+_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+# A copy belongs to no run: rolling the original's run back must not take rows out of the copy.
+_COPY = (
+    """
+    INSERT INTO checkpoints
+        (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+    SELECT %(target)s, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint,
+        (metadata - 'run_id') || CASE WHEN metadata ? 'thread_id'
+            THEN jsonb_build_object('thread_id', %(target)s::text) ELSE '{}'::jsonb END
+    FROM checkpoints WHERE thread_id = %(source)s ON CONFLICT DO NOTHING""",
+    """
+    INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT %(target)s, checkpoint_ns, channel, version, type, blob
+    FROM checkpoint_blobs WHERE thread_id = %(source)s ON CONFLICT DO NOTHING""",
+    """
+    INSERT INTO checkpoint_writes
+        (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+    SELECT %(target)s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    FROM checkpoint_writes WHERE thread_id = %(source)s ON CONFLICT DO NOTHING""",
+)
+_THREADS_OF_RUNS = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
+_OF_RUNS = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
+    WHERE thread_id = %s AND metadata ->> 'run_id' = ANY(%s)"""
+_SUPERSEDED = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS c
+    WHERE thread_id = %s AND checkpoint_id < (
+        SELECT MAX(checkpoint_id) FROM checkpoints AS n
+        WHERE n.thread_id = c.thread_id AND n.checkpoint_ns = c.checkpoint_ns)"""
+
+
+class DurablePostgresSaver(AsyncPostgresSaver):
+    """An `AsyncPostgresSaver` that can also roll a run back, copy a thread, and prune threads of delta channels.
+
+    It promises what `DurableSqliteSaver` does: every write is one transaction, what is read back is limited to known
+    types, and a run that is going on in a thread that somebody deletes, in this process or another, saves nothing.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
+        self._pool = pool
+        self._deletions = Deletions(self._bury_thread)
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
+        # The stock saver lets one caller at a time use all of a pool.
+        if isinstance(self.conn, AsyncConnection):  # in a transaction of ours
+            async with self.conn.cursor(binary=True, row_factory=dict_row) as cursor:
+                yield cursor
+            return
+        async with self._transaction(pipeline=pipeline) as (_, cursor):
+            yield cursor
+
+    @asynccontextmanager
+    async def _transaction(self, *, pipeline: bool = True) -> AsyncIterator[tuple[Self, AsyncCursor[DictRow]]]:
+        """Begin a transaction on a connection of the pool; yield this saver on it, and a cursor."""
+        async with self._pool.connection() as connection:
+            on_it = copy.copy(self)
+            on_it.conn = connection
+            if pipeline and self.supports_pipeline:
+                async with connection.pipeline(), connection.transaction(), _cursor(connection) as cursor:
+                    yield on_it, cursor
+            else:
+                async with connection.transaction(), _cursor(connection) as cursor:
+                    yield on_it, cursor
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
+        await self._deletions.carried_out(_thread_of(config))
+        return await super().aget_tuple(config)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Return what delta channels are replayed from."""
+        await self._deletions.carried_out(_thread_of(config))
+        return await super().aget_delta_channel_history(config=config, channels=channels)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, object] | None = None,  # noqa: A002 (the name is the base class's)
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Yield the matching checkpoints, newest first; no connection is held while they are looked at."""
+        named = "thread_id" in (config or {}).get("configurable", {})
+        await self._deletions.carried_out(*([_thread_of(config)] if config and named else []))
+        listed = super().alist(config, filter=filter, before=before, limit=limit)
+        for found in [found async for found in listed]:
+            yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
+        thread_id, checkpoint_id = _thread_of(config), checkpoint["id"]
+        await self._deletions.carried_out(thread_id)
+        async with self._transaction() as (on_it, cursor):
+            await cursor.execute(_SHARE, (thread_id,))
+            if not await _is_dead(cursor, thread_id, ancestors(config, metadata)):
+                return await AsyncPostgresSaver.aput(on_it, config, checkpoint, metadata, new_versions)
+            # The run goes on: it must not fail because somebody else deletes its thread.
+            await cursor.execute(_BURY, (thread_id, checkpoint_id))
+            await cursor.execute(
+                "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_id = %s", (thread_id, checkpoint_id)
+            )
+        return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
+        thread_id = _thread_of(config)
+        await self._deletions.carried_out(thread_id)
+        async with self._transaction() as (on_it, cursor):
+            await cursor.execute(_SHARE, (thread_id,))
+            if not await _is_dead(cursor, thread_id, ancestors(config)):
+                await AsyncPostgresSaver.aput_writes(on_it, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete everything of a thread, as `DurableSqliteSaver.adelete_thread` does: the caller does not wait."""
+        check_encodable("thread_id", str(thread_id))
+        self._deletions.begin(str(thread_id))
+
+    async def aclose(self) -> None:
+        """Carry out the deletions that are under way; to be called before the pool is closed."""
+        await self._deletions.aclose()
+
+    async def _bury_thread(self, thread_id: str) -> None:
+        async with self._transaction() as (_, cursor):
+            await cursor.execute(_OWN, (thread_id,))
+            await cursor.execute(_FORGET)
+            await cursor.execute(_BURY_THREAD, (thread_id,))
+            await _empty(cursor, thread_id)
+
+    async def adelete_for_runs(self, run_ids: Iterable[str]) -> None:
+        """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
+        await self._deletions.carried_out()
+        runs = [str(run_id) for run_id in run_ids]
+        async with self._transaction(pipeline=False) as (_, cursor):
+            await cursor.execute(_THREADS_OF_RUNS, (runs,))
+            for thread_id in sorted(row["thread_id"] for row in await cursor.fetchall()):  # in one order, for all
+                await cursor.execute(_OWN, (thread_id,))
+                await cursor.execute(_OF_RUNS, (thread_id, runs))
+                await remove(cursor, {Key(**row) for row in await cursor.fetchall()})
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
+        names = {"source": str(source_thread_id), "target": str(target_thread_id)}
+        for name, thread_id in names.items():
+            check_encodable(f"{name}_thread_id", thread_id)
+        if names["source"] == names["target"]:
+            return
+        await self._deletions.carried_out(*names.values())
+        async with self._transaction() as (_, cursor):
+            for thread_id in sorted(names.values()):
+                await cursor.execute(_SHARE, (thread_id,))
+            for statement in _COPY:
+                await cursor.execute(statement, names)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete history of the threads.
+
+        Args:
+            thread_ids: The threads to prune; unknown ones are no error.
+            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and of a thread with delta channels
+                also the ancestors its state is replayed from; `delete` (or `delete_all`) keeps nothing.
+
+        Raises:
+            ValueError: If the strategy is another one; nothing is deleted.
+        """
+        if strategy not in ("keep_latest", "delete", "delete_all"):
+            raise ValueError(f"strategy must be keep_latest, delete or delete_all, not {strategy!r}")
+        for thread_id in map(str, thread_ids):
+            check_encodable("thread_ids", thread_id)
+            await self._deletions.carried_out(thread_id)
+            async with self._transaction(pipeline=False) as (_, cursor):
+                await cursor.execute(_OWN, (thread_id,))
+                if strategy == "keep_latest":
+                    await cursor.execute(_SUPERSEDED, (thread_id,))
+                    await remove(cursor, {Key(**row) for row in await cursor.fetchall()})
+                else:
+                    await _empty(cursor, thread_id)
+
+
+def _cursor(connection: Connection) -> AsyncCursor[DictRow]:
+    return connection.cursor(binary=True, row_factory=dict_row)
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    """Return the thread that a config names; `ValueError` if the database could not hold its id."""
+    thread_id = str(config["configurable"]["thread_id"])
+    check_encodable("thread_id", thread_id)
+    return thread_id
+
+
+async def _is_dead(cursor: AsyncCursor[DictRow], thread_id: str, checkpoint_ids: Iterable[str]) -> bool:
+    """Say whether any of these checkpoints went with its thread."""
+    await cursor.execute(_IS_DEAD, (thread_id, sorted(checkpoint_ids)))
+    return await cursor.fetchone() is not None
+
+
+async def _empty(cursor: AsyncCursor[DictRow], thread_id: str) -> None:
+    for table in _TABLES:
+        await cursor.execute(f"DELETE FROM {table} WHERE thread_id = %s", (thread_id,))
+
+
+async def _make_tables(connection: Connection) -> None:
+    await AsyncPostgresSaver(connection).setup()
+    for statement in (_DEAD, *_INDEXES):
+        await connection.execute(statement)
+
+
+@asynccontextmanager
+async def open_postgres_checkpointer(uri: str, connections: int = 10) -> AsyncIterator[DurablePostgresSaver]:
+    """Open the checkpoints in a Postgres, making its tables where they are missing; bound to the running event loop.
+
+    A deletion takes nothing out of memory: a program that deletes a thread calls `memory.erase.aerase_thread` too.
+
+    Args:
+        uri: `postgresql://user:password@host:port/name`.
+        connections: So many connections at most.
+
+    Raises:
+        DatabaseAway: If it cannot be used.
+    """
+    await migrated(uri, _make_tables)
+    async with open_pool(uri, connections) as pool:
+        saver = DurablePostgresSaver(pool)
+        try:
+            yield saver
+        finally:
+            await saver.aclose()

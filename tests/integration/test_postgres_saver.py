@@ -1,0 +1,325 @@
+"""The checkpointer on Postgres: rollback, copy, prune and delete, with delta channels, beside other processes."""
+
+import asyncio
+import dataclasses
+import multiprocessing
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any, cast
+from uuid import uuid4
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import TypedDict
+
+from graphs.persistence import DurableSqliteSaver, open_checkpointer
+from graphs.persistence.checkpoint_tables import CheckpointTables
+from graphs.persistence.postgres import DatabaseAway
+from graphs.persistence.postgres_saver import DurablePostgresSaver, open_postgres_checkpointer
+from memory.context.running_summary import RunningSummary
+from tests.postgres import Postgres
+
+PROCESSES = 3
+TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def join(state: list[str], writes: Sequence[list[str]]) -> list[str]:
+    return state + [text for write in writes for text in write]
+
+
+class Delta(TypedDict):
+    log: Annotated[list[str], DeltaChannel(join, snapshot_frequency=6)]
+
+
+@dataclasses.dataclass
+class Stranger:
+    """A class that the saver has not been told about."""
+
+    name: str
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> str:
+    return postgres.database()
+
+
+@pytest.fixture
+async def saver(database: str) -> AsyncIterator[DurablePostgresSaver]:
+    async with open_postgres_checkpointer(database) as saver:
+        yield saver
+
+
+def echo_graph(saver: DurablePostgresSaver | DurableSqliteSaver) -> Graph:
+    def answer(state: MessagesState) -> MessagesState:
+        return {"messages": [AIMessage(f"re: {state['messages'][-1].text}")]}
+
+    return StateGraph(MessagesState).add_node(answer).set_entry_point("answer").compile(checkpointer=saver)
+
+
+def delta_graph(saver: DurablePostgresSaver) -> Graph:
+    def answer(state: Delta) -> Delta:
+        return {"log": [f"re: {state['log'][-1]}"]}
+
+    return StateGraph(Delta).add_node(answer).set_entry_point("answer").compile(checkpointer=saver)
+
+
+def on(thread: str, run: str = "", user: str = "") -> RunnableConfig:
+    """Return the config of a run on a thread, as the server makes it."""
+    named = {"run_id": run, "langgraph_auth_user_id": user}
+    return {
+        "configurable": {"thread_id": thread, "checkpoint_ns": ""},
+        "metadata": {name: value for name, value in named.items() if value},
+    }
+
+
+async def say(graph: Graph, thread: str, text: str, run: str = "") -> None:
+    await graph.ainvoke({"messages": [HumanMessage(text)]}, on(thread, run))
+
+
+async def texts(graph: Graph, thread: str) -> list[str]:
+    state = await graph.aget_state(on(thread))
+    return [message.text for message in state.values.get("messages", [])]
+
+
+def rows(postgres: Postgres, database: str, thread: str) -> dict[str, int]:
+    with postgres.connect(database) as connection:
+        count = "SELECT COUNT(*) FROM {} WHERE thread_id = %s"
+        return {table: connection.execute(count.format(table), (thread,)).fetchone()[0] for table in TABLES}
+
+
+async def test_rolling_a_run_back_restores_what_was_before_it(
+    saver: DurablePostgresSaver, postgres: Postgres, database: str
+) -> None:
+    graph = echo_graph(saver)
+    await say(graph, "thread", "one", "run-1")
+    before = rows(postgres, database, "thread")
+    await say(graph, "thread", "two", "run-2")
+    await say(graph, "other", "hello", "run-3")
+
+    await saver.adelete_for_runs(["run-2", "unknown"])
+
+    assert await texts(graph, "thread") == ["one", "re: one"]
+    assert rows(postgres, database, "thread") == before
+    assert await texts(graph, "other") == ["hello", "re: hello"]
+
+
+async def test_a_copy_survives_the_rollback_and_the_deletion_of_its_original(saver: DurablePostgresSaver) -> None:
+    graph = echo_graph(saver)
+    await say(graph, "original", "one", "run-1")
+    await say(graph, "original", "two", "run-2")
+
+    await saver.acopy_thread("original", "copy")
+    await saver.acopy_thread("original", "original")
+    await saver.adelete_for_runs(["run-2"])
+    await saver.adelete_thread("original")
+
+    assert await texts(graph, "copy") == ["one", "re: one", "two", "re: two"]
+    assert await texts(graph, "original") == []
+    await say(graph, "copy", "three")
+    assert (await texts(graph, "copy"))[-2:] == ["three", "re: three"]
+
+
+async def test_a_copy_names_its_own_thread(saver: DurablePostgresSaver) -> None:
+    metadata = {"source": "loop", "thread_id": "original", "run_id": "run-1", "kept": "as it was"}
+    await saver.aput(on("original"), empty_checkpoint(), cast(CheckpointMetadata, metadata), {})
+    await saver.acopy_thread("original", "copy")
+    copied = await saver.aget_tuple(on("copy"))
+    assert copied
+    assert dict(copied.metadata) == {"source": "loop", "thread_id": "copy", "kept": "as it was"}
+
+
+@pytest.mark.parametrize("strategy", ["delete", "delete_all"])
+async def test_pruning_everything_leaves_no_row(
+    saver: DurablePostgresSaver, postgres: Postgres, database: str, strategy: str
+) -> None:
+    graph = echo_graph(saver)
+    for thread in ("one", "kept"):
+        await say(graph, thread, "hello")
+    await saver.aprune(["one", "unknown"], strategy=strategy)
+    assert rows(postgres, database, "one") == dict.fromkeys(TABLES, 0)
+    assert await texts(graph, "kept") == ["hello", "re: hello"]
+
+
+async def test_pruning_to_the_latest_keeps_the_state_and_only_what_it_needs(
+    saver: DurablePostgresSaver, postgres: Postgres, database: str
+) -> None:
+    graph = echo_graph(saver)
+    for n in range(3):
+        await say(graph, "thread", str(n))
+    blobs = rows(postgres, database, "thread")["checkpoint_blobs"]
+
+    await saver.aprune(["thread"])
+
+    assert await texts(graph, "thread") == ["0", "re: 0", "1", "re: 1", "2", "re: 2"]
+    left = rows(postgres, database, "thread")
+    assert left["checkpoints"] == 1
+    assert left["checkpoint_blobs"] < blobs
+    await say(graph, "thread", "more")
+    assert (await texts(graph, "thread"))[-1] == "re: more"
+    with pytest.raises(ValueError, match="strategy must be keep_latest, delete or delete_all, not 'keep_some'"):
+        await saver.aprune(["thread"], strategy="keep_some")
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8])
+async def test_pruning_never_loses_what_a_delta_channel_is_replayed_from(
+    saver: DurablePostgresSaver, postgres: Postgres, database: str, turns: int
+) -> None:
+    graph = delta_graph(saver)
+    for n in range(turns):
+        await graph.ainvoke({"log": [str(n)]}, on("thread"))
+    before = rows(postgres, database, "thread")["checkpoints"]
+
+    await saver.aprune(["thread"])
+    await saver.aprune(["thread"])
+
+    whole = [text for n in range(turns) for text in (str(n), f"re: {n}")]
+    assert (await graph.aget_state(on("thread"))).values["log"] == whole
+    after = rows(postgres, database, "thread")["checkpoints"]
+    assert after < before or turns < 3
+    assert after <= 18  # a snapshot is due after 6 updates, and one turn makes 3 checkpoints and 2 updates
+
+
+async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_from(
+    saver: DurablePostgresSaver,
+) -> None:
+    graph = delta_graph(saver)
+    for n in range(4):
+        await graph.ainvoke({"log": [str(n)]}, on("thread", f"run-{n}"))
+    for deleted, left in (("run-2", 4), ("run-3", 3)):
+        await saver.adelete_for_runs([deleted])
+        whole = [text for n in range(left) for text in (str(n), f"re: {n}")]
+        assert (await graph.aget_state(on("thread"))).values["log"] == whole
+
+
+async def test_a_deletion_never_suspends_its_caller_and_is_seen_by_whatever_comes_next(
+    saver: DurablePostgresSaver,
+) -> None:
+    await saver.aput(on("thread"), empty_checkpoint(), {}, {})
+    with pytest.raises(StopIteration):
+        saver.adelete_thread("thread").send(None)
+    assert await saver.aget_tuple(on("thread")) is None
+    await saver.adelete_thread("thread")
+    await saver.aput(on("thread"), empty_checkpoint(), {}, {})
+    assert len([found async for found in saver.alist(on("thread"))]) == 1
+
+
+async def test_a_run_in_another_process_saves_nothing_in_a_thread_that_was_deleted(
+    saver: DurablePostgresSaver, postgres: Postgres, database: str
+) -> None:
+    async with open_postgres_checkpointer(database) as elsewhere:
+        going_on = await elsewhere.aput(on("thread"), empty_checkpoint(), {}, {})
+        await saver.adelete_thread("thread")
+        assert await saver.aget_tuple(on("thread")) is None
+
+        await elsewhere.aput_writes(going_on, [("said", "xyzzy")], "task")
+        later = await elsewhere.aput(
+            {"configurable": {**on("thread")["configurable"], **going_on["configurable"]}}, empty_checkpoint(), {}, {}
+        )
+        await elsewhere.aput_writes(later, [("said", "xyzzy")], "task")
+        assert rows(postgres, database, "thread") == dict.fromkeys(TABLES, 0)
+
+        await elsewhere.aput(on("thread"), empty_checkpoint(), {}, {})  # made anew under the id
+        assert rows(postgres, database, "thread")["checkpoints"] == 1
+
+
+async def test_G2_a_running_summary_comes_back_as_itself_and_an_unknown_class_does_not(
+    saver: DurablePostgresSaver,
+) -> None:
+    summary = RunningSummary("Ada moved to Bergen.", {"m1", "m2"}, "m2").extended(
+        "More.", ["m3"], last="m3", kept=["m0"]
+    )
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"context": {"running_summary": summary}, "stranger": Stranger("eve")}
+    checkpoint["channel_versions"] = {"context": "1", "stranger": "1"}
+    saved = await saver.aput(on("thread"), checkpoint, {}, {"context": "1", "stranger": "1"})
+    await saver.aput_writes(saved, [("context", summary)], "task")
+
+    found = await saver.aget_tuple(on("thread"))
+
+    assert found
+    assert found.checkpoint["channel_values"]["context"] == {"running_summary": summary}
+    assert found.pending_writes == [("task", "context", summary)]
+    assert not isinstance(found.checkpoint["channel_values"]["stranger"], Stranger)
+
+
+async def test_the_tables_tell_whose_threads_there_are_and_what_they_hold(
+    saver: DurablePostgresSaver, database: str
+) -> None:
+    graph = echo_graph(saver)
+    await graph.ainvoke({"messages": [HumanMessage("my secret is xyzzy")]}, on("adas", user="ada"))
+    await graph.ainvoke({"messages": [HumanMessage("hello")]}, on("nobodys"))
+    await graph.ainvoke({"messages": [HumanMessage("hello")]}, on("shared", user="ada"))
+    await graph.ainvoke({"messages": [HumanMessage("hello")]}, on("shared", user="eve"))
+    left = {"memory": {"has_unwritten": True}}
+    checkpoint = {**empty_checkpoint(), "channel_values": left, "channel_versions": {"memory": "1"}}
+    await saver.aput(on("left", user="eve"), checkpoint, {}, {"memory": "1"})  # type: ignore[arg-type]
+
+    tables = CheckpointTables(database)
+    assert await tables.threads_of(["ada"]) == ["adas"]
+    assert sorted(await tables.threads_of(["", "ada"])) == ["adas", "nobodys"]
+    assert await tables.holding(["adas", "nobodys"], lambda _, text: "xyzzy" in text) == ["adas"]
+    assert await tables.unwritten(10) == [("left", "eve")]
+
+
+async def test_where_no_tables_are_yet_nothing_is_known(database: str) -> None:
+    assert await CheckpointTables(database).threads_of([""]) == []
+
+
+async def test_a_database_that_is_away_is_named_without_its_password() -> None:
+    uri = "postgresql://ada:hunter2@127.0.0.1:1/palimpsest"
+    with pytest.raises(DatabaseAway, match=r"the database palimpsest on 127\.0\.0\.1:1 cannot be used") as away:
+        async with open_postgres_checkpointer(uri):
+            pass
+    assert "start it, or correct DATABASE_URI" in str(away.value)
+    assert "hunter2" not in str(away.value)
+
+
+async def test_openings_at_once_make_the_tables_once(database: str) -> None:
+    async def opened(_: int) -> None:
+        async with open_postgres_checkpointer(database, 2) as saver:
+            await say(echo_graph(saver), str(uuid4()), "hello")
+
+    async with asyncio.timeout(120):
+        await asyncio.gather(*(opened(n) for n in range(6)))
+
+
+def _work(database: str, worker: int) -> list[str]:
+    """Write, prune, roll back and delete in threads that other processes use too; return what went wrong."""
+
+    async def work() -> list[str]:
+        async with open_postgres_checkpointer(database) as saver:
+            graph = echo_graph(saver)
+            for n in range(10):
+                run = str(uuid4())
+                await say(graph, f"own-{worker}", str(n), run)
+                await say(graph, f"shared-{n % 3}", str(n), run)
+                await saver.aprune([f"shared-{n % 3}"])
+                await saver.adelete_for_runs([run] if n % 5 == 4 else [])
+                if n % 4 == worker:
+                    await saver.adelete_thread(f"shared-{n % 3}")
+            return await texts(graph, f"own-{worker}")
+
+    return asyncio.run(work())
+
+
+def test_processes_that_start_at_once_do_not_fail_each_other(database: str) -> None:
+    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
+        said = list(pool.map(_work, [database] * PROCESSES, range(PROCESSES)))
+    kept = [n for n in range(10) if n % 5 != 4]
+    assert said == [[text for n in kept for text in (str(n), f"re: {n}")]] * PROCESSES
+
+
+async def test_both_savers_promise_the_same(tmp_path: Path, saver: DurablePostgresSaver) -> None:
+    public = {name for name in vars(DurableSqliteSaver) if not name.startswith("_")} - {"setup"}
+    assert public <= set(dir(saver))
+    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as file:
+        for graph in (echo_graph(file), echo_graph(saver)):
+            await say(graph, "thread", "hello")
+            assert await texts(graph, "thread") == ["hello", "re: hello"]

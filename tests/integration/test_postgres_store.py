@@ -1,0 +1,113 @@
+"""The store on Postgres: whole batches, one caller's bad value harms no other, and a database that goes away."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+from langgraph.store.base import GetOp, PutOp
+
+from graphs.persistence import checkpointer, checkpoints_of, store
+from graphs.persistence.postgres import place_of
+from graphs.persistence.postgres_store import DurablePostgresStore, open_postgres_store
+from graphs.settings import Settings
+from tests.postgres import Postgres
+
+SHELF = ("shelf", "ada")
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> str:
+    return postgres.database()
+
+
+@pytest.fixture
+async def opened(database: str) -> AsyncIterator[DurablePostgresStore]:
+    async with open_postgres_store(database) as store:
+        yield store
+
+
+async def test_a_value_that_cannot_be_stored_fails_its_own_call_only(opened: DurablePostgresStore) -> None:
+    await opened.aput(SHELF, "old", {"n": 0})
+    bad, good, read = await asyncio.gather(
+        opened.aput(("shelf", "eve"), "bad", {"value": b"bytes"}),
+        opened.aput(("shelf", "bob"), "good", {"n": 1}),
+        opened.aget(SHELF, "old"),
+        return_exceptions=True,
+    )
+    assert isinstance(bad, Exception)
+    assert good is None
+    assert read is not None
+    assert await opened.aget(("shelf", "eve"), "bad") is None
+    assert await opened.aget(("shelf", "bob"), "good") is not None
+
+
+async def test_a_failing_batch_changes_nothing(opened: DurablePostgresStore, postgres: Postgres, database: str) -> None:
+    await opened.aput(SHELF, "kept", {"n": 1})
+    with postgres.connect(database) as connection:
+        connection.execute("ALTER TABLE store ADD CHECK (key <> 'full')")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        await opened.abatch(
+            [GetOp(SHELF, "kept"), PutOp(SHELF, "kept", None), PutOp(SHELF, "new", {"n": 2}), PutOp(SHELF, "full", {})]
+        )
+    assert [item.key for item in await opened.asearch(SHELF)] == ["kept"]
+
+
+async def test_reads_of_a_batch_see_the_state_before_its_writes(opened: DurablePostgresStore) -> None:
+    await opened.aput(SHELF, "key", {"n": 1})
+    read, _ = await opened.abatch([GetOp(SHELF, "key"), PutOp(SHELF, "key", {"n": 2})])
+    assert getattr(read, "value", None) == {"n": 1}
+    assert getattr(await opened.aget(SHELF, "key"), "value", None) == {"n": 2}
+
+
+async def test_batches_go_on_when_their_connections_were_ended(
+    opened: DurablePostgresStore, postgres: Postgres, database: str
+) -> None:
+    """As when the database was started anew."""
+    await opened.aput(SHELF, "key", {"n": 1})
+    with postgres.connect(database) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'palimpsest' AND pid <> pg_backend_pid()"
+        )
+    assert getattr(await opened.aget(SHELF, "key"), "value", None) == {"n": 1}
+
+
+async def test_stores_that_open_at_once_make_the_tables_once(database: str) -> None:
+    async def work(n: int) -> None:
+        async with open_postgres_store(database, 2) as store:
+            await store.aput(SHELF, str(n), {"n": n})
+
+    await asyncio.gather(*(work(n) for n in range(6)))
+    async with open_postgres_store(database) as store:
+        assert len(await store.asearch(SHELF)) == 6
+
+
+async def test_the_configured_database_is_what_the_server_is_given(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphs.persistence.service_of_process", lambda: _Service(Settings(database_uri=database)))
+    async with store() as memory, checkpointer() as saver:
+        assert type(memory).__name__ == "DurablePostgresStore"
+        assert type(saver).__name__ == "DurablePostgresSaver"
+
+
+def test_encryption_of_files_is_refused_for_a_database() -> None:
+    settings = Settings(database_uri="postgresql://ada@host/name", encryption_key=b"k" * 16)
+    with pytest.raises(ValueError, match="LANGGRAPH_AES_KEY is set, but it encrypts SQLite files only"):
+        checkpoints_of(settings)
+
+
+def test_a_database_is_named_without_user_and_password() -> None:
+    assert place_of("postgresql://ada:hunter2@db.example:5433/palimpsest") == "palimpsest on db.example:5433"
+    assert place_of("postgresql:///") == "postgres on this machine"
+
+
+class _Service:
+    """What persistence asks of a service."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def bind(self, _: object) -> None:
+        """Remember nothing."""
