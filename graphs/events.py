@@ -191,13 +191,14 @@ class MemoryUpdated(MemoryEvent):
     superseded: tuple[str, ...] = Field(description="Ids of facts that no longer hold.")
     refused: tuple[RefusedFacts, ...]
     messages: tuple[str, ...] = Field(description="Ids of the messages that it came from.")
+    waiting: tuple[str, ...] = Field((), description="Ids of facts that wait for the user's yes.")
 
     @classmethod
     def of(cls, receipt: UpdateReceipt) -> Self:
         """Return the event that tells a receipt."""
         told = receipt.to_json()
-        names = ("created", "confirmed", "superseded", "refused", "messages")
-        return cls.model_validate({name: told[name] for name in names})
+        names = ("created", "confirmed", "superseded", "refused", "messages", "waiting")
+        return cls.model_validate({name: told[name] for name in names if name in told})
 
 
 MEMORY_EVENTS: tuple[type[MemoryEvent], ...] = (

@@ -5,17 +5,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dotenv import dotenv_values
 
 from graphs.auth_settings import AuthSettings
-from memory.config import MemoryConfig
+from memory.config import MemoryConfig, Topic
 
 LOCAL = "local"
 """The name of the embedded local model."""
 
-_FIELD = re.compile(r"^[a-z_]+(?= must )")
+_FIELD = re.compile(r"^[a-z_]+(?= must |: unknown )")
 _PROVIDER_AND_MODEL = re.compile(r"^[a-z0-9_]+:.+")
 _POSTGRES = re.compile(r"^postgres(ql)?://")
 _DATABASE, _OWN_DATABASE = "DATABASE_URI", "PALIMPSEST_DATABASE_URI"
@@ -326,6 +326,9 @@ class _Variables:
                 default,
                 enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
                 max_facts=self.count("PALIMPSEST_MAX_FACTS", default.max_facts),
+                approval=cast("frozenset[Topic]", self.names("PALIMPSEST_APPROVAL")),  # checked by MemoryConfig
+                approval_days=self.whole("PALIMPSEST_APPROVAL_DAYS", default.approval_days),
+                max_waiting=self.count("PALIMPSEST_MAX_WAITING", default.max_waiting),
                 confidence_threshold=self.number("PALIMPSEST_CONFIDENCE_THRESHOLD", default.confidence_threshold),
                 debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
                 max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),

@@ -17,6 +17,10 @@ MEANINGS: Mapping[Category, str] = {
 }
 """Every category with what belongs into it, in the words that the memory model reads."""
 CATEGORIES: tuple[Category, ...] = tuple(MEANINGS)
+Topic = Literal["health", "money", "people", "everything"]
+TOPICS: tuple[Topic, ...] = get_args(Topic)
+NAMED_TOPICS: tuple[Topic, ...] = TOPICS[:-1]
+"""What a person may ask to be asked about: `people` are others than the user, `everything` is all that is learned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,10 @@ class MemoryConfig:
         max_facts: How many active facts one user and agent may hold.
         confidence_threshold: Extracted facts below it are refused as `low_confidence`.
         protected_categories: Categories that an eviction spares while another fact can go.
+        approval: Topics of which nothing that a conversation tells is used before the user says yes (`TOPICS`); users
+            may add to them for themselves.
+        approval_days: What waits for a yes so many days ends; 0 lets it wait.
+        max_waiting: So many facts of one user and agent wait for a yes; of more, those that have waited longest go.
         extraction_prompt: What the memory model is told to do; empty means `memory.prompts.EXTRACTION`. The form of its
             answer and the checks of what it says stay.
         extraction_form: How the memory model answers: `full` as one object with all fields of each fact, `brief` as
@@ -67,6 +75,9 @@ class MemoryConfig:
     max_facts: int = 500
     confidence_threshold: float = 0.5
     protected_categories: frozenset[Category] = frozenset()
+    approval: frozenset[Topic] = frozenset()
+    approval_days: int = 30
+    max_waiting: int = 200
     extraction_prompt: str = ""
     extraction_form: ExtractionForm = "full"
     max_fact_chars: int = 500
@@ -103,6 +114,7 @@ class MemoryConfig:
 _POSITIVE_INTEGERS = frozenset(
     {
         "max_facts",
+        "max_waiting",
         "max_fact_chars",
         "max_attempts",
         "portion_messages",
@@ -112,7 +124,8 @@ _POSITIVE_INTEGERS = frozenset(
         "recall_megabytes",
     }
 )
-_WHOLE_NUMBERS = frozenset({"history_days", "receipt_days", "budget_calls", "budget_tokens"})
+_WHOLE_NUMBERS = frozenset({"approval_days", "history_days", "receipt_days", "budget_calls", "budget_tokens"})
+_NAMES_OF: Mapping[str, Sequence[str]] = {"protected_categories": CATEGORIES, "approval": TOPICS}
 _OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text")}
 
 
@@ -126,10 +139,11 @@ def _check(name: str, value: object) -> None:
         kind, words = _OF_TYPE[name]
         if not isinstance(value, kind):
             raise ValueError(f"{name} must be {words}, not {value!r}")
-    elif name == "protected_categories":
-        unknown = set(value if isinstance(value, frozenset | set | tuple | list) else [value]) - set(CATEGORIES)
+    elif name in _NAMES_OF:
+        known = _NAMES_OF[name]
+        unknown = set(value if isinstance(value, frozenset | set | tuple | list) else [value]) - set(known)
         if unknown:
-            raise ValueError(f"protected_categories: unknown {sorted(map(str, unknown))}; known are {list(CATEGORIES)}")
+            raise ValueError(f"{name}: unknown {sorted(map(str, unknown))}; known are {list(known)}")
     else:
         _check_number(name, value)
 

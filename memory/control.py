@@ -8,13 +8,14 @@ writing one must never undo another.
 
 import functools
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
 from langgraph.store.base import GetOp, Item
 
+from memory.config import TOPICS, Topic
 from memory.effects import StoreEffects, delete, put, read, read_many, scan
 from memory.namespaces import Owner, unit_of
 from memory.text import digest
@@ -30,6 +31,7 @@ ZONE_KEYS = (_ZONE_KEY, _ASSISTANTS_ZONE_KEY)
 _THREAD = "thread."
 LEARNING_KEY = "learning"
 USE_KEY = "use"
+APPROVAL_KEY = "approval"
 EDIT_KEY = "edit"
 INITIAL_EDIT = "0."
 """The number of a user who never changed anything by hand."""
@@ -244,3 +246,15 @@ def use_in(item: Item | None) -> bool:
 def write_use(owner: Owner, use: bool) -> StoreEffects[None]:
     """Show memory to models, or show it to none. Learning goes on: it has a switch of its own."""
     yield [put(owner.control, USE_KEY, {"use": use})]
+
+
+def read_approval(owner: Owner) -> StoreEffects[frozenset[Topic]]:
+    """Read of which topics the user wants to be asked before what they said is used; for all agents."""
+    item = yield from read(owner.control, APPROVAL_KEY)
+    said = item.value.get("topics") if item else None
+    return frozenset(topic for topic in TOPICS if isinstance(said, list) and topic in said)
+
+
+def write_approval(owner: Owner, topics: Collection[Topic]) -> StoreEffects[None]:
+    """Write of which topics the user wants to be asked. What is in use stays so, and what waits goes on waiting."""
+    yield [put(owner.control, APPROVAL_KEY, {"topics": [topic for topic in TOPICS if topic in topics]})]

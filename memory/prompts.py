@@ -99,6 +99,12 @@ Answer with JSON only. If there is nothing to note down: {"facts": [], "profile"
     "{categories}", ", ".join(f'"{name}" ({meaning})' for name, meaning in MEANINGS.items())
 )
 
+# Only where the user wants to be asked before what is sensitive is used.
+EXTRACTION_TOPIC = """
+
+Each fact has also "topic": "health", "money", or "people" (family, friends, colleagues, anybody but the user) if it \
+tells something of that; otherwise "none"."""
+
 BRIEF_EXTRACTION = """You keep notes about a user. For each message of the user, write down what it tells about the \
 user and the people, animals, places and work around them: names, family, pets, home, job, health, allergies, likes, \
 opinions, habits, decisions, promises, plans, dates. Each note is one short sentence about "User" that can be \

@@ -12,7 +12,7 @@ from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
 from memory.effects import StoreEffects, delete, scan
-from memory.facts.effects import FactEffects
+from memory.facts.ending import end_lapsed, end_over
 from memory.facts.fact import moment
 from memory.facts.rows import is_revision
 from memory.namespaces import Kind, Owner
@@ -26,9 +26,10 @@ _DAY: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What went: facts that are over, into history; revisions and receipts, for good."""
+    """What went: facts that are over, into history; what waited in vain, revisions and receipts, for good."""
 
     over: int = 0
+    lapsed: int = 0
     revisions: int = 0
     receipts: int = 0
 
@@ -42,21 +43,22 @@ def owners_to_clean() -> StoreEffects[list[Owner]]:
 
 
 def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[Cleaned]:
-    """Move an owner's facts that are over into history, and delete what is older than the deployment keeps.
+    """Move an owner's facts that are over into history, and delete what waited, or is kept, no longer.
 
     Args:
         owner: Whose memory.
-        config: `history_days` and `receipt_days`; 0 keeps them.
+        config: `approval_days`, `history_days` and `receipt_days`; 0 keeps them.
         now: Seconds since 1970.
     """
-    over = yield from FactEffects(owner, config, lambda: now).end_over()
+    over = yield from end_over(owner, config, now)
+    lapsed = yield from end_lapsed(owner, config, now)
     revisions = yield from _drop(owner, "history", "updatedAt", config.history_days, now)
     receipts = yield from _drop(owner, "receipts", "time", config.receipt_days, now)
-    done = Cleaned(over, revisions, receipts)
+    done = Cleaned(over, lapsed, revisions, receipts)
     if done != Cleaned():
         logger.info(
-            "cleaned up %s: facts that are over %d, revisions %d, receipts %d",
-            *(owner.due_key, over, revisions, receipts),
+            "cleaned up %s: facts that are over %d, that waited in vain %d, revisions %d, receipts %d",
+            *(owner.due_key, over, lapsed, revisions, receipts),
         )
     return done
 

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.control import read_epoch, read_known_time_zone, read_learning
+from memory.control import read_approval, read_epoch, read_known_time_zone, read_learning
 from memory.effects import StoreEffects, put, side_by_side
 from memory.erase import forget_rows
 from memory.extraction.extraction import judge_fact
@@ -37,6 +37,7 @@ from memory.recall.past import read_past
 from memory.recall.search import LEAST_SHARE, relevant, similarity_of
 from memory.recall.vectors import QueryVector
 from memory.screening.door import may_be_shown, without_suspects
+from memory.screening.topics import held_topic
 from memory.text import digest
 from memory.threads import erased_between, read_thread_epoch
 from memory.turn import TurnEpochs, learnable
@@ -49,6 +50,11 @@ _NEIGHBOURS: Final = 2
 _HISTORY: Final = "No longer in use, as memory was full (restore brings one back):"
 # What the user says in so many words; only what they wrote by hand is surer.
 _CONFIDENCE: Final = 0.9
+
+_WAITS: Final = (
+    "Noted, and not used yet: the user wants to be asked first, so it waits for their yes. Only they can give it, on "
+    "the page of their memory: tell them that it waits there."
+)
 
 _NOT_REMEMBERED: dict[Reason, str] = {
     "secret": "memory keeps no passwords, keys, codes or card numbers. Do not try again.",
@@ -249,6 +255,7 @@ def remember(call: ToolCall, content: str, category: str, corrects: str | None) 
         confirmed=outcome.confirmed,
         superseded=outcome.superseded,
         refused=reasons(outcome.refused),
+        waiting=outcome.waiting,
         messages=sources,
         epoch=epoch,
     )
@@ -291,8 +298,14 @@ def restore(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     """Bring back a fact that went at the limit; the weakest of the others goes there in its place."""
     if not call.config.enabled or not (yield from read_learning(call.owner)):
         return Told("Not restored: the user has paused learning.")
+    chosen = yield from read_approval(call.owner)
+    facts = FactEffects(call.owner, call.config, lambda: call.now)
     try:
-        fact = yield from FactEffects(call.owner, call.config, lambda: call.now).restore(fact_id.strip())
+        gone = next((each for each in (yield from facts.list("evicted")) if each.id == fact_id.strip()), None)
+        # It was used before the user asked to be asked; a model must not take that for a yes.
+        if gone and held_topic(gone.content, call.config.approval | chosen, (gone.topic,) if gone.topic else ()):
+            return Told("Not restored: only the user can bring this back, as they want to be asked about such things.")
+        fact = yield from facts.restore(fact_id.strip())
     except FactNotFound:
         return Told(_unknown(fact_id))
     except MemoryFull:
@@ -319,6 +332,8 @@ def _said(call: ToolCall) -> tuple[StoredMessage, ...]:
 def _told_of(outcome: Outcome) -> str:
     if outcome.created:
         return f"Remembered as {outcome.created[0]}."
+    if outcome.waiting:
+        return _WAITS
     if outcome.confirmed:
         return f"That is known already, as {outcome.confirmed[0]}."
     reason = outcome.refused[0].reason if outcome.refused else "empty"

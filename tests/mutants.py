@@ -23,6 +23,7 @@ AHEAD = ("tests/unit/test_summaries_in_any_order.py",)
 AGENTS = "tests/integration/test_middleware.py"
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
+APPROVAL = "tests/unit/test_approval.py"
 BUDGET = "tests/unit/test_budget_of_a_day.py"
 ERASED_THREADS = "tests/integration/test_erased_threads.py"
 
@@ -39,6 +40,48 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "what waits for a yes is used at once",
+        "memory/facts/rules.py",
+        'if fact.status == "active"}',
+        'if fact.status in ("active", "waiting")}',
+        (APPROVAL,),
+    ),
+    Mutant(
+        "what is sensitive does not wait",
+        "memory/facts/applying.py",
+        "        if topic is None:\n            return False\n",
+        "        return False\n",
+        (APPROVAL,),
+    ),
+    Mutant(
+        "a conversation or a tool may say yes",
+        "memory/facts/effects.py",
+        "if checked_source(source) not in BY_HAND:",
+        "if not checked_source(source):",
+        ("tests/unit/test_fact_door.py",),
+    ),
+    Mutant(
+        "a model brings back what its user wants to be asked about",
+        "memory/tool_calls.py",
+        "        if gone and held_topic(",
+        "        if not gone and held_topic(",
+        (APPROVAL,),
+    ),
+    Mutant(
+        "the journal tells what waits for a yes",
+        "memory/facts/deletions.py",
+        "[*deleted, *(fact.id for fact in waiting)]",
+        "deleted",
+        (APPROVAL,),
+    ),
+    Mutant(
+        "a fact that a person lets in at a full memory goes at once",
+        "memory/facts/waiting.py",
+        "    return limit(freed, config, frozenset({key}) & frozenset(freed.rows)), free\n",
+        "    return limit(freed, config, frozenset()), free\n",
+        (APPROVAL,),
+    ),
     Mutant(
         "a process loses its own count of a budget with those of days that are over",
         "memory/budget.py",

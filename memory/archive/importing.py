@@ -19,6 +19,7 @@ from memory.facts.fact import (
     checked_confidence,
     checked_content,
     checked_period,
+    checked_topic,
     moment,
     timestamp,
 )
@@ -93,6 +94,7 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
         edited_at=_time(raw.get("editedAt"), ""),
         valid_from=checked_period(raw.get("validFrom")),
         valid_to=checked_period(raw.get("validTo")),
+        topic=checked_topic(raw.get("topic")),
     )
 
 

@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 
-from memory.config import CATEGORIES, MemoryConfig
+from memory.config import CATEGORIES, NAMED_TOPICS, MemoryConfig
 from memory.effects import Ask, aperform, in_daemon_thread, perform
 from memory.facts.changes import ACTIONS
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
@@ -39,6 +39,7 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
     allowed, so that one that was ended by its bound is known as too long.
     """
     most = min(MAX_FACTS_PER_ANSWER, _A_HANDFUL + sum(len(message.text) for message in new) // _CHARS_PER_FACT)
+    topic: dict[str, object] = {"type": "string", "enum": ["none", *NAMED_TOPICS]}
     fact = _object(
         message={"type": "integer"},
         action={"type": "string", "enum": list(ACTIONS)},
@@ -46,6 +47,7 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
         content={"type": "string", "maxLength": config.max_fact_chars + 1},
         category={"type": "string", "enum": list(CATEGORIES)},
         confidence={"type": "number"},
+        **({"topic": topic} if config.approval else {}),
     )
     section = _object(
         section={"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},

@@ -175,7 +175,9 @@ class _Task:
         material = prompts.EXTRACTION_INPUT.format(
             known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(self.messages)
         )
-        return [SystemMessage(self.config.extraction_prompt or prompts.EXTRACTION), HumanMessage(material)]
+        rules = self.config.extraction_prompt or prompts.EXTRACTION
+        topic = prompts.EXTRACTION_TOPIC if self.config.approval else ""
+        return [SystemMessage(rules + topic), HumanMessage(material)]
 
     def judged(self, answer: Answer) -> Extraction:
         """Return what of the model's answer holds."""

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from memory import prompts
-from memory.config import CATEGORIES, Category, MemoryConfig
+from memory.config import CATEGORIES, NAMED_TOPICS, Category, MemoryConfig, Topic
 from memory.extraction.answer import MAX_FACTS_PER_ANSWER, Answer
 from memory.extraction.days import with_dates
 from memory.extraction.dialogue import affirmed, day_of, new_messages
@@ -80,6 +80,7 @@ class _RawFact:
         cites: Whether it cites any, also one that is not there.
         category: `None` if it is none.
         confidence: From 0 to 1; `None` if it is no such number.
+        topic: The sensitive topic that it names; empty if none.
     """
 
     content: str
@@ -89,6 +90,7 @@ class _RawFact:
     cites: bool
     category: Category | None
     confidence: float | None
+    topic: Topic | Literal[""] = ""
 
     @classmethod
     def of(cls, raw: object) -> Self:
@@ -104,6 +106,7 @@ class _RawFact:
             cites=values.get("message") is not None,
             category=next((each for each in CATEGORIES if each == category), None),
             confidence=confidence if confidence is not None and 0 <= confidence <= 1 else None,
+            topic=next((each for each in NAMED_TOPICS if each == values.get("topic")), ""),
         )
 
 
@@ -215,7 +218,7 @@ class _Reading:
         begin, end = validity(content, day_of(self._sources(fact)[-1]))
         change = Change(
             action=action, content=content, category=fact.category, confidence=confidence, target=target,
-            valid_from=begin, valid_to=end,
+            valid_from=begin, valid_to=end, topic=fact.topic,
         )  # fmt: skip
         return self._made(fact, change)
 

@@ -1,66 +1,27 @@
 """How an extraction changes the facts: what is new, confirmed, corrected or over; applied twice as once."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Self
 
 from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
-from memory.control import belongs, read_epoch
-from memory.effects import StoreEffects, put, read, side_by_side
+from memory.control import read_approval, read_epoch
+from memory.effects import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
-from memory.facts.deletions import forgotten, read_erasure, take_back_erased, was_said_before
+from memory.facts.deletions import forgotten, let_go, read_erasure, take_back_erased, was_said_before
 from memory.facts.fact import Fact, Status, is_protected, moment
-from memory.facts.profile import drop_sections_about, read_sections, write_profile
-from memory.facts.rows import OUTCOMES, give_way, read_fact_set, settle, trim_history, write_difference
+from memory.facts.outcomes import read_outcomes
+from memory.facts.profile import approved_sections, drop_sections_about, read_sections, write_profile
+from memory.facts.rows import give_way, read_fact_set, settle, trim_history, write_difference
 from memory.facts.rules import Confirmation, FactSet, confirm, find, is_full, limit, place, retire, same_content
+from memory.facts.waiting import propose
 from memory.namespaces import Owner, is_imported
+from memory.screening.topics import held_topic
 
 logger = logging.getLogger(__name__)
-
-KEPT_OUTCOMES: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class RecentOutcomes:
-    """What applying the newest 32 extractions did, by the extractions' digests, oldest first.
-
-    At the cap, the rules alone cannot make applying twice the same as once: what the first time found no room would
-    find it the second time, in the place of what the first time brought.
-    """
-
-    by_digest: Mapping[str, Outcome]
-
-    def with_one(self, digest: str, outcome: Outcome) -> Self:
-        """Return these with one more."""
-        others = [(each, known) for each, known in self.by_digest.items() if each != digest]
-        return replace(self, by_digest=dict([*others, (digest, outcome)][-KEPT_OUTCOMES:]))
-
-    def write(self, owner: Owner, epoch: str) -> Op:
-        """Return the write of these, in ids and reasons."""
-        done = [[digest, outcome.to_json()] for digest, outcome in self.by_digest.items()]
-        return put(owner.namespace("history"), OUTCOMES, {"epoch": epoch, "done": done})
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return those of a stored item; what a hand garbled in it is left out, and may be applied twice."""
-        found = {}
-        done = value.get("done")
-        for each in done if isinstance(done, list) else ():
-            with suppress(KeyError, TypeError, ValueError):
-                digest, outcome = each
-                found[str(digest)] = Outcome.from_json(outcome)
-        return cls(found)
-
-
-def read_outcomes(owner: Owner, epoch: str) -> StoreEffects[RecentOutcomes]:
-    """Read what applying the newest extractions did."""
-    item = yield from read(owner.namespace("history"), OUTCOMES)
-    return RecentOutcomes.from_json(item.value if item and belongs(item.value, epoch) else {})
 
 
 def change_facts(
@@ -78,8 +39,8 @@ def change_facts(
         now: ISO 8601.
         config: The limit, and which categories are protected.
     """
-    current, erasure, recent, gone, before, profile = yield from side_by_side(
-        read_epoch(owner),
+    (current, chosen), erasure, recent, gone, before, profile = yield from side_by_side(
+        side_by_side(read_epoch(owner), read_approval(owner)),
         read_erasure(owner, epoch),
         read_outcomes(owner, epoch),
         forgotten(owner, epoch, thread_id, extraction.changes),
@@ -96,6 +57,9 @@ def change_facts(
     if is_imported(thread_id):
         # Sections tell how things are now, and have no dates by which an old conversation would give way.
         extraction = replace(extraction, profile=())
+    config = replace(config, approval=config.approval | chosen)
+    in_use = [fact.content for fact in before.active().values()]
+    extraction = replace(extraction, profile=approved_sections(extraction.profile, profile, in_use, config.approval))
     rules = partial(apply_extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config)
     update = rules(before, extraction)
     edited, _ = yield from side_by_side(
@@ -107,6 +71,10 @@ def change_facts(
         before = replace(before, rows={**before.rows, **edited}, archived=tuple(was))
         wrong, update = update, rules(before, extraction)
         yield from give_way(owner, epoch, wrong.fact_set, update.fact_set, edited)
+    if update.let_go or update.waiting:
+        # Also where only something new waits: who holds the journal has to leave out what it came from.
+        stays = {each for fact in update.fact_set.rows.values() for each in fact.message_ids}
+        yield from let_go(owner, epoch, update.let_go, now=now, but=stays)
     # Another worker may have noted its own meanwhile: what is noted is read again, just before.
     settled, recent, _ = yield from side_by_side(
         settle(owner, epoch, before, config),
@@ -120,8 +88,9 @@ def change_facts(
         yield from side_by_side(drop_sections_about(owner, epoch, over, kept=fresh), trim_history(owner))
     outcome = update.result(settled)
     logger.info(
-        "applied an extraction: created %d, confirmed %d, superseded %d, refused %s",
-        *(len(outcome.created), len(outcome.confirmed), len(outcome.superseded), reasons(outcome.refused)),
+        "applied an extraction: created %d, confirmed %d, superseded %d, waiting %d, refused %s",
+        *map(len, (outcome.created, outcome.confirmed, outcome.superseded, outcome.waiting)),
+        reasons(outcome.refused),
     )
     return outcome, [recent.with_one(digest, outcome).write(owner, epoch)]
 
@@ -166,6 +135,19 @@ class FactUpdate:
         self._confirmed: list[str] = []
         self._superseded: list[str] = []
         self._refused: list[Refusal] = []
+        self._waiting: list[str] = []
+        self._let_go: list[Fact] = []
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Ids of facts that wait for a yes since this update."""
+        present = {fact.id for fact in self.fact_set.rows.values() if fact.status == "waiting"}
+        return tuple(each for each in _unique(self._waiting) if each in present)
+
+    @property
+    def let_go(self) -> tuple[Fact, ...]:
+        """Facts that waited for a yes and made room: for newer forms of themselves, or at the bound."""
+        return tuple(self._let_go)
 
     def refuse(self, refusal: Refusal) -> None:
         """Note a refusal; what looks like an instruction is kept for review, where nothing injects it."""
@@ -175,7 +157,8 @@ class FactUpdate:
 
     def make(self, change: Change) -> None:
         """Carry out one change, or refuse it."""
-        target = next((fact for fact in self.fact_set.rows.values() if fact.id == change.target), None)
+        # What waits for a person is nobody's target: no model was shown it.
+        target = next((fact for fact in self.fact_set.active().values() if fact.id == change.target), None)
         if target is not None and is_overtaken(target, change):
             self._refused.append(change.refused("edited"))
         elif target is not None and is_imported(self._thread_id) and _is_older(change, target):
@@ -190,8 +173,12 @@ class FactUpdate:
             self._learn(change)
 
     def enforce_limit(self) -> None:
-        """Let the weakest go; new facts that found no room are refused."""
-        self.fact_set = limit(self.fact_set, self._config, frozenset(self.fact_set.rows) - self._before)
+        """Let the weakest go; new facts that found no room are refused. Of what waits, the oldest goes."""
+        full = self.fact_set
+        self.fact_set = limit(full, self._config, frozenset(full.rows) - self._before)
+        self._let_go += [
+            fact for key, fact in full.rows.items() if fact.status == "waiting" and key not in self.fact_set.rows
+        ]
         present = {fact.id for fact in self.fact_set.rows.values()}
         lost = [fact for fact in self._created if fact.id not in present]
         self._created = [fact for fact in self._created if fact.id in present]
@@ -205,10 +192,13 @@ class FactUpdate:
             confirmed=_unique(self._confirmed),
             superseded=_unique(self._superseded),
             refused=tuple(self._refused),
+            waiting=tuple(each for each in self.waiting if each in present),
         )
 
     def _learn(self, change: Change) -> None:
         known = same_content(self.fact_set, change.content)
+        if known is None and self._propose(change):
+            return
         if known is not None and self._made(known, change):
             self._created.append(known)
         elif known is not None:
@@ -218,6 +208,29 @@ class FactUpdate:
             self._refused.append(change.refused("full"))
         else:
             self._add(change)
+
+    def _propose(self, change: Change, replaces: Fact | None = None) -> bool:
+        """Let a change wait for a person's yes if it is about what they want to be asked about, and say whether it is.
+
+        Args:
+            change: What was said.
+            replaces: The fact whose place it takes once they say yes; until then that one stays in use.
+        """
+        told = (change.topic,) if change.topic else ()
+        topic = held_topic(change.content, self._config.approval, told)
+        if topic is None:
+            return False
+        known = same_content(self.fact_set, change.content, "waiting")
+        if known is not None and self._made(known, change):
+            self._waiting.append(known.id)
+            return True
+        draft = replace(self._draft(change, "waiting", None), topic=topic, replaces=replaces.id if replaces else "")
+        self.fact_set, fact, older = propose(self.fact_set, draft)
+        if known is not None:
+            self._note_again(fact, change)
+        self._let_go += older
+        self._waiting.append(fact.id)
+        return True
 
     def _made(self, known: Fact, change: Change) -> bool:
         """Say whether this very change was applied before, and made the fact."""
@@ -229,7 +242,16 @@ class FactUpdate:
             same_content(self.fact_set, change.content) or same_content(self.fact_set, change.content, status)
         ):
             return None
-        draft = Fact(
+        draft = self._draft(change, status, like)
+        self.fact_set, fact = place(self.fact_set, draft)
+        if fact.created_at != draft.created_at:  # it comes back from history, and so was said again
+            self._note_again(fact, change)
+        if status == "active":
+            self._created.append(fact)
+        return fact
+
+    def _draft(self, change: Change, status: Status, like: Fact | None) -> Fact:
+        return Fact(
             id="",
             content=change.content,
             category=change.category,
@@ -249,12 +271,6 @@ class FactUpdate:
             valid_from=change.valid_from,
             valid_to=change.valid_to,
         )
-        self.fact_set, fact = place(self.fact_set, draft)
-        if fact.created_at != draft.created_at:  # it comes back from history, and so was said again
-            self._note_again(fact, change)
-        if status == "active":
-            self._created.append(fact)
-        return fact
 
     def _confirm(self, target: Fact, change: Change) -> None:
         self._note_again(target, change)
@@ -270,6 +286,8 @@ class FactUpdate:
         known = same_content(self.fact_set, change.content)
         if known is not None and known.id == target.id:
             self._confirm(target, change)
+            return
+        if known is None and self._propose(change, target):
             return
         if known is not None and is_protected(target) and not is_protected(known):
             # Or what a person protected would be left to a fact that an eviction may take.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, Self, get_args
 
-from memory.config import Category
-from memory.facts.fact import checked_category, checked_confidence, checked_period, one_of
+from memory.config import Category, Topic
+from memory.facts.fact import checked_category, checked_confidence, checked_period, checked_topic, one_of
 from memory.text import digest
 
 Action = Literal["new", "confirms", "corrects", "ends"]
@@ -53,6 +53,7 @@ class Change:
         target_revision: The revision of the existing fact that the model was shown; 0 if unknown.
         valid_from: From when what it says holds (`Fact`).
         valid_to: Until when.
+        topic: The sensitive topic that the model named; empty if none.
     """
 
     action: Action
@@ -66,6 +67,7 @@ class Change:
     target_revision: int = 0
     valid_from: str = ""
     valid_to: str = ""
+    topic: Topic | Literal[""] = ""
 
     def refused(self, reason: Reason) -> "Refusal":
         """Return the refusal of this change."""
@@ -79,8 +81,8 @@ class Change:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return plain JSON, without an empty time: an extraction is known again by its JSON."""
-        rare = {"valid_from", "valid_to"}
+        """Return plain JSON, without what is rare and empty: an extraction is known again by its JSON."""
+        rare = {"valid_from", "valid_to", "topic"}
         value = {name: each for name, each in asdict(self).items() if each or name not in rare}
         return {**value, "sources": list(self.sources)}
 
@@ -100,6 +102,7 @@ class Change:
             target_revision=int(value.get("target_revision", 0)),
             valid_from=checked_period(value.get("valid_from")),
             valid_to=checked_period(value.get("valid_to")),
+            topic=checked_topic(value.get("topic")),
         )
 
 
@@ -203,12 +206,13 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What applying an extraction did, as fact ids; applying it again gives the same."""
+    """What applying an extraction did, as fact ids; applying it again gives the same. `waiting` ones wait for a yes."""
 
     created: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    waiting: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON, in ids and reasons: no text."""
@@ -217,6 +221,7 @@ class Outcome:
             "confirmed": list(self.confirmed),
             "superseded": list(self.superseded),
             "refused": [refusal.reason for refusal in self.refused],
+            **({"waiting": list(self.waiting)} if self.waiting else {}),
         }
 
     @classmethod
@@ -227,6 +232,7 @@ class Outcome:
             confirmed=tuple(value["confirmed"]),
             superseded=tuple(value["superseded"]),
             refused=tuple(Refusal(reason=one_of("reason", REASONS, each)) for each in value["refused"]),
+            waiting=tuple(value.get("waiting", ())),
         )
 
 

@@ -5,7 +5,7 @@ They stand among the history, each under a digest of what the fact said or of a 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from langgraph.store.base import Item, Op
@@ -123,6 +123,26 @@ def aside_drop(owner: Owner, fact: Fact) -> Op:
     return delete(owner.namespace("history"), _text_key(fact.content))
 
 
+def let_go(
+    owner: Owner, epoch: str, facts: Sequence[Fact], *, now: str, but: Collection[str] = ()
+) -> StoreEffects[None]:
+    """Record that facts that waited for a yes got none: nothing said before tells of them, or proposes them again.
+
+    Args:
+        owner: Whose facts; their rows are deleted by the caller.
+        epoch: The user's current epoch.
+        facts: Those that are let go.
+        now: ISO 8601.
+        but: Ids of messages that facts which stay came from.
+    """
+    edit = yield from count_edit(owner)
+    for fact in facts:
+        chain = Chain.of([replace(fact, message_ids=tuple(each for each in fact.message_ids if each not in but))], ())
+        yield deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch)
+    # Whoever read the journal before the last of these records has to read it again.
+    yield from count_edit(owner)
+
+
 def deletion_drops(owner: Owner, chain: Chain) -> list[Op]:
     """Return the writes that drop the records of these facts: they are there again because a person wants them."""
     keys = {*map(_text_key, chain.contents), *_message_keys(chain.sources)}
@@ -228,14 +248,19 @@ def forgotten_messages(
     return frozenset(each for each, record in zip(message_ids, records, strict=True) if record)
 
 
-def read_deleted(owner: Owner, epoch: str) -> StoreEffects[Chain]:
-    """Read the facts that a person deleted and may want back, with their chains: nothing tells of them meanwhile."""
+def read_untold(owner: Owner, epoch: str) -> StoreEffects[Chain]:
+    """Read the facts that nothing tells of, with their chains: deleted ones that a person may want back, waiting ones.
+
+    What waits for a yes must not be told by the message that it came from either.
+    """
     history, fact_set = yield from side_by_side(read_history(owner, epoch), read_fact_set(owner, epoch))
+    waiting = [fact for fact in fact_set.rows.values() if fact.status == "waiting"]
     ended = [fact for fact in history if fact.status == "ended"]
     records = yield from _read_records(owner, epoch, [_text_key(fact.content) for fact in ended])
     deleted = {fact.id for fact, record in zip(ended, records, strict=True) if record and record.is_of(fact)}
-    ids = dormant((*history, *fact_set.rows.values()), deleted)
-    return Chain.of([fact for fact in history if fact.id in ids], (yield from read_provenance(owner, sorted(ids))))
+    ids = dormant((*history, *fact_set.rows.values()), [*deleted, *(fact.id for fact in waiting)])
+    untold = [fact for fact in (*history, *waiting) if fact.id in ids]
+    return Chain.of(untold, (yield from read_provenance(owner, sorted(ids))))
 
 
 def read_gone(
@@ -243,21 +268,21 @@ def read_gone(
 ) -> StoreEffects[dict[str, frozenset[str]]]:
     """Find the messages that nothing may tell of, and the replies to them: ids by thread.
 
-    A deleted fact came from them, or they say what one says that a person may want back.
+    A deleted fact came from them, or they say what one says that a person may want back, or that waits for a yes.
 
     Args:
         owner: Whose memory.
         epoch: The user's current epoch.
         conversations: Messages, oldest first, each after the thread they are from.
     """
-    deleted, items = yield from side_by_side(read_deleted(owner, epoch), scan(owner.namespace("history")))
+    untold, items = yield from side_by_side(read_untold(owner, epoch), scan(owner.namespace("history")))
     records = {item.key for item in items if item.key.startswith(DELETION) and DeletionRecord.of_item(item, epoch)}
-    if not records:
+    if not records and not untold.ids:
         return {}
     return find_gone(
         conversations,
         lambda thread_id, one: (
-            _message_key(thread_id, one.id) in records or (bool(deleted.ids) and deleted.is_in(thread_id, one))
+            _message_key(thread_id, one.id) in records or (bool(untold.ids) and untold.is_in(thread_id, one))
         ),
     )
 

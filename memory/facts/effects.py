@@ -19,11 +19,12 @@ from memory.facts.deletions import (
     aside_drop,
     aside_put,
     deletion_drops,
-    deletion_puts,
     edit_puts,
     forget,
+    let_go,
     read_erasure,
 )
+from memory.facts.ending import end_held
 from memory.facts.fact import (
     BY_HAND,
     HELD,
@@ -37,7 +38,6 @@ from memory.facts.fact import (
     checked_content,
     checked_expiry,
     checked_source,
-    is_over,
     strongest_first,
     timestamp,
 )
@@ -52,19 +52,19 @@ from memory.facts.rows import (
     write_difference,
 )
 from memory.facts.rules import (
+    FactSet,
     InsertedFacts,
     create,
     find,
     insert,
     is_full,
-    quarantine,
-    release,
     remove,
     retire,
     same_content,
     update,
 )
 from memory.facts.undo import UndoneFacts, undo
+from memory.facts.waiting import lapsed, quarantine, release
 from memory.facts.writing import FactWriting
 from memory.namespaces import Owner
 from memory.recall.kept_vectors import read_vectors
@@ -118,7 +118,7 @@ class FactEffects:
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
         until = checked_expiry(expires_at)
         for _ in range(_TRIES):
-            epoch, before = yield from read_current_fact_set(self.owner, (said,), said_again=True)
+            epoch, before = yield from self._current((said,), said_again=True)
             known = same_content(before, said)
             if known is not None and status == "waiting":  # nobody has to say yes to what is known
                 return known
@@ -131,6 +131,9 @@ class FactEffects:
             after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
             settled = yield from self._writing.write(epoch, before, after)
             yield from self._writing.take_back_evicted(epoch, after)
+            if status == "waiting":  # those that have waited longest made room
+                lost = [row for key, row in before.rows.items() if key not in after.rows and row.status == status]
+                yield from let_go(self.owner, epoch, lost, now=now)
             # The person wants it all the same: it is written again, under the new epoch.
             if settled is None:
                 continue
@@ -167,12 +170,12 @@ class FactEffects:
 
     def get(self, fact_id: str) -> StoreEffects[Fact]:
         """Read one fact that is no history."""
-        _, fact_set = yield from read_current_fact_set(self.owner)
+        _, fact_set = yield from self._current()
         return find(fact_set, fact_id)[1]
 
     def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
         """Read the facts of one status, strongest first; `None` reads all that are no history."""
-        epoch, fact_set = yield from read_current_fact_set(self.owner)
+        epoch, fact_set = yield from self._current()
         found: Sequence[Fact] = list(fact_set.rows.values())
         if status in ("superseded", "ended", "evicted"):
             history = yield from read_history(self.owner, epoch)
@@ -192,7 +195,7 @@ class FactEffects:
 
     def history(self, fact_id: str) -> StoreEffects[Facts]:
         """Read the revisions of one fact, oldest first, with the one that is there now."""
-        epoch, fact_set = yield from read_current_fact_set(self.owner)
+        epoch, fact_set = yield from self._current()
         before = [fact for fact in (yield from read_history(self.owner, epoch)) if fact.id == fact_id]
         now = [fact for fact in fact_set.rows.values() if fact.id == fact_id]
         if not before and not now:
@@ -212,7 +215,7 @@ class FactEffects:
         """Change the given fields of a fact."""
         writer = None if source is None else checked_source(source)
         edit = yield from count_edit(self.owner)
-        epoch, before = yield from read_current_fact_set(self.owner)
+        epoch, before = yield from self._current()
         old = find(before, fact_id)[1]
         after, fact = update(
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
@@ -228,7 +231,7 @@ class FactEffects:
     def quarantine(self, fact_id: str) -> StoreEffects[Fact]:
         """Put an active fact aside until a person releases it."""
         edit = yield from count_edit(self.owner)
-        epoch, before = yield from read_current_fact_set(self.owner)
+        epoch, before = yield from self._current()
         now, old = self._now(), find(before, fact_id)[1]
         after, fact = quarantine(before, fact_id, now=now, edit=edit)
         yield from self._writing.rewrite(epoch, before, after, old)
@@ -238,21 +241,29 @@ class FactEffects:
         logger.info("quarantined %s", fact_id)
         return fact
 
-    def release(self, fact_id: str, status: Status = "quarantined") -> StoreEffects[Fact]:
-        """Make a fact of this status an active one."""
+    def release(self, fact_id: str, status: Status = "quarantined", content: str | None = None) -> StoreEffects[Fact]:
+        """Make a fact of this status an active one, in other words if there are any."""
         edit = yield from count_edit(self.owner)
-        epoch, before = yield from read_current_fact_set(self.owner)
+        epoch, before = yield from self._current(said_again=True)
         old = find(before, fact_id)[1]
-        after, fact = release(before, fact_id, now=self._now(), edit=edit, status=status)
+        now = self._now()
+        after, fact = release(before, fact_id, self.config, now=now, edit=edit, status=status, content=content)
         yield from self._writing.rewrite(epoch, before, after, old)
+        yield from self._writing.take_back_evicted(epoch, after)
+        if normalize(fact.content) != normalize(old.content):
+            yield [aside_put(self.owner, old, at=now, edit=edit, epoch=epoch)]
         yield [aside_drop(self.owner, fact)]
+        over = [each.content for each in after.archived if each.status == "superseded"]
+        yield from drop_sections_about(self.owner, epoch, over)
+        # Who read the journal before this has to read it again: what the fact came from may be told from now on.
+        yield from count_edit(self.owner)
         return fact
 
-    def approve(self, fact_id: str, source: Source) -> StoreEffects[Fact]:
+    def approve(self, fact_id: str, source: Source, content: str | None = None) -> StoreEffects[Fact]:
         """Make a waiting fact an active one, if a person says so."""
         if checked_source(source) not in BY_HAND:
             raise ValueError(f"source must be one of {', '.join(sorted(BY_HAND))}, as only a person approves")
-        return (yield from self.release(fact_id, "waiting"))
+        return (yield from self.release(fact_id, "waiting", content))
 
     def retire(self, *fact_ids: str) -> StoreEffects[str]:
         """Move facts into history as one change, keep them from coming back by themselves, and return its time."""
@@ -265,11 +276,7 @@ class FactEffects:
         edit = yield from count_edit(self.owner)
         held = {key: fact for key, fact in found if fact.status in HELD}
         if held:
-            # From history an undo would make them active, though nobody has looked at them.
-            for fact in held.values():
-                yield deletion_puts(self.owner, Chain.of([fact], ()), at=now, edit=edit, epoch=epoch)
-            yield from write_difference(self.owner, epoch, before, remove(before, *held))
-            yield from count_edit(self.owner)
+            yield from end_held(self.owner, epoch, before, held, now=now)
         if going := tuple(fact for key, fact in found if key not in held):
             rest = after = remove(before, *held)
             for fact in going:
@@ -278,17 +285,10 @@ class FactEffects:
         logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
         return now
 
-    def end_over(self) -> StoreEffects[int]:
-        """Move facts that hold no longer into history, and return how many; said again, they are learned again."""
-        epoch, before = yield from read_current_fact_set(self.owner)
-        after = before
-        for fact in before.active().values():
-            if is_over(fact, self._clock()):
-                after = retire(after, fact.id, "ended", now=self._now())
-        if count := len(after.archived):
-            yield from self._writing.write(epoch, before, after)
-            yield from self._writing.take_back_evicted(epoch, after)
-        return count
+    def _current(self, contents: Sequence[str] = (), *, said_again: bool = False) -> StoreEffects[tuple[str, FactSet]]:
+        """Read the epoch and the facts of it. What has waited too long is not there, also before a sweep finds it."""
+        epoch, fact_set = yield from read_current_fact_set(self.owner, contents, said_again=said_again)
+        return epoch, remove(fact_set, *lapsed(fact_set, self._clock(), self.config.approval_days))
 
     def delete(self, fact_id: str) -> StoreEffects[DeletedFacts]:
         """Delete a fact's chain for good, and the profile's sections that tell of it."""

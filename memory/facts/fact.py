@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, TypeVar, get_args
 
-from memory.config import CATEGORIES, Category
+from memory.config import CATEGORIES, TOPICS, Category, Topic
 from memory.text import digest, normalize, sanitize
 
 Status = Literal["active", "quarantined", "waiting", "superseded", "ended", "evicted"]
@@ -86,6 +86,8 @@ class Fact:
         valid_from: From when it holds, ISO 8601, as exact as its text says: `2026-05-08`, `2026-05` or `2026`; empty
             where it does not.
         valid_to: Until when, that day, month or year included; then it is history, and no prompt shows it as current.
+        topic: The sensitive topic for which it waits, or waited, for a person's yes; empty if it never had to.
+        replaces: Id of the fact whose place it takes once a person says yes; empty if there is none.
     """
 
     id: str
@@ -107,6 +109,8 @@ class Fact:
     reviewed: str = ""
     valid_from: str = ""
     valid_to: str = ""
+    topic: Topic | Literal[""] = ""
+    replaces: str = ""
 
 
 def period_end(text: str) -> date | None:
@@ -121,6 +125,21 @@ def period_end(text: str) -> date | None:
         return date(year + first.month // 12, first.month % 12 + 1, 1) - _DAY if parts else date(year, 12, 31)
     except (ValueError, OverflowError):
         return None
+
+
+def has_lapsed(fact: Fact, now: float, days: int) -> bool:
+    """Say whether a fact has waited for a person as long as it may. What they put aside themselves waits for ever.
+
+    Args:
+        fact: Any fact; one that does not wait never lapses.
+        now: Seconds since 1970.
+        days: How long one may wait; 0: without an end.
+    """
+    if not days or fact.status not in HELD or (fact.status == "quarantined" and fact.edited_at):
+        return False
+    # Not since it was said: an import brings what was said long ago.
+    since = moment(fact.updated_at)
+    return since is not None and now - since.timestamp() >= days * _DAY.total_seconds()
 
 
 def is_over(fact: Fact, now: float) -> bool:
@@ -248,7 +267,7 @@ def to_item(fact: Fact) -> dict[str, object]:
         "message_ids": list(fact.message_ids),
     }
     rare = {"replaced_by": fact.replaced_by, "editedAt": fact.edited_at, "edit": fact.edit, "reviewed": fact.reviewed}
-    rare |= {"validFrom": fact.valid_from, "validTo": fact.valid_to}
+    rare |= {"validFrom": fact.valid_from, "validTo": fact.valid_to, "topic": fact.topic, "replaces": fact.replaces}
     return {**item, **{name: value for name, value in rare.items() if value}}
 
 
@@ -290,7 +309,14 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
         reviewed=_text(value.get("reviewed")),
         valid_from=checked_period(value.get("validFrom")),
         valid_to=checked_period(value.get("validTo")),
+        topic=checked_topic(value.get("topic")),
+        replaces=found if is_fact_id(found := _text(value.get("replaces"))) else "",
     )
+
+
+def checked_topic(value: object) -> Topic | Literal[""]:
+    """Return the sensitive topic; empty for anything else."""
+    return next((topic for topic in TOPICS if topic == value), "")
 
 
 def checked_period(value: object) -> str:

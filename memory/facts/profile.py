@@ -7,13 +7,15 @@ from typing import Final, Self
 
 from langgraph.store.base import Item, Op
 
+from memory.config import Topic
 from memory.control import belongs, count_edit
 from memory.effects import StoreEffects, delete, put, scan
 from memory.facts.changes import Section
 from memory.facts.deletions import was_said_before
 from memory.facts.words import words
 from memory.namespaces import Owner
-from memory.text import digest, one_line
+from memory.screening.topics import without_topics
+from memory.text import digest, normalize, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -140,6 +142,33 @@ def write_profile(
             writes.append(put(namespace, name, new.to_json(name, epoch=epoch, now=now)))
     if writes:
         yield writes
+
+
+def approved_sections(
+    sections: Sequence[Section], stored: Mapping[str, StoredSection], in_use: Sequence[str], approval: Collection[Topic]
+) -> tuple[Section, ...]:
+    """Return the sections without sentences of topics that wait for a yes, but for what is in use already. Pure.
+
+    Args:
+        sections: As the model wrote them.
+        stored: The profile as it is.
+        in_use: What the active facts say.
+        approval: The topics that wait.
+    """
+    known = [words(content) for content in in_use] if approval else []
+
+    def told(section: Section) -> Section:
+        before = normalize(stored[section.name].text) if section.name in stored else ""
+
+        def may_tell(sentence: str) -> bool:
+            said = words(sentence)
+            return normalize(sentence) in before or any(said <= fact for fact in known)
+
+        return replace(section, text=without_topics(section.text, approval, may_tell))
+
+    kept = [told(section) for section in sections]
+    # An empty text would delete the section.
+    return tuple(each for each, was in zip(kept, sections, strict=True) if each.text or not was.text)
 
 
 def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) -> StoreEffects[None]:

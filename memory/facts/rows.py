@@ -189,7 +189,9 @@ def settle(owner: Owner, epoch: str, before: FactSet, config: MemoryConfig) -> S
         config: The limit, and which categories are protected.
     """
     after = yield from read_fact_set(owner, epoch, said_again=True)
-    new = frozenset(after.rows) - frozenset(before.rows)
+    # What a person has just released is as new as what was just learned.
+    there = before.active()
+    new = frozenset(key for key in after.active() if key not in there)
     # Nobody looks afterwards whether these were erased meanwhile, so their words must not be written once more.
     settled = limit(unite(adopt(after, epoch)), config, new, to_history=False)
     edited = yield from write_difference(owner, epoch, after, settled)

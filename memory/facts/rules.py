@@ -1,4 +1,4 @@
-"""The rules of facts as functions on values: create, update, quarantine, release, retire, confirm, limit. Pure.
+"""The rules of facts as functions on values: create, update, retire, confirm, limit. Pure.
 
 A `FactSet` is what one owner's facts are at a moment. Every rule takes one and returns another; what has to be
 written is the difference of the two (`memory.facts.rows`).
@@ -13,7 +13,6 @@ from typing import Final
 from memory.config import MemoryConfig
 from memory.facts.changes import Reason
 from memory.facts.fact import (
-    HELD,
     DuplicateFact,
     Fact,
     FactNotFound,
@@ -27,7 +26,6 @@ from memory.facts.fact import (
     fact_id,
     fact_key,
     is_protected,
-    review_digest,
 )
 from memory.screening.door import admitted
 from memory.text import normalize
@@ -153,6 +151,9 @@ def create(fact_set: FactSet, draft: Fact, config: MemoryConfig, evidence: str) 
     Raises:
         MemoryFull: If the limit is reached and all that is there is protected.
     """
+    if draft.status == "active":  # a person says it themselves: nobody has to say yes to it any more
+        twin = same_content(fact_set, draft.content, "waiting")
+        fact_set = remove(fact_set, *(key for key, fact in fact_set.rows.items() if fact is twin))
     known = same_content(fact_set, draft.content, draft.status)
     if known is not None:
         return confirm(fact_set, Confirmation(known.id, evidence, draft.created_at)), known
@@ -260,37 +261,6 @@ def update(
     return replace(fact_set, rows={**fact_set.rows, key: new}, archived=(*fact_set.archived, archived)), new
 
 
-def quarantine(fact_set: FactSet, wanted: str, *, now: str, edit: str = "") -> tuple[FactSet, Fact]:
-    """Put an active fact aside until a person releases it; `FactNotFound` for any other id."""
-    key, fact = find(fact_set, wanted)
-    if fact.status != "active":
-        raise FactNotFound(wanted)
-    twin = same_content(fact_set, fact.content, "quarantined")
-    if twin is not None:
-        return remove(fact_set, key), twin
-    # Whatever a person released it for before, they take back now.
-    aside = replace(fact, status="quarantined", updated_at=now, edited_at=now, edit=edit, reviewed="")
-    aside = replace(aside, revision=fact.revision + 1)
-    archived = replace(fact, status="superseded", replaced_by=fact.id)
-    return replace(fact_set, rows={**fact_set.rows, key: aside}, archived=(*fact_set.archived, archived)), aside
-
-
-def release(
-    fact_set: FactSet, wanted: str, *, now: str, edit: str = "", status: Status = "quarantined"
-) -> tuple[FactSet, Fact]:
-    """Make a fact of this status an active one, after a person looked at it; `FactNotFound` for any other id."""
-    key, fact = find(fact_set, wanted)
-    if fact.status != status:
-        raise FactNotFound(wanted)
-    known = same_content(fact_set, fact.content)
-    if known is not None:
-        return remove(fact_set, key), known
-    free = replace(fact, status="active", updated_at=now, edited_at=now, edit=edit, revision=fact.revision + 1)
-    # Stored texts are screened again whenever a prompt shows them: this tells that a person has read the text.
-    free = replace(free, reviewed=review_digest(fact.content))
-    return replace(fact_set, rows={**fact_set.rows, key: free}), free
-
-
 def remove(fact_set: FactSet, *keys: str) -> FactSet:
     """Return the facts without these rows."""
     return replace(fact_set, rows={key: fact for key, fact in fact_set.rows.items() if key not in keys})
@@ -310,7 +280,7 @@ def confirm(fact_set: FactSet, confirmation: Confirmation) -> FactSet:
 
 
 def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str], *, to_history: bool = True) -> FactSet:
-    """Return the facts, at most `max_facts` active ones and the newest of those that wait for a person.
+    """Return the facts, at most `max_facts` active ones, and of those that wait for a person the newest.
 
     The order in which they stay is total, so that writers who see the same rows agree: protected, then new in
     this update, then confidence, then how often it was said again, then the younger, then the key.
@@ -332,12 +302,11 @@ def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str], *, to_hi
         return (is_safe, key in new, fact.confidence, again[fact.id], fact.created_at, key)
 
     order = sorted(active, key=standing, reverse=True)
-    waiting = sorted(
-        (key for key, fact in fact_set.rows.items() if fact.status in HELD),
-        key=lambda key: (fact_set.rows[key].created_at, key),
-        reverse=True,
-    )
-    surplus = order[config.max_facts :] + waiting[MAX_HELD:]
+    surplus = order[config.max_facts :]
+    # Each for itself: a flood of the one must not push the other out.
+    for status, most in (("quarantined", MAX_HELD), ("waiting", config.max_waiting)):
+        held = [(fact.updated_at, fact.created_at, key) for key, fact in fact_set.rows.items() if fact.status == status]
+        surplus += [key for *_, key in sorted(held, reverse=True)[most:]]
     now = max((active[key].updated_at for key in new if key in active), default="")
     went = [active[key] for key in order[config.max_facts :] if to_history and key not in new]
     evicted = tuple(replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went)

@@ -281,22 +281,19 @@ class FactStore:
         """Do what `quarantine` does, asynchronously."""
         return await arun(self._store, self._facts.quarantine(fact_id))
 
-    def release(self, fact_id: str) -> Fact:
-        """Make a quarantined fact an active one, after a person reviewed it; `FactNotFound` for any other id."""
-        return run(self._store, self._facts.release(fact_id))
+    def release(self, fact_id: str, *, content: str | None = None) -> Fact:
+        """Make a quarantined fact an active one, after a person read it; arguments and errors are `approve`'s."""
+        return run(self._store, self._facts.release(fact_id, content=content))
 
-    async def arelease(self, fact_id: str) -> Fact:
+    async def arelease(self, fact_id: str, *, content: str | None = None) -> Fact:
         """Do what `release` does, asynchronously."""
-        return await arun(self._store, self._facts.release(fact_id))
+        return await arun(self._store, self._facts.release(fact_id, content=content))
 
     def propose(self, content: str, category: str, confidence: float, *, source: Source = "library") -> Fact:
         """Add a fact that waits for a person's yes (`approve`): until then nothing uses it.
 
-        One that is known already is returned as it is. One that reads as an order is quarantined instead.
-
-        Raises:
-            ValueError: If a value is invalid, or the content holds a secret; the message names the field.
-            MemoryFull: If `max_facts` is reached and every fact is protected.
+        One that is known already is returned as it is. One that reads as an order is quarantined instead. It raises
+        what `create` raises.
         """
         return run(self._store, self._facts.create(content, category, confidence, source, False, "waiting"))
 
@@ -304,22 +301,24 @@ class FactStore:
         """Do what `propose` does, asynchronously."""
         return await arun(self._store, self._facts.create(content, category, confidence, source, False, "waiting"))
 
-    def approve(self, fact_id: str, *, source: Source) -> Fact:
+    def approve(self, fact_id: str, *, source: Source, content: str | None = None) -> Fact:
         """Make a waiting fact an active one, because a person said yes. To say no, `retire` it.
 
         Args:
             fact_id: Which fact.
             source: Where the person said so: `page`, `api` or `cli`. What a conversation or a program says is no yes.
+            content: What it is to say instead, in the person's words.
 
         Raises:
-            FactNotFound: If no waiting fact has the id.
-            ValueError: If the source is none of a person's.
+            FactNotFound: If no waiting fact has the id, or it has waited too long.
+            MemoryFull: If every fact that is there is protected: it goes on waiting.
+            ValueError: If the source is none of a person's, or the content is invalid.
         """
-        return run(self._store, self._facts.approve(fact_id, source))
+        return run(self._store, self._facts.approve(fact_id, source, content))
 
-    async def aapprove(self, fact_id: str, *, source: Source) -> Fact:
+    async def aapprove(self, fact_id: str, *, source: Source, content: str | None = None) -> Fact:
         """Do what `approve` does, asynchronously."""
-        return await arun(self._store, self._facts.approve(fact_id, source))
+        return await arun(self._store, self._facts.approve(fact_id, source, content))
 
     def confirmations(self, fact_id: str) -> Confirmations:
         """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""

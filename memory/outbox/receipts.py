@@ -27,6 +27,7 @@ class UpdateReceipt:
         confirmed: Ids of facts that were said again.
         superseded: Ids of facts that no longer hold.
         refused: How many facts were not stored, by the reason.
+        waiting: Ids of facts that wait for the user's yes.
         messages: Ids of the messages that were new.
         journal: How many messages the journal tells since, from a `turn`, and as a summary `cut` them.
         epoch: The user's epoch when the messages were said.
@@ -40,6 +41,7 @@ class UpdateReceipt:
     refused: Mapping[str, int] = field(default_factory=dict)
     messages: tuple[str, ...] = ()
     journal: Mapping[str, int] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
     epoch: str
 
     def to_json(self) -> dict[str, Any]:
@@ -53,6 +55,7 @@ class UpdateReceipt:
             "refused": [{"reason": reason, "n": n} for reason, n in self.refused.items()],
             "messages": list(self.messages),
             **({"journal": dict(self.journal)} if self.journal else {}),
+            **({"waiting": list(self.waiting)} if self.waiting else {}),
             "epoch": self.epoch,
         }
 
@@ -68,6 +71,7 @@ class UpdateReceipt:
                 superseded=tuple(map(str, value.get("superseded", ()))),
                 refused={str(each["reason"]): int(each["n"]) for each in value.get("refused", ())},
                 messages=tuple(map(str, value.get("messages", ()))),
+                waiting=tuple(map(str, value.get("waiting", ()))),
                 journal={str(source): int(n) for source, n in value.get("journal", {}).items()},
                 epoch=str(value.get("epoch", "")),
             )

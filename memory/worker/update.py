@@ -14,7 +14,7 @@ from functools import partial
 from langgraph.store.base import Item
 
 from memory.budget import BudgetUsedUp
-from memory.control import INITIAL_EPOCH, Epochs, read_epochs, read_known_time_zone
+from memory.control import INITIAL_EPOCH, Epochs, read_approval, read_epochs, read_known_time_zone
 from memory.effects import StoreEffects, side_by_side
 from memory.erase import forget_rows
 from memory.extraction.extraction import extract_facts
@@ -169,13 +169,13 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         return None
     last = claimed[-1]
     owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
-    is_mine, epochs, flushed, snapshot, erasure, (zone, held) = yield from side_by_side(
+    is_mine, epochs, flushed, snapshot, erasure, (zone, held, chosen) = yield from side_by_side(
         _are_mine(claimed, terms),
         read_epochs(owner),
         read_seen(owner, thread_id, epoch),
         read_snapshot(owner),
         read_erasure(owner, epoch),
-        side_by_side(read_known_time_zone(owner), _read_held(claimed)),
+        side_by_side(read_known_time_zone(owner), _read_held(claimed), read_approval(owner)),
     )
     if not is_mine:
         return None
@@ -184,7 +184,8 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         yield from outbox.remove(claimed)
         return None
     reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
-    extraction = yield from _extraction(claimed, reading, snapshot, zone, terms)
+    config = replace(terms.config, approval=terms.config.approval | chosen)
+    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))
     if extraction is None:
         return None
     outcome, note = yield from change_facts(
@@ -200,6 +201,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         confirmed=outcome.confirmed,
         superseded=outcome.superseded,
         refused=reasons(outcome.refused),
+        waiting=outcome.waiting,
         messages=tuple(message.id for message in reading.talk if not message.seen),
         journal=journaling.counts,
         epoch=epoch,

@@ -14,12 +14,12 @@ from memory.facts.rules import (
     create,
     find,
     limit,
-    release,
     remove,
     retire,
     update,
 )
 from memory.facts.tidying import adopt, identify, unite
+from memory.facts.waiting import release
 
 SALT = "u_0123/default"
 T0 = "2026-01-01T00:00:00+00:00"
@@ -299,12 +299,12 @@ def test_a_quarantined_fact_counts_neither_as_duplicate_nor_for_the_limit_until_
     held = fact_id(SALT, "Obey")
     assert len(fact_set.rows) == 2
 
-    freed, fact = release(fact_set, held, now=T1)
+    freed, fact = release(fact_set, held, config, now=T1)
 
     assert (fact.id, fact.status, fact.revision) == (held, "active", 2)
     assert find(freed, held)[1] == fact
     with pytest.raises(FactNotFound):
-        release(freed, held, now=T1)
+        release(freed, held, config, now=T1)
 
 
 def test_quarantined_facts_are_bounded_the_oldest_go() -> None:

@@ -12,7 +12,18 @@ from starlette.routing import BaseRoute
 
 from graphs.deployment import service_of_process
 from graphs.persistence import checkpoints_of, empty_logs
-from graphs.server.api import archive, conversations, erase, facts, journal, overview, profile, sources, updates
+from graphs.server.api import (
+    approval,
+    archive,
+    conversations,
+    erase,
+    facts,
+    journal,
+    overview,
+    profile,
+    sources,
+    updates,
+)
 from graphs.server.api.guard import RateLimit
 from graphs.server.api.routing import PREFIX, Service
 from graphs.server.server_store import ServerStore
@@ -24,6 +35,7 @@ __all__ = ["ROUTERS", "MemoryApi", "Service", "service_of_server"]
 ROUTERS = (
     overview.router,
     facts.router,
+    approval.router,
     profile.router,
     journal.router,
     updates.router,

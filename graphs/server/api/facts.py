@@ -50,6 +50,8 @@ class FactView(BaseModel):
     message_ids: list[str] = Field(description="The messages it was taken from.")
     valid_from: str = Field(description="From when it holds, as exact as it was said (2026, 2026-05, 2026-05-08).")
     valid_to: str = Field(description="Until when, included; a fact that holds no longer is not shown as current.")
+    topic: str = Field(description="The sensitive topic for which it waits, or waited, for a yes; empty if none.")
+    replaces: str = Field(description="Id of the fact whose place it takes once you say yes; empty if none.")
 
 
 class FactDetail(FactView):
@@ -111,7 +113,8 @@ class FactEdit(StrictModel):
     pinned: bool | None = None
     expires_at: str | None = Field(None, max_length=10, description=f"{_EXPIRES} Empty takes an end back.")
     status: Literal["active"] | None = Field(
-        None, description="active: release a quarantined fact, or say yes to a waiting one."
+        None,
+        description="active: release a quarantined fact, or say yes to a waiting one; with other words in content.",
     )
 
 
@@ -181,13 +184,14 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
     facts = facts_of(call)
     try:
         held = (await facts.aget(fact_id)).status if edit.status == "active" else "active"
+        # In one step: in its old words it must not be used for a moment.
         if held == "quarantined":
-            fact_id = (await facts.arelease(fact_id)).id
+            fact_id = (await facts.arelease(fact_id, content=edit.content)).id
         elif held == "waiting":
-            fact_id = (await facts.aapprove(fact_id, source="api")).id
+            fact_id = (await facts.aapprove(fact_id, source="api", content=edit.content)).id
         fact = await facts.aupdate(
             fact_id,
-            content=edit.content,
+            content=edit.content if held == "active" else None,
             category=edit.category,
             confidence=edit.confidence,
             pinned=edit.pinned,
@@ -196,8 +200,8 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
         )
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
-    except DuplicateFact as twin:
-        raise RefusedRequest(409, str(twin)) from None
+    except (DuplicateFact, MemoryFull) as conflict:
+        raise RefusedRequest(409, str(conflict)) from None
     except ValueError as error:
         raise from_value_error(error, _FIELDS) from None
     return FactView.model_validate(fact)

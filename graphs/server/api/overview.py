@@ -51,6 +51,7 @@ class Overview(BaseModel):
     )
     facts: int
     quarantined: int = Field(description="Facts that wait for review.")
+    waiting: int = Field(description="Facts that wait for your yes.")
     pending: int = Field(description="Updates that are not done yet.")
     dead: int = Field(description="Updates that failed for good.")
     budget: BudgetState | None = Field(description="null: memory's model calls have no budget.")
@@ -106,6 +107,7 @@ async def overview(call: AgentCall) -> Overview:
         without_memory="switched_off" if not call.service.settings.memory.enabled else None if use else "not_used",
         facts=len(await facts.alist("active")),
         quarantined=len(await facts.alist("quarantined")),
+        waiting=len(await facts.alist("waiting")),
         pending=states["pending"] + states["running"],
         dead=states["dead"],
         budget=await _budget(call),

@@ -7,8 +7,9 @@ from starlette.responses import Response
 from graphs.server.api import overview, profile, updates
 from graphs.server.api.erase import Erasure, erase_everything
 from graphs.server.api.facts import facts_of
-from graphs.server.api.guard import RefusedRequest, invalid
+from graphs.server.api.guard import invalid
 from graphs.server.api.routing import Empty
+from graphs.server.page.held import held_facts
 from graphs.server.page.pages import Asked, Pages
 from memory.archive.importing import Importer
 from memory.archive.json_parts import PartsReader
@@ -65,24 +66,23 @@ async def show_journal(asked: Asked) -> Response:
     return asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until)
 
 
-async def _waiting(asked: Asked, template: str) -> Response:
+async def _waiting(asked: Asked, template: str, **more: object) -> Response:
     call = asked.call
     epoch = await call.run(read_epoch(call.owner))
     done = await call.run(read_receipts(call.owner, epoch, ""))
     contents = {fact.id: fact.content for fact in await facts_of(call).alist(None)}
     entries = [updates.view_of(entry) for entry in await updates.entries_of(call)]
-    held = await facts_of(call).alist("waiting"), await facts_of(call).alist("quarantined")
     return asked.show(
         template, "updates", pending=[each for each in entries if each.state != "dead"],
-        dead=[each for each in entries if each.state == "dead"], held=[*held[0], *held[1]], contents=contents,
-        done=[receipt.to_json() for receipt in done[::-1][:_LAST_UPDATES]], seen=await overview.overview(call),
+        dead=[each for each in entries if each.state == "dead"], contents=contents,
+        done=[receipt.to_json() for receipt in done[::-1][:_LAST_UPDATES]], seen=await overview.overview(call), **more,
     )  # fmt: skip
 
 
 @pages.get("updates")
 async def show_updates(asked: Asked) -> Response:
     """Show what waits for a person, what waits to be learned, what failed, and what was learned last."""
-    return await _waiting(asked, "updates.html")
+    return await _waiting(asked, "updates.html", **await held_facts(asked), said="", undo="")
 
 
 @pages.get("updates-list")
@@ -102,31 +102,6 @@ async def retry_update(asked: Asked) -> Response:
 async def discard_update(asked: Asked) -> Response:
     """Throw a dead update away."""
     await updates.discard_update(asked.call, asked.one("key"))
-    return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
-
-
-@pages.post("held-yes")
-async def say_yes(asked: Asked) -> Response:
-    """Use a fact that waits for a person, in its own words or in others."""
-    facts, fact_id = facts_of(asked.call), asked.one("id")
-    fact = await facts.aget(fact_id)
-    if fact.status == "waiting":
-        fact = await facts.aapprove(fact_id, source="page")
-    elif fact.status == "quarantined":
-        fact = await facts.arelease(fact_id)
-    words = asked.one("content").strip()
-    if words and words != fact.content:
-        await facts.aupdate(fact_id, content=words, source="page")
-    return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
-
-
-@pages.post("held-no")
-async def say_no(asked: Asked) -> Response:
-    """Throw a fact that waits for a person away; it does not come back from what was said."""
-    fact = await facts_of(asked.call).aget(asked.one("id"))
-    if fact.status not in ("waiting", "quarantined"):
-        raise RefusedRequest(409, "This fact does not wait any more.")
-    await facts_of(asked.call).aretire(fact.id)
     return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
 
 

@@ -1,0 +1,43 @@
+"""How facts end without anybody's word: those that hold no longer, and those that waited for a person in vain."""
+
+from collections.abc import Mapping
+
+from memory.config import MemoryConfig
+from memory.effects import StoreEffects
+from memory.facts.deletions import let_go
+from memory.facts.fact import Fact, is_over, timestamp
+from memory.facts.rows import read_current_fact_set, stands, write_difference
+from memory.facts.rules import FactSet, remove, retire
+from memory.facts.waiting import lapsed
+from memory.facts.writing import FactWriting
+from memory.namespaces import Owner
+
+
+def end_over(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[int]:
+    """Move facts that hold no longer into history, and return how many; said again, they are learned again."""
+    writing = FactWriting(owner, config)
+    epoch, before = yield from read_current_fact_set(owner)
+    after = before
+    for fact in before.active().values():
+        if is_over(fact, now):
+            after = retire(after, fact.id, "ended", now=timestamp(now))
+    if count := len(after.archived):
+        yield from writing.write(epoch, before, after)
+        yield from writing.take_back_evicted(epoch, after)
+    return count
+
+
+def end_lapsed(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[int]:
+    """Let go of what has waited for a person as long as it may, and return how many; said again, it waits again."""
+    epoch, before = yield from read_current_fact_set(owner)
+    gone = lapsed(before, now, config.approval_days)
+    if gone:
+        yield from end_held(owner, epoch, before, gone, now=timestamp(now))
+        yield from stands(owner, epoch)
+    return len(gone)
+
+
+def end_held(owner: Owner, epoch: str, before: FactSet, held: Mapping[str, Fact], *, now: str) -> StoreEffects[None]:
+    """Delete facts that wait for a person: from history an undo would make them active, though nobody said yes."""
+    yield from let_go(owner, epoch, list(held.values()), now=now)
+    yield from write_difference(owner, epoch, before, remove(before, *held))
