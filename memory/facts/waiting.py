@@ -6,6 +6,7 @@ another.
 
 import re
 from dataclasses import replace
+from typing import Final
 
 from memory.config import MemoryConfig
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, Status, checked_content, has_lapsed, review_digest
@@ -13,7 +14,7 @@ from memory.facts.rules import FactSet, find, is_full, limit, place, remove, ret
 from memory.facts.words import words
 from memory.screening.door import admitted
 from memory.screening.topics import people_in
-from memory.text import normalize
+from memory.text import normalize, word_set
 
 # A number, but no year: "in 2023" and "in 2024" tell of two things.
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)\d+")

@@ -1,6 +1,7 @@
 """What is sensitive waits for a person's yes: nothing uses it before, no model can say it, and it ends by itself."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from memory.config import MemoryConfig, Topic
 from memory.control import write_approval
 from memory.effects import run
 from memory.erase import erase_fact, forget_rows
-from memory.facts.changes import Change, Extraction, Outcome, Section
+from memory.facts.changes import ACTIONS, Action, Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.rules import FactSet
@@ -36,6 +37,8 @@ HEALTH: frozenset[Topic] = frozenset({"health"})
 DIABETES = "User has type 2 diabetes."
 FIGS = "User likes figs."
 DAY = 86_400
+Told = Literal["", "health"]
+TOLD: tuple[Told, ...] = ("", "health")
 
 
 class Person:
@@ -132,18 +135,18 @@ def test_the_model_may_name_a_topic_that_no_word_tells(person: Person) -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["new", "corrects", "ends", "confirms"]),
+            st.sampled_from(ACTIONS),
             st.sampled_from(
                 [DIABETES, "User has no diabetes.", "User takes 20 mg of sertraline.", FIGS, "User lives in Oslo."]
             ),
-            st.sampled_from(["", "health"]),
+            st.sampled_from(TOLD),
             st.integers(0, 5),
         ),
         max_size=12,
     )
 )
 def test_whatever_conversations_say_nothing_sensitive_is_used_without_a_yes(
-    said: list[tuple[str, str, str, int]],
+    said: list[tuple[Action, str, Told, int]],
 ) -> None:
     person = Person(max_waiting=2)
     for number, (action, content, topic, at) in enumerate(said):
@@ -152,7 +155,7 @@ def test_whatever_conversations_say_nothing_sensitive_is_used_without_a_yes(
         change = Change(
             action=action, content=content, confidence=0.9, sources=(f"m{number}",), said_at=person.now(),
             target=target, topic=topic,
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
         section = Section(name="user.personal", text=f"{content} And so on.")
         person.clock.advance(1)
         once = person.learns(Extraction(changes=(change,), profile=(section,)))

@@ -7,15 +7,15 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.config import NAMED_TOPICS
+from memory.config import NAMED_TOPICS, Topic
 from memory.screening.topics import held_topic, topics_of, without_topics
 
 DATA = Path(__file__).parents[1] / "data" / "sensitive.jsonl"
 SENTENCES = [json.loads(line) for line in DATA.read_text("utf-8").splitlines()]
 
 
-def counted() -> dict[str, Counter[str]]:
-    """Count, for the sentences that the rules were not written with, what is found, missed, and taken for one wrongly."""
+def counted() -> dict[Topic, Counter[str]]:
+    """Count, for sentences that the rules were not written with, what is found, missed, and taken for one wrongly."""
     counts = {topic: Counter[str]() for topic in NAMED_TOPICS}
     for each in SENTENCES:
         for topic in NAMED_TOPICS if each["set"] == "held out" else ():

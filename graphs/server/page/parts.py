@@ -1,6 +1,7 @@
 """The page's other parts: profile, journal by day, what waits or failed, the switches, and all data."""
 
 from itertools import groupby
+from typing import Any
 
 from starlette.responses import Response
 
@@ -66,7 +67,7 @@ async def show_journal(asked: Asked) -> Response:
     return asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until)
 
 
-async def _waiting(asked: Asked, template: str, **more: object) -> Response:
+async def _waiting(asked: Asked, template: str, **more: Any) -> Response:
     call = asked.call
     epoch = await call.run(read_epoch(call.owner))
     done = await call.run(read_receipts(call.owner, epoch, ""))
