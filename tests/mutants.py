@@ -218,8 +218,8 @@ MUTANTS = (
     Mutant(
         "no cap",
         "memory/facts/rules.py",
-        "surplus = order[config.max_facts :] +",
-        "surplus = order[len(order) :] +",
+        "    surplus = order[config.max_facts :]\n",
+        "    surplus = order[len(order) :]\n",
         UPDATER,
     ),
     Mutant(
@@ -288,7 +288,7 @@ MUTANTS = (
     Mutant(
         "past messages of deleted facts are told again",
         "memory/facts/deletions.py",
-        "    if not records:\n        return {}",
+        "    if not records and not untold.ids:\n        return {}",
         "    if records or not records:\n        return {}",
         ("tests/unit/test_rollup.py", "tests/integration/test_memory_tools.py"),
     ),
@@ -352,9 +352,9 @@ MUTANTS = (
     Mutant(
         "hashes remembered before success",
         "memory/worker/update.py",
-        "    extraction = yield from _extraction(claimed, reading, snapshot, zone, terms)\n",
+        "    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))\n",
         "    yield [seen_put(owner, thread_id, epoch, remembered(flushed, reading.all, 9))]\n"
-        "    extraction = yield from _extraction(claimed, reading, snapshot, zone, terms)\n",
+        "    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))\n",
         UPDATER,
     ),
     Mutant(
