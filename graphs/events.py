@@ -191,7 +191,7 @@ class MemoryUpdated(MemoryEvent):
     superseded: tuple[str, ...] = Field(description="Ids of facts that no longer hold.")
     refused: tuple[RefusedFacts, ...]
     messages: tuple[str, ...] = Field(description="Ids of the messages that it came from.")
-    waiting: tuple[str, ...] = Field((), description="Ids of facts that wait for the user's yes.")
+    waiting: tuple[str, ...] = Field(default=(), description="Ids of facts that wait for the user's yes.")
 
     @classmethod
     def of(cls, receipt: UpdateReceipt) -> Self:
