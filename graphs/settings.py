@@ -327,7 +327,7 @@ class _Variables:
                 enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
                 max_facts=self.count("PALIMPSEST_MAX_FACTS", default.max_facts),
                 approval=cast("frozenset[Topic]", self.names("PALIMPSEST_APPROVAL")),  # checked by MemoryConfig
-                approval_days=self.whole("PALIMPSEST_APPROVAL_DAYS", default.approval_days),
+                approval_days=self.count("PALIMPSEST_APPROVAL_DAYS", default.approval_days, 0),
                 max_waiting=self.count("PALIMPSEST_MAX_WAITING", default.max_waiting),
                 confidence_threshold=self.number("PALIMPSEST_CONFIDENCE_THRESHOLD", default.confidence_threshold),
                 debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
