@@ -27,6 +27,15 @@ def test_the_page_and_its_files_are_served(server: DevServer) -> None:
         assert client.post("/page/facts-list", data={"text": "figs"}, headers={"Origin": "null"}).status_code == 403
 
 
+def test_a_document_of_many_facts_is_no_request_each(server: DevServer) -> None:
+    """Through the server's own API, each operation on the store was one; on a busy machine they took longer than may be."""
+    facts = [{"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5} for n in range(480)]
+    document = {"schema": "palimpsest.memory", "version": 2, "facts": facts}
+    answer = httpx.post(f"{server.url}/memory/import", json=document, timeout=120)
+    assert (answer.status_code, len(answer.json()["created"])) == (200, 480)
+    assert "/store/items" not in server.log
+
+
 def test_with_a_login_the_page_asks_for_a_token_and_shows_nothing_before(serve: Serve) -> None:
     server = serve("langgraph.prod.json", PALIMPSEST_AUTH_SECRET="a secret of thirty-two bytes, no less")
     with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True) as client:

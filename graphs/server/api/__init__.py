@@ -50,7 +50,7 @@ def service_of_server(settings: Settings) -> Service:
     """Return what the routes work with inside a LangGraph server."""
     return Service(
         settings=settings,
-        store=ServerStore(),
+        store=ServerStore(lambda: service_of_process().store_of_server()),
         threads=ServerThreads(settings.single_user),
         crons=ServerCrons(settings.single_user),
         checkpoints=checkpoints_of(settings),

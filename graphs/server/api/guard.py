@@ -69,6 +69,19 @@ def from_value_error(error: ValueError, fields: Sequence[str]) -> RefusedRequest
     return invalid(field, message.removeprefix(field).lstrip(": "))
 
 
+_AWAY_SECONDS = 5
+
+
+def store_away() -> RefusedRequest:
+    """Return the refusal for a store that did not answer in time (503); most requests can be sent again as they are."""
+    return RefusedRequest(503, "the store of memory did not answer in time: try again soon", retry_after=_AWAY_SECONDS)
+
+
+def broken_off() -> RefusedRequest:
+    """Return the refusal of a request whose sender went away before it was whole (400)."""
+    return RefusedRequest(400, "the request broke off before it was whole")
+
+
 _NO_IDENTITY = (
     "log in first: memory belongs to a person, and turns of nobody go on without it. On a machine of your own, where "
     "nobody logs in, set PALIMPSEST_SINGLE_USER=true"

@@ -20,7 +20,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from langgraph.store.base import BaseStore
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from graphs.persistence import Checkpoints
@@ -29,8 +29,10 @@ from graphs.server.api.guard import (
     Problem,
     RateLimit,
     RefusedRequest,
+    broken_off,
     check_origin,
     from_validation,
+    store_away,
     user_of,
 )
 from graphs.server.threads import Crons, Threads
@@ -185,6 +187,10 @@ class GuardedRoute(APIRoute):
                 response = refused.response()
             except RequestValidationError as error:
                 response = from_validation(error.errors(), below=1).response()
+            except TimeoutError:
+                response = store_away().response()
+            except ClientDisconnect:  # nobody reads this answer: it is for the log, instead of a traceback
+                response = broken_off().response()
             # The path as it is declared: the one that was asked for may hold what a person wrote.
             logger.info("%s %s %d", request.method, self.path, response.status_code)
             return response

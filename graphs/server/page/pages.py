@@ -8,16 +8,18 @@ from typing import TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from graphs.server.api.guard import (
     RefusedRequest,
     body_of,
+    broken_off,
     check_origin,
     from_validation,
     from_value_error,
+    store_away,
     user_of,
 )
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, Service, StrictModel
@@ -135,6 +137,10 @@ async def _answered(request: Request, answer: Answer) -> Response:
         return refused(request, from_validation(wrong.errors()))
     except FactNotFound:
         return refused(request, RefusedRequest(404, "This fact is not there any more."))
+    except TimeoutError:
+        return refused(request, store_away())
+    except ClientDisconnect:  # nobody reads this answer: it is for the log, instead of a traceback
+        return refused(request, broken_off())
     except (DuplicateFact, MemoryFull) as conflict:
         return refused(request, RefusedRequest(409, str(conflict)))
     except ValueError as error:

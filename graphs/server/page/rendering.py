@@ -114,7 +114,7 @@ def shell(request: Request) -> HTMLResponse:
 
 def refused(request: Request, problem: RefusedRequest) -> Response:
     """Return what a refused request is answered with: its sentence, in a place that htmx shows."""
-    if problem.status == 503:
+    if environment() is None:
         return problem.response()
     context = {"detail": problem.problem.detail, "status": problem.status}
     answer = render(request, "problem.html", context, view="", status=problem.status)
