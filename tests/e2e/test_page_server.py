@@ -28,7 +28,7 @@ def test_the_page_and_its_files_are_served(server: DevServer) -> None:
 
 
 def test_a_document_of_many_facts_is_no_request_each(server: DevServer) -> None:
-    """Through the server's own API, each operation on the store was one; on a busy machine they took longer than may be."""
+    """Through the server's own API each operation on the store was one: on a busy machine they took over a minute."""
     facts = [{"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5} for n in range(480)]
     document = {"schema": "palimpsest.memory", "version": 2, "facts": facts}
     answer = httpx.post(f"{server.url}/memory/import", json=document, timeout=120)

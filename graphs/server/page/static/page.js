@@ -57,6 +57,58 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
   }
 });
 
+// What was pressed may be gone with the answer: the keyboard goes on where the answer is. Nobody else's place is moved.
+let wasFocused = false;
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  wasFocused = event.detail.target.contains(document.activeElement);
+});
+document.body.addEventListener("htmx:afterSettle", (event) => {
+  const swapped = event.detail.elt;
+  if (!wasFocused || (document.activeElement && document.activeElement !== document.body)) return;
+  const next = swapped.querySelector?.("[autofocus], [data-close]") ?? swapped.querySelector?.(".actions a, .actions button");
+  next?.focus({ preventScroll: true });
+});
+
+// A look at the list keeps what somebody has begun in it: ticks, an open edit, what was opened below a fact, an undo.
+const BEGUN = ".facts > li:is(.editing, .gone, :has(.aside))";
+const filterOf = (list) => [...list.querySelectorAll("#choose > input[type=hidden]")].map((field) => field.value).join("\n");
+let kept = null;
+
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  const list = event.detail.target;
+  if (list.id !== "facts-list" || !event.detail.shouldSwap) return;
+  const ticked = [...list.querySelectorAll("input:checked")].map((box) => box.id);
+  // Whoever sorts, filters or deletes wants another list; by itself the page only shows the same one again.
+  const again = event.detail.requestConfig?.triggeringEvent?.type === "facts-changed";
+  const focused = list.contains(document.activeElement) ? document.activeElement : null;
+  kept = { ticked, filter: filterOf(list), focused, rows: [] };
+  if (!again) return;
+  for (const row of list.querySelectorAll(BEGUN)) {
+    kept.rows.push({ row, place: [...row.parentElement.children].indexOf(row) });
+  }
+  // Out of the list before htmx looks: what it removes, it also makes deaf.
+  for (const { row } of kept.rows) row.remove();
+});
+
+document.body.addEventListener("htmx:afterSwap", (event) => {
+  const list = event.detail.target;
+  if (list.id !== "facts-list" || !kept) return;
+  const { ticked, filter, focused, rows } = kept;
+  kept = null;
+  for (const { row, place } of rows) {
+    const now = document.getElementById(row.id);
+    const facts = list.querySelector(".facts") ?? list.appendChild(Object.assign(document.createElement("ol"), { className: "facts" }));
+    if (!now) facts.insertBefore(row, facts.children[place] ?? null);
+    else if (!row.matches(".gone")) now.replaceWith(row);
+  }
+  for (const id of ticked) {
+    const box = document.getElementById(id);
+    // "All" means all that the filter finds: under another filter nobody has said it.
+    if (box && (box.name !== "all" || filterOf(list) === filter)) box.checked = true;
+  }
+  if (focused && focused !== document.activeElement) (focused.isConnected ? focused : document.getElementById(focused.id))?.focus({ preventScroll: true });
+});
+
 document.body.addEventListener("htmx:sendError", () => {
   if (!away.hidden) return;
   away.hidden = false;
@@ -145,14 +197,6 @@ document.addEventListener("keydown", (event) => {
     if (search) event.preventDefault();
     search?.focus();
   }
-});
-
-// What was pressed may be gone with the answer: the keyboard goes on where the answer is.
-document.body.addEventListener("htmx:afterSettle", (event) => {
-  const swapped = event.detail.elt;
-  if (document.activeElement && document.activeElement !== document.body) return;
-  const next = swapped.querySelector?.("[autofocus], [data-close]") ?? swapped.querySelector?.(".actions a, .actions button");
-  next?.focus({ preventScroll: true });
 });
 
 setInterval(() => {
