@@ -62,7 +62,7 @@ class Prompt:
     @property
     def memory_budget(self) -> int:
         """Tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
-        return min(self.context.memory_tokens, self.context.max_tokens // _MEMORY_SHARE)
+        return memory_share(self.context)
 
     @property
     def memory_room(self) -> int:
@@ -126,6 +126,11 @@ class Prompt:
             messages=self.counter(self.messages),
             budget=self.context.max_tokens,
         )
+
+
+def memory_share(context: Context) -> int:
+    """Return the tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
+    return min(context.memory_tokens, context.max_tokens // _MEMORY_SHARE)
 
 
 def prompt_of(

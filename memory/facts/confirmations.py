@@ -82,6 +82,13 @@ def read_counts(owner: Owner) -> StoreEffects[dict[str, int]]:
     return {item.key: Confirmations.from_json(item.value).count for item in items}
 
 
+def read_said_last(owner: Owner) -> StoreEffects[dict[str, str]]:
+    """Read when each fact was said again last (ISO 8601), by its id; those that never were are absent."""
+    items = yield from scan(owner.namespace("confirmations"))
+    said = {item.key: Confirmations.from_json(item.value).times for item in items}
+    return {fact_id: max(times) for fact_id, times in said.items() if times}
+
+
 def read_confirmations(owner: Owner, fact_id: str) -> StoreEffects[Confirmations]:
     """Read how often and when a fact was said again."""
     item = yield from read(owner.namespace("confirmations"), fact_id)

@@ -15,6 +15,7 @@ from graphs.persistence import checkpoints_of, empty_logs
 from graphs.server.api import (
     approval,
     archive,
+    checkup,
     conversations,
     erase,
     facts,
@@ -36,6 +37,7 @@ ROUTERS = (
     overview.router,
     facts.router,
     approval.router,
+    checkup.router,
     profile.router,
     journal.router,
     updates.router,

@@ -34,6 +34,7 @@ VIEWS = {
     "profile": "Profile",
     "journal": "Journal",
     "updates": "Waiting",
+    "checkup": "Check-up",
     "data": "Your data",
 }
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))

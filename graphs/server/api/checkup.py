@@ -1,0 +1,135 @@
+"""The check-up: facts that a person may want to look at, and what a new conversation would be shown of memory."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from graphs.models import fit_to_profile, profile
+from graphs.server.api.facts import FactView, facts_of
+from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
+from graphs.turn.context import Context
+from graphs.turn.prompt import memory_share
+from memory.context.tokens import TokenCounter
+from memory.effects import StoreEffects, side_by_side
+from memory.facts.checkup import Finding, Kind, check
+from memory.facts.confirmations import read_said_last
+from memory.injection.injected import render_block, render_deltas
+from memory.injection.selection import TurnConditions, inject, told
+from memory.journal.journal import JournalView
+from memory.recall.kept_vectors import read_vectors, text_key
+from memory.recall.past import read_tellable_view
+from memory.recall.user_index import Asked, Recalled, UserIndex
+from memory.turn import Opening, open_turn
+
+router = MemoryRouter()
+
+MOST = 50
+_MESSAGE = "preview"
+
+
+class FindingView(BaseModel):
+    """Something to look at."""
+
+    kind: Kind = Field(
+        description="secret: erase it. order: reads as an order to the assistant. over: its time has passed. "
+        "contradiction: not all of these can be true. repeat: these say nearly the same. stale: not said for long."
+    )
+    facts: list[FactView] = Field(description="One fact, or those that belong together, the newest first.")
+
+
+class CheckUp(BaseModel):
+    """What there is to look at."""
+
+    findings: list[FindingView] = Field(description=f"The most pressing first; at most {MOST} of a kind.")
+    total: int = Field(description="How many there are in all.")
+
+
+class NewThread(StrictModel):
+    """How a new conversation would begin."""
+
+    message: str = Field("Hello", min_length=1, max_length=2000)
+
+
+class Preview(BaseModel):
+    """What a model would be shown of memory, word for word."""
+
+    block: str = Field(description="In the system prompt; empty: nothing.")
+    recalled: str = Field(description="Before the message: what was said in past conversations; empty: nothing.")
+    used: bool = Field(description="false: you switched off that memory is used, so nothing is shown.")
+    tokens: int
+    budget: int = Field(description="Tokens that it may take.")
+
+
+@router.get("/checkup", summary="See what in your facts may want a look")
+async def get_checkup(call: AgentCall) -> CheckUp:
+    """Look for secrets, facts that are over, that contradict or repeat each other, or that nobody said for long."""
+    findings = await findings_of(call)
+    kinds: dict[str, int] = {}
+    shown = []
+    for finding in findings:
+        kinds[finding.kind] = kinds.get(finding.kind, 0) + 1
+        if kinds[finding.kind] <= MOST:
+            shown.append(finding)
+    return CheckUp(
+        findings=[
+            FindingView(kind=each.kind, facts=[FactView.model_validate(fact) for fact in each.facts]) for each in shown
+        ],
+        total=len(findings),
+    )
+
+
+async def findings_of(call: Call) -> tuple[Finding, ...]:
+    """Return what there is to look at, the most pressing first."""
+    facts, said = await facts_of(call).alist(), await call.run(read_said_last(call.owner))
+    # In a thread: the first look at 500 texts takes longer than others should wait.
+    return await asyncio.to_thread(check, facts, said, call.service.clock())
+
+
+@router.post("/preview", summary="See what a new conversation would be shown")
+async def preview(call: AgentCall, asked: NewThread) -> Preview:
+    """Return what a new thread that begins with this message would be shown, as the graph would choose it now."""
+    return await preview_of(call, asked.message)
+
+
+async def preview_of(call: Call, message: str) -> Preview:
+    """Return what a new thread would be shown: the graph's own choice, made for a thread that there is not."""
+    settings, now = call.service.settings, call.service.clock()
+    context = fit_to_profile(Context(), profile("", settings))
+    budget, counter = memory_share(context), TokenCounter()
+    opening, view = await call.run(_read(call))
+    snapshot = opening.snapshot
+    if snapshot is None or not snapshot.is_used:
+        return Preview(block="", recalled="", used=False, tokens=0, budget=budget)
+    question = await call.service.embed(message)
+    kept = await call.run(read_vectors(call.owner, snapshot.epoch, question.embedder)) if question else {}
+    local = datetime.fromtimestamp(now, opening.zone or UTC).isoformat()
+
+    def recall() -> Recalled:
+        index = UserIndex()
+        index.follow_facts(snapshot.facts)
+        for _ in index.follow_journal(view):
+            pass
+        if question:
+            keys = {name: text_key(text) for name, text in index.texts().items()}
+            index.follow_vectors(question.embedder, {name: kept[key] for name, key in keys.items() if key in kept})
+        return index.recall(Asked(message, "", local, question), snapshot.epoch, view.revision, view.edit)
+
+    conditions = TurnConditions(
+        thread_id="", message_id=_MESSAGE, window=(), now=now, cache_ttl_seconds=context.cache_ttl_seconds,
+        will_summarize=False, budget=budget, protected_categories=settings.memory.protected_categories,
+        recalled=await asyncio.to_thread(recall),
+    )  # fmt: skip
+    injected = inject(None, snapshot, conditions, counter.text)
+    shown = told(injected, snapshot, conditions.recalled)
+    block, recalled = render_block(injected, shown, budget, counter.text), render_deltas(injected, shown)
+    text = recalled.get(_MESSAGE, "")
+    return Preview(
+        block=block, recalled=text, used=True, tokens=counter.text(block) + counter.text(text), budget=budget
+    )
+
+
+def _read(call: Call) -> StoreEffects[tuple[Opening, JournalView]]:
+    mode: Literal["read_only"] = "read_only"
+    return side_by_side(open_turn(call.owner, "", mode, None), read_tellable_view(call.owner))
