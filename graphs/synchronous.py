@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from langgraph.store.base import BaseStore, Op, Result
 
+from memory.effects import in_daemon_thread
+
 T = TypeVar("T")
 
 
@@ -85,5 +87,5 @@ class ThreadedStore(BaseStore):
         return self.inner.batch(ops)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry the operations out on a thread."""
-        return await asyncio.to_thread(self.inner.batch, ops)
+        """Carry the operations out on a thread of their own: one that hangs takes no thread from the event loop."""
+        return await asyncio.wrap_future(in_daemon_thread(lambda: self.inner.batch(ops), "palimpsest-store"))
