@@ -71,8 +71,13 @@ class Checkpoints(Protocol):
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
         """Return the ids of the threads in which nobody but these users has a checkpoint; no user is the empty id."""
 
-    async def unwritten(self, limit: int) -> list[tuple[str, str]]:
-        """Return the threads, each with its user, whose newest state may name turns that are not written down yet."""
+    async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet.
+
+        Args:
+            limit: So many at most, in the order of their ids.
+            after: Only threads whose ids come behind this one.
+        """
 
     async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
         """Return those of the threads of which one state, however old, holds a text."""

@@ -28,15 +28,17 @@ _STATES = """
     UNION ALL SELECT type, value FROM writes WHERE thread_id = :thread"""
 _NEWEST = f"""
     SELECT thread_id, {USER_OF_CHECKPOINT}, type, checkpoint FROM checkpoints AS newest
-    WHERE checkpoint_ns = '' AND checkpoint_id =
-        (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')"""
+    WHERE checkpoint_ns = '' AND thread_id > ? AND checkpoint_id =
+        (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')
+    ORDER BY thread_id"""
 _NAMED = b"has_unwritten"
 # MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
 _UNWRITTEN = f"""
     SELECT thread_id, {USER_OF_CHECKPOINT} FROM checkpoints AS newest
-    WHERE checkpoint_ns = '' AND INSTR(checkpoint, CAST('has_unwritten' AS BLOB)) > 0 AND checkpoint_id =
-        (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')
-    LIMIT ?"""
+    WHERE checkpoint_ns = '' AND thread_id > ? AND INSTR(checkpoint, CAST('has_unwritten' AS BLOB)) > 0
+        AND checkpoint_id =
+            (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')
+    ORDER BY thread_id LIMIT ?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,18 @@ class CheckpointFile:
 
         return await asyncio.to_thread(self._read, read)
 
-    async def unwritten(self, limit: int) -> list[tuple[str, str]]:
-        """Return the threads, each with its user, whose newest state may name turns that are not written down yet."""
+    async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet.
+
+        Args:
+            limit: So many at most, in the order of their ids.
+            after: Only threads whose ids come behind this one.
+        """
 
         def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
             if self.cipher is None:
-                return [(str(thread), str(user)) for thread, user in connection.execute(_UNWRITTEN, (limit,))]
-            newest = connection.execute(_NEWEST)  # nothing can be looked for in what is encrypted
+                return [(str(thread), str(user)) for thread, user in connection.execute(_UNWRITTEN, (after, limit))]
+            newest = connection.execute(_NEWEST, (after,))  # nothing can be looked for in what is encrypted
             named = ((thread, user) for thread, user, *state in newest if _NAMED in self._open(*state))
             return [(str(thread), str(user)) for thread, user in islice(named, limit)]
 

@@ -20,13 +20,13 @@ _OF_USERS: Final = f"""
 _UNWRITTEN: Final = f"""
     SELECT newest.thread_id, {USER_OF_CHECKPOINT.replace("metadata", "newest.metadata")} FROM (
         SELECT DISTINCT ON (thread_id) thread_id, checkpoint, metadata FROM checkpoints
-        WHERE checkpoint_ns = '' ORDER BY thread_id, checkpoint_id DESC) AS newest
+        WHERE checkpoint_ns = '' AND thread_id > %s ORDER BY thread_id, checkpoint_id DESC) AS newest
     WHERE EXISTS (
         SELECT 1 FROM checkpoint_blobs AS b
         WHERE b.thread_id = newest.thread_id AND b.checkpoint_ns = ''
         AND b.version = newest.checkpoint -> 'channel_versions' ->> b.channel
         AND position(convert_to('has_unwritten', 'UTF8') IN b.blob) > 0)
-    LIMIT %s"""
+    ORDER BY newest.thread_id LIMIT %s"""
 _STATES: Final = """
     SELECT convert_to(checkpoint::text, 'UTF8') FROM checkpoints WHERE thread_id = %(thread)s
     UNION ALL SELECT blob FROM checkpoint_blobs WHERE thread_id = %(thread)s
@@ -48,9 +48,14 @@ class CheckpointTables:
         users = list(user_ids)
         return [str(thread_id) for (thread_id,) in await self._read(_OF_USERS, (users, users))]
 
-    async def unwritten(self, limit: int) -> list[tuple[str, str]]:
-        """Return the threads, each with its user, whose newest state may name turns that are not written down yet."""
-        return [(str(thread), str(user)) for thread, user in await self._read(_UNWRITTEN, (limit,))]
+    async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet.
+
+        Args:
+            limit: So many at most, in the order of their ids.
+            after: Only threads whose ids come behind this one.
+        """
+        return [(str(thread), str(user)) for thread, user in await self._read(_UNWRITTEN, (after, limit))]
 
     async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
         """Return those of the threads of which one state, however old, holds a text.

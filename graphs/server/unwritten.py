@@ -26,8 +26,7 @@ from memory.unwritten import HAS_UNWRITTEN, unwritten_of
 
 logger = logging.getLogger(__name__)
 
-MOST_THREADS = 1000
-"""So many threads are looked at in one go; the next look sees more once these are written down."""
+_PAGE_OF_CHECKPOINTS = 1000
 _PAGE = 20
 
 
@@ -57,16 +56,22 @@ class KeptState(InputState):
     """What each `PalimpsestMemory` of an agent keeps, by its name."""
 
 
-async def write_down_left(service: MemoryService, store: BaseStore) -> int:
+async def write_down_left(service: MemoryService, store: BaseStore, page: int = _PAGE_OF_CHECKPOINTS) -> int:
     """Write down what the newest states of threads name as unwritten, each turn once, and return how many turns.
 
     It reads beside the server's run queue. What it cannot write now, the next look or the thread's next turn does.
+    A thread that nobody goes on with names a turn for ever, also once it is written down: so a look sees all of them.
+
+    Args:
+        service: Writes them down.
+        store: Where.
+        page: So many threads are read from the checkpoints at a time.
 
     Raises:
         Exception: Whatever saver, server and store raise.
     """
     written, saver = 0, service.saver_of_server()
-    async for left in _of_checkpoints(service, saver) if saver is not None else _of_server():
+    async for left in _of_checkpoints(service, saver, page) if saver is not None else _of_server():
         epochs = TurnEpochs.from_state(left.memory)
         for turn in unwritten_of(left.memory.get("unwritten")):
             with tolerated(logger, "a turn of thread %s is not written down yet", left.thread_id):
@@ -104,14 +109,18 @@ def left_in(thread_id: str, user_id: str, values: Mapping[str, Any], messages: S
             yield Left(thread_id, user_id, said, kept)
 
 
-async def _of_checkpoints(service: MemoryService, saver: BaseCheckpointSaver[str]) -> AsyncIterator[Left]:
+async def _of_checkpoints(service: MemoryService, saver: BaseCheckpointSaver[str], page: int) -> AsyncIterator[Left]:
     # Read where they are, not through the server: after a crash it may lack a thread's row.
+    checkpoints = checkpoints_of(service.settings)
     # A graph that only reads: whichever graph wrote a state, what is asked for stands under these names.
     graph = StateGraph(KeptState).add_node("read", _nothing).add_edge(START, "read").compile(checkpointer=saver)
-    for thread_id, user_id in await checkpoints_of(service.settings).unwritten(MOST_THREADS):
-        values = (await graph.aget_state({"configurable": {"thread_id": thread_id}})).values
-        for left in left_in(thread_id, user_id, values, values.get("messages", [])):
-            yield left
+    found = await checkpoints.unwritten(page)
+    while found:
+        for thread_id, user_id in found:
+            values = (await graph.aget_state({"configurable": {"thread_id": thread_id}})).values
+            for left in left_in(thread_id, user_id, values, values.get("messages", [])):
+                yield left
+        found = await checkpoints.unwritten(page, after=found[-1][0])
 
 
 async def _nothing(state: KeptState) -> dict[str, object]:  # noqa: ARG001 - LangGraph passes it by this name
@@ -120,7 +129,6 @@ async def _nothing(state: KeptState) -> dict[str, object]:  # noqa: ARG001 - Lan
 
 
 async def _of_server() -> AsyncIterator[Left]:
-    seen = 0
     for key in ("memory", MEMORY_KEY):
         async for thread in _threads_with({key: {HAS_UNWRITTEN: True}}):
             values, metadata = thread.get("values"), thread.get("metadata") or {}
@@ -129,9 +137,6 @@ async def _of_server() -> AsyncIterator[Left]:
                 user_id = str(metadata.get(OWNER_KEY) or "")
                 for left in left_in(str(thread["thread_id"]), user_id, values, messages):
                     yield left
-            seen += 1
-            if seen >= MOST_THREADS:
-                return
 
 
 def _threads_with(values: dict[str, Any]) -> AsyncIterator[Thread]:

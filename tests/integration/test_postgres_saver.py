@@ -265,7 +265,8 @@ async def test_the_tables_tell_whose_threads_there_are_and_what_they_hold(
     assert await tables.threads_of(["ada"]) == ["adas"]
     assert sorted(await tables.threads_of(["", "ada"])) == ["adas", "nobodys"]
     assert await tables.holding(["adas", "nobodys"], lambda _, text: "xyzzy" in text) == ["adas"]
-    assert await tables.unwritten(10) == [("left", "eve")]
+    assert await tables.unwritten(10) == await tables.unwritten(1, after="k") == [("left", "eve")]
+    assert await tables.unwritten(10, after="left") == []
 
 
 async def test_where_no_tables_are_yet_nothing_is_known(database: str) -> None:
