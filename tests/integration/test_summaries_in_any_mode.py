@@ -74,7 +74,7 @@ class Marked(Chat):
     async def say(self, number: int, summarize: Literal["before", "after"], *, is_edit: bool) -> None:
         """Let one turn pass, in some mode of its run and of its message, and see what it did to the state."""
         before = await self.state()
-        run_mode, of_message = self.run_mode, self.dice.choice([*["normal"] * 6, *MODES])
+        run_mode, of_message = self.run_mode, self.dice.choice([*MODES[:1] * 6, *MODES])
         if is_edit:  # in its place: what is answered then is the thread's newest question, in the mode of that one
             run_mode, of_message = "normal", mode_of_newest(before["messages"])
         mode = effective_mode(run_mode, of_message)
