@@ -1,49 +1,38 @@
 """A document that exporting wrote taken in again, a piece at a time, however large it is."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
+from memory.archive.entries import Json, read_entry, read_fact, read_texts, read_update
 from memory.archive.json_parts import JsonPart
 from memory.config import MemoryConfig
-from memory.control import INITIAL_EDIT, read_epoch
+from memory.control import read_epoch
 from memory.effects import StoreEffects, delete
 from memory.facts.changes import Reason, Section
 from memory.facts.effects import FactEffects
 from memory.facts.fact import (
     HELD,
-    SOURCES,
     Fact,
-    checked_category,
-    checked_confidence,
-    checked_content,
-    checked_period,
-    checked_topic,
-    moment,
     timestamp,
 )
-from memory.facts.profile import SECTIONS, read_profile, write_profile
+from memory.facts.profile import read_profile, write_profile
 from memory.facts.rows import stands
-from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.journal.revision import revision_put
-from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.outbox.entry import Entry
 from memory.outbox.outbox import record
 from memory.screening.door import holds_secret, is_instruction_like
-from memory.text import sanitize
 
 logger = logging.getLogger(__name__)
 
-Json = Mapping[str, object]
 T = TypeVar("T")
 
 SCHEMA: Final = "palimpsest.memory"
 VERSION: Final = 2
 VERSIONS: Final = (1, VERSION)
-_MAX_MESSAGE_CHARS: Final = 100_000
 _SCALARS: Final = ("schema", "version", "exported_at", "agent")
 _LISTS: Final = ("facts", "history", "journal", "updates", "summaries")
 # So many entries, or characters of them, are taken in together; a document of fewer is taken in whole or not at all.
@@ -51,65 +40,6 @@ _PIECE_ENTRIES: Final = 500
 _PIECE_CHARS: Final = 4 * 1024 * 1024
 # Of so many refused entries the places are told; the rest is counted.
 _TOLD: Final = 1_000
-
-
-def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
-    """Return the fact that an entry of a document describes, or why it is refused.
-
-    Args:
-        raw: The entry.
-        epoch: The user's current epoch.
-        now: ISO 8601; all facts of a document come at one time.
-    """
-    if not isinstance(raw, Mapping):
-        return "malformed"
-    try:
-        content = checked_content(raw.get("content"))
-        category = checked_category(raw.get("category"))
-        confidence = checked_confidence(raw.get("confidence"))
-    except ValueError as error:
-        said = str(error)
-        if said.startswith("category"):
-            return "unknown_category"
-        if said.startswith("confidence"):
-            return "bad_confidence"
-        return "too_long" if "at most" in said else "empty"
-    if holds_secret(content):
-        return "secret"
-    # What waited for a person waits on; a document must not say yes in their place.
-    held = next((status for status in HELD if status == raw.get("status")), None)
-    return Fact(
-        id="",
-        content=content,
-        category=category,
-        confidence=confidence,
-        created_at=_time(raw.get("createdAt"), now),
-        updated_at=now,
-        source=next((source for source in SOURCES if source == raw.get("source")), "api"),
-        status="quarantined" if is_instruction_like(content) else held or "active",
-        pinned=raw.get("pinned") is True,
-        epoch=epoch,
-        thread_id=short_text(raw.get("thread_id")),
-        message_ids=short_texts(raw.get("message_ids")),
-        edited_at=_time(raw.get("editedAt"), ""),
-        valid_from=checked_period(raw.get("validFrom")),
-        valid_to=checked_period(raw.get("validTo")),
-        topic=checked_topic(raw.get("topic")),
-    )
-
-
-def _time(value: object, otherwise: str) -> str:
-    return value if isinstance(value, str) and moment(value) is not None else otherwise
-
-
-def short_text(value: object) -> str:
-    """Return an id or a name as a store takes it; empty for what is no text."""
-    return sanitize(value, 200) if isinstance(value, str) else ""
-
-
-def short_texts(value: object) -> tuple[str, ...]:
-    """Return the ids of a list, at most 100."""
-    return tuple(short_text(each) for each in value[:100] if isinstance(each, str)) if isinstance(value, list) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +128,7 @@ class Importer:
         if "version" not in self._named:
             raise ValueError("version must stand before the rest")
         if name == "profile":
-            value = _sections(value if at is None else [])
+            value = read_texts(value if at is None else [])
         elif name not in _LISTS:
             raise ValueError(f"{name[:64]} is no part of such a document")
         elif at is None and value != []:
@@ -244,9 +174,11 @@ class Importer:
             if part.name == "profile":
                 sections = yield from _fill_profile(self._owner, part.value, epoch=epoch, now=self._now)
                 self._done = replace(self._done, sections=sections)
-        entries = [entry for part in waiting if part.name == "journal" and (entry := self._read(part, self._entry))]
+        entry_of = partial(read_entry, epoch=epoch)
+        entries = [entry for part in waiting if part.name == "journal" and (entry := self._read(part, entry_of))]
         yield from append(self._owner, entries)
-        drafts = [draft for part in waiting if part.name == "updates" and (draft := self._read(part, self._draft))]
+        draft_of = partial(read_update, owner=self._owner, epoch=epoch, now=self._seconds)
+        drafts = [draft for part in waiting if part.name == "updates" and (draft := self._read(part, draft_of))]
         for draft in drafts:  # one that is there already stays as it is, with its progress
             yield from record(draft)
             self.waiting_threads.add(draft.thread_id)
@@ -300,60 +232,11 @@ class Importer:
             self._reject(part.name, part.place or 0, "malformed")
             return None
 
-    def _entry(self, value: Json) -> JournalEntry:
-        entry = JournalEntry.from_json({**value, "epoch": ""})
-        if moment(entry.day) is None:
-            raise ValueError("day must be ISO 8601")
-        messages = _messages(entry.messages)
-        return replace(entry, thread_id=short_text(entry.thread_id), messages=messages, epoch=self._epoch)
-
-    def _draft(self, value: Json) -> Entry:
-        """Return the pending update of an entry, as if it had been written down now; its messages keep their times."""
-        kind, thread_id = value.get("kind"), short_text(value.get("thread_id"))
-        said = value.get("messages")
-        if kind not in ("turn", "cut") or not thread_id or not isinstance(said, list):
-            raise ValueError("an update must have kind, thread_id and messages")
-        messages = _messages(map(StoredMessage.from_json, said))
-        if not messages:
-            raise ValueError("an update must have messages")
-        created = moment(str(value.get("created")))
-        return Entry(
-            kind="turn" if kind == "turn" else "cut",
-            owner=self._owner,
-            thread_id=thread_id,
-            epoch=self._epoch,
-            created=min(self._seconds, created.timestamp()) if created else self._seconds,
-            due=self._seconds,
-            # These were said before any edit that this store knows of: all that were made here count as later.
-            messages=tuple(replace(message, edit=INITIAL_EDIT) for message in messages),
-            edited_away=short_texts(value.get("edited_away")),
-            model=short_text(value.get("model")),
-        )
-
-
-def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
-    """Return the messages as a store takes them; `ValueError` if a time is none."""
-    read = tuple(messages)
-    if any(moment(message.time) is None for message in read):
-        raise ValueError("times must be ISO 8601")
-    return tuple(
-        replace(message, id=short_text(message.id), text=sanitize(message.text, _MAX_MESSAGE_CHARS)) for message in read
-    )
-
 
 def _fill_profile(owner: Owner, given: object, *, epoch: str, now: str) -> StoreEffects[tuple[str, ...]]:
-    profile = _sections(given)
+    profile = read_texts(given)
     there = yield from read_profile(owner, epoch)
     missing = {name: text for name, text in profile.items() if name not in there and text.strip()}
     fit = {name: text for name, text in missing.items() if not holds_secret(text) and not is_instruction_like(text)}
     yield from write_profile(owner, [Section(name=name, text=text) for name, text in fit.items()], epoch=epoch, now=now)
     return tuple(fit)
-
-
-def _sections(profile: object) -> dict[str, str]:
-    if not isinstance(profile, Mapping):
-        raise ValueError("profile must be an object of texts")
-    for name, text in profile.items():
-        if name not in SECTIONS or not isinstance(text, str):
-            raise ValueError(f"profile must hold texts under {', '.join(SECTIONS)}")
-    return dict(profile)

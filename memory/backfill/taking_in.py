@@ -4,6 +4,7 @@ What was said goes the way of a turn from there: the same outbox, the same extra
 noted of the conversation comes last, so that an import that was killed goes on where it was.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
@@ -16,7 +17,7 @@ from memory.facts.deletions import forgotten_messages
 from memory.facts.fact import timestamp
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import append, redact
-from memory.message import with_replies
+from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Entry
@@ -91,11 +92,7 @@ def take_in(
     is_own = conversation.origin == "langgraph" and owner in owners
     if talk.source != source.name or is_own:
         return TakenIn(known=len(conversation.messages), elsewhere="thread" if is_own else talk.source)
-    messages = strip_scheduled(conversation.messages)
-    gone = yield from forgotten_messages(owner, epoch, thread_id, [one.id for one in messages])
-    dropped = with_replies(messages, gone)
-    # Whatever people changed by hand here, they changed after this was said.
-    said = [replace(one, edit=INITIAL_EDIT) for one in messages if one.id not in dropped]
+    said = yield from _without_forgotten(owner, epoch, thread_id, strip_scheduled(conversation.messages))
     whole = replace(conversation, messages=tuple(said))
     untold = [each for each in exchanges(said) if any(short_id(one.id) not in talk.told for one in each)]
     if untold:
@@ -104,10 +101,8 @@ def take_in(
     cut = portions(whole, talk.known, portion_messages) if learn else []
     for number, portion in enumerate(cut):
         at = now + number * _APART
-        draft_entry = Entry(
-            kind="turn", owner=owner, thread_id=thread_id, epoch=epoch, created=at, due=at, messages=portion
-        )
-        yield from outbox.record(draft_entry, thread_epoch=thread_epoch)
+        entry = Entry(kind="turn", owner=owner, thread_id=thread_id, epoch=epoch, created=at, due=at, messages=portion)
+        yield from outbox.record(entry, thread_epoch=thread_epoch)
     ids = frozenset(short_id(one.id) for one in said)
     after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
     if after != talk:
@@ -121,6 +116,16 @@ def take_in(
         known=sum(short_id(one.id) in (talk.known if learn else talk.told) for one in said),
         thread_id=thread_id,
     )
+
+
+def _without_forgotten(
+    owner: Owner, epoch: str, thread_id: str, messages: Sequence[StoredMessage]
+) -> StoreEffects[list[StoredMessage]]:
+    """Return the messages that nobody had deleted from memory, as said before every change by hand."""
+    gone = yield from forgotten_messages(owner, epoch, thread_id, [one.id for one in messages])
+    dropped = with_replies(messages, gone)
+    # Whatever people changed by hand here, they changed after this was said.
+    return [replace(one, edit=INITIAL_EDIT) for one in messages if one.id not in dropped]
 
 
 def _look_again(

@@ -1,7 +1,7 @@
 """How an extraction changes the facts: what is new, confirmed, corrected or over; applied twice as once."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -60,21 +60,12 @@ def change_facts(
     config = replace(config, approval=config.approval | chosen)
     in_use = [fact.content for fact in before.active().values()]
     extraction = replace(extraction, profile=approved_sections(extraction.profile, profile, in_use, config.approval))
-    rules = partial(apply_extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config)
-    update = rules(before, extraction)
-    edited, _ = yield from side_by_side(
-        write_difference(owner, epoch, before, update.fact_set),
-        write_profile(owner, extraction.profile, epoch=epoch, now=now, stored=profile),
-    )
-    if edited:  # by a person, since the facts were read
-        was = [replace(before.rows[key], status="superseded", replaced_by=fact.id) for key, fact in edited.items()]
-        before = replace(before, rows={**before.rows, **edited}, archived=tuple(was))
-        wrong, update = update, rules(before, extraction)
-        yield from give_way(owner, epoch, wrong.fact_set, update.fact_set, edited)
-    if update.let_go or update.waiting:
-        # Also where only something new waits: who holds the journal has to leave out what it came from.
-        stays = {each for fact in update.fact_set.rows.values() for each in fact.message_ids}
-        yield from let_go(owner, epoch, update.let_go, now=now, but=stays)
+    rules = partial(
+        apply_extraction,
+        extraction=extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config,
+    )  # fmt: skip
+    sections = write_profile(owner, extraction.profile, epoch=epoch, now=now, stored=profile)
+    before, update = yield from _write_facts(owner, epoch, before, rules, beside=sections, now=now)
     # Another worker may have noted its own meanwhile: what is noted is read again, just before.
     settled, recent, _ = yield from side_by_side(
         settle(owner, epoch, before, config),
@@ -93,6 +84,33 @@ def change_facts(
         reasons(outcome.refused),
     )
     return outcome, [recent.with_one(digest, outcome).write(owner, epoch)]
+
+
+def _write_facts(
+    owner: Owner,
+    epoch: str,
+    before: FactSet,
+    rules: Callable[[FactSet], "FactUpdate"],
+    *,
+    beside: StoreEffects[None],
+    now: str,
+) -> StoreEffects[tuple[FactSet, "FactUpdate"]]:
+    """Write what `rules` make of the facts, with what goes `beside` it in one batch; return these facts and the update.
+
+    A fact that a person edited after they were read is put back, and counts as it is now.
+    """
+    update = rules(before)
+    edited, _ = yield from side_by_side(write_difference(owner, epoch, before, update.fact_set), beside)
+    if edited:
+        was = [replace(before.rows[key], status="superseded", replaced_by=fact.id) for key, fact in edited.items()]
+        before = replace(before, rows={**before.rows, **edited}, archived=tuple(was))
+        wrong, update = update, rules(before)
+        yield from give_way(owner, epoch, wrong.fact_set, update.fact_set, edited)
+    if update.let_go or update.waiting:
+        # Also where only something new waits: who holds the journal has to leave out what it came from.
+        stays = {each for fact in update.fact_set.rows.values() for each in fact.message_ids}
+        yield from let_go(owner, epoch, update.let_go, now=now, but=stays)
+    return before, update
 
 
 def refused_as_stale(extraction: Extraction) -> Outcome:
