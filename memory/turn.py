@@ -63,11 +63,14 @@ def with_mode(message: Message, mode: MemoryMode) -> Message:
 
 
 def unanswered_with_mode(messages: Sequence[BaseMessage], mode: MemoryMode) -> list[BaseMessage]:
-    """Return the messages that no answer follows yet, each with the mode in which it was said; none in `normal`."""
+    """Return the messages that no answer follows yet, each with the mode in which it was said; none in `normal`.
+
+    A client may have sent one with a stricter mode than its run has: that one holds.
+    """
     if may_learn(mode):
         return []
     answered = max((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
-    return [with_mode(message, mode) for message in messages[answered + 1 :]]
+    return [with_mode(message, effective_mode(mode, mode_of(message))) for message in messages[answered + 1 :]]
 
 
 def mode_of(message: BaseMessage | None) -> MemoryMode:

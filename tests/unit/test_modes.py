@@ -8,7 +8,17 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from graphs.turn.context import Context
 from graphs.turn.run import mode_of_run
-from memory.turn import MODES, MemoryMode, effective_mode, learnable, may_learn, may_read, with_mode
+from memory.turn import (
+    MODES,
+    MemoryMode,
+    effective_mode,
+    learnable,
+    may_learn,
+    may_read,
+    mode_of,
+    unanswered_with_mode,
+    with_mode,
+)
 
 modes = st.sampled_from(MODES)
 declared = st.one_of(st.none(), modes)
@@ -84,3 +94,12 @@ def test_noting_a_mode_changes_nothing_else() -> None:
     assert copy.additional_kwargs == {"x": 1, "memory_mode": "read_only"}
     assert (copy.content, copy.id, copy.name) == ("q", "1", "ada")
     assert message.additional_kwargs == {"x": 1}
+
+
+@given(modes, modes)
+def test_a_question_that_its_client_said_in_a_stricter_mode_keeps_it(
+    of_run: MemoryMode, of_question: MemoryMode
+) -> None:
+    asked = with_mode(HumanMessage("q", id="1"), of_question)
+    noted = unanswered_with_mode([asked], of_run) or [asked]
+    assert [mode_of(message) for message in noted] == [effective_mode(of_run, of_question)]
