@@ -38,7 +38,7 @@ class Marked(Chat):
 
     def __init__(self, dice: Random, transcript: Literal["keep", "compact"]) -> None:
         self.dice, self.transcript = dice, transcript
-        self.erased, self.number, self.ready, self.asked = 0, 0, 0, 0
+        self.erased, self.known, self.said, self.number, self.ready, self.asked = 0, 0, 0, 0, 0, 0
         self.run_mode: MemoryMode = "normal"
         self.mark = self.preparing = ""
         self.held: list[tuple[Future[Any], Callable[[], Any], str]] = []
@@ -90,6 +90,7 @@ class Marked(Chat):
         async for kind, part in self.graph.astream({"messages": [question]}, self.config(), **streamed):
             event: Any = part
             ready = ready or (kind == "custom" and event["name"] == "memory.summarized" and event["payload"]["ready"])
+        self.said = self.erased
         self.place = super().config()  # the newest state, also after a fork
         self.check(before, await self.state(), question, is_incognito=mode == "incognito", is_ready=ready)
 
@@ -108,7 +109,9 @@ class Marked(Chat):
             places = [at for at, message in enumerate(conversation.live) if message.id not in left]
             node = self._synchronous(after["memory"]["receipt"]["messages_budget"])
             # What an incognito turn prepared may be in no other turn's summary, what was said before an erase in none.
-            marks = [str(self.erased), f"{self.erased}i"] if is_incognito else [str(self.erased)]
+            # A run that does not learn reads no epochs: it knows of this process's erases, not of another's.
+            erases = range(self.erased if self.run_mode == "normal" else self.known, self.erased + 1)
+            marks = [f"{erased}{mark}" for erased in erases for mark in ("", "i")[: 1 + is_incognito]]
             gone = [conversation.live[at] for at in places]
             could = [conversation.summarized(before, self._asked(node, gone, before, mark), places) for mark in marks]
             assert now in could
@@ -153,7 +156,8 @@ class Marked(Chat):
         elif chosen == "fork":
             states = [state async for state in self.graph.aget_state_history(super().config(), limit=20)]
             ends = [state.config for state in states if not state.next and state.values.get("messages")]
-            self.place = self.dice.choice(ends)
+            fork = self.dice.choice(ends)["configurable"]["checkpoint_id"]
+            self.place = {"configurable": {**super().config()["configurable"], "checkpoint_id": fork}}
 
     async def erase(self) -> None:
         """Erase the user or the thread, here or in another process."""
@@ -162,11 +166,14 @@ class Marked(Chat):
         self.erased += 1
         if self.dice.random() < 0.3:
             self.service.forget(user_segment("ada") if whole else "t")
+            self.known = self.erased
 
     async def live(self, turns: int) -> None:
         for _ in range(turns):
             said = [message.id for message in (await self.state()).get("messages", []) if message.type == "human"]
-            is_edit = len(said) > 2 and self.dice.random() < 0.1
+            # In its place: what follows it stays. Where that was said before an erase, it would be answered again.
+            is_newest = self.said == self.erased and self.place == super().config()
+            is_edit = len(said) > 2 and is_newest and self.dice.random() < 0.2
             number = int(str(self.dice.choice(said[-4:]))[1:]) if is_edit else self.number
             self.number += not is_edit
             await self.say(number, self.dice.choice(["before", "after"]), is_edit=is_edit)
