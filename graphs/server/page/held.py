@@ -9,7 +9,7 @@ from graphs.server.api.approval import ApprovalChoice, approval_of, put_approval
 from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.page.pages import Asked, Pages
-from memory.archive.importing import read_fact
+from memory.archive.entries import read_fact
 from memory.config import NAMED_TOPICS, TOPICS
 from memory.control import read_epoch
 from memory.facts.effects import FactEffects
