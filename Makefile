@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-agents test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality demo lock
+.PHONY: help dev test test-agents test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -118,6 +118,14 @@ EMBEDDED ?= local
 bench-quality: $(VENV)/bench ## Measure what recall finds of public conversations, beside peers; no model is asked (DATA=DIR EMBEDDED=local|none)
 	@MEM0_TELEMETRY=False nice $(BIN)/python -m benchmarks.quality "$(QUALITY_DATA)" --embedder $(EMBEDDED) --write docs/recall.md
 
+bench-bill: $(VENV)/bench ## Count the tokens of a replayed conversation, beside peers; no model is asked, nothing is timed (DATA=DIR)
+	@nice $(BIN)/python -m benchmarks.bill "$(QUALITY_DATA)" --write docs/bill.md
+
+LOAD ?= --users 20 --turns 5
+bench-load: ## Drive a server with many users at once, in an environment of its own (LOAD="--users 20 --turns 5")
+	@$(MAKE) --no-print-directory VENV=.venv-load .venv-load/load
+	@.venv-load/bin/python -m benchmarks.load $(LOAD) --write docs/load.md
+
 check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see the tests notice (3 minutes)
 	@$(BIN)/python -m tests.mutants
 
@@ -140,4 +148,5 @@ lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) $(DEV) --group agents -o requirements/agents.lock
 	@$(LOCK) $(DEV) --group page -o requirements/page.lock
 	@$(LOCK) --extra tokens --extra embedder --group bench -o requirements/bench.lock
+	@$(LOCK) --extra server --extra tokens --group load -o requirements/load.lock
 	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock

@@ -104,8 +104,9 @@ def always(reply: Reply | str) -> Respond:
 class StubModel:
     """The server: `with StubModel() as model:` listens on loopback; `model.url` is what `OPENAI_BASE_URL` takes."""
 
-    def __init__(self, respond: Respond = echo) -> None:
+    def __init__(self, respond: Respond = echo, port: int = 0) -> None:
         self.respond = respond
+        self._port = port
         self._requests: list[ChatRequest] = []
         self._failures: list[Exception] = []
         self._changed = threading.Condition()
@@ -113,7 +114,7 @@ class StubModel:
         self._server: ThreadingHTTPServer | None = None
 
     def __enter__(self) -> Self:
-        self._server = _Server(self)
+        self._server = _Server(self, self._port)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
@@ -187,9 +188,9 @@ class StubModel:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, model: StubModel) -> None:
+    def __init__(self, model: StubModel, port: int) -> None:
         self.model = model
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", port), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Keep what went wrong; that a client hangs up, as a killed server under test does, is no news."""

@@ -3,7 +3,7 @@
     python -m benchmarks.bill DATA [--conversation conv-41] [--turns 300] [--write docs/bill.md]
 
 DATA holds LoCoMo conversations in `locomo/`. No model is asked: fake ones answer at once, in a fixed length, what the
-data hold, and note what they are sent. Nothing is timed, so the figures are the same on every machine.
+data hold, and note what they are sent. Nothing is timed, so a busy machine changes nothing.
 """
 
 import argparse

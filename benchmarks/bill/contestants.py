@@ -133,8 +133,9 @@ class Palimpsest:
         self._shipped = MemoryConfig()
         # The queue of the process never starts one: the replay's clock does.
         quiet = MemoryConfig(
-            debounce_seconds=_NEVER, max_wait_seconds=_NEVER, update_spacing_seconds=0.0, prepare_summary_share=1.0
-        )
+            debounce_seconds=_NEVER, max_wait_seconds=_NEVER, update_spacing_seconds=0.0, prepare_summary_share=1.0,
+            read_timeout_seconds=600.0, write_timeout_seconds=600.0,  # a busy machine changes no figure
+        )  # fmt: skip
         self._now = 0.0
         summary = models.unlisted_summary if every_turn else models.summary
         of_purpose = {"chat": models.chat, "summary": summary, "memory": models.memory}
@@ -157,6 +158,7 @@ class Palimpsest:
         if self._pending and self._pending.due <= moment:
             self._now, self._pending = max(self._now, self._pending.due), None
             await self._service.adrain(self.store, self._owner)
+            await self._follow()
         if int(moment // 86_400) > self._day:
             self._now, self._day = max(self._now, moment), int(moment // 86_400)
             await self._service.arollup(self.store, self._owner)
@@ -165,15 +167,19 @@ class Palimpsest:
         self._now = max(self._now, said.at)
         who: RunnableConfig = {"configurable": {"thread_id": USER, "langgraph_auth_user_id": USER}}
         await self._graph.ainvoke({"messages": [HumanMessage(said.text)]}, who, context=self._context)
-        followed = self._service.recalling.follow(self.store, self._owner)
-        if followed:  # a user's next words come later than this
-            await asyncio.wrap_future(followed)
+        await self._follow()
         if self._every_turn:
             await self._service.adrain(self.store, self._owner)
+            await self._follow()
             await self._rewrite_summary(said)
         else:
             context = ConversationContext.of(self._owner, USER, self.store)
             self._pending = enqueue(self._now, self._pending, context, self._shipped, quiet=True)
+
+    async def _follow(self) -> None:
+        """Wait until what is recalled from is up to date: a user's next words come later than that."""
+        if followed := self._service.recalling.follow(self.store, self._owner):
+            await asyncio.wrap_future(followed)
 
     async def _rewrite_summary(self, said: ReplayTurn) -> None:
         wish = prompts.INITIAL_SUMMARY if not self._summary else prompts.UPDATE_SUMMARY

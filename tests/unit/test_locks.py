@@ -22,6 +22,7 @@ SETS = {
     "postgres": SERVER + EXTRAS["postgres"],
     "dev": ALL + GROUPS["dev"],
     "agents": ALL + GROUPS["dev"] + GROUPS["agents"],
+    "load": SERVER + GROUPS["load"],
     "page": ALL + GROUPS["dev"] + GROUPS["page"],
 }
 
