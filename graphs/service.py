@@ -318,6 +318,7 @@ class MemoryService:
             worker=self._worker,
             observe=self.accounts.called_behind,
             purse=self.accounts.purse,
+            put_off=self.accounts.put_off,
         )
 
 

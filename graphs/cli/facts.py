@@ -169,6 +169,14 @@ async def delete(memory: MemoryClient, out: Output, fact: FactId) -> None:
     out.answer(done, lambda: out.say(f"deleted {fact}; `palimpsest facts undo` restores it"))
 
 
+@facts.command(epilog=examples("palimpsest facts list --status evicted", "palimpsest facts restore fact_1a2b3c4d"))
+@asks_memory()
+async def restore(memory: MemoryClient, out: Output, fact: FactId) -> None:
+    """Bring back a fact that went at the limit; the weakest of the others goes in its place."""
+    back = await memory.post(f"/facts/{fact}/restore")
+    out.answer(back, lambda: _show_one(out, back))
+
+
 @facts.command(epilog=examples("palimpsest facts history fact_1a2b3c4d"))
 @asks_memory()
 async def history(memory: MemoryClient, out: Output, fact: FactId) -> None:

@@ -38,6 +38,7 @@ from memory.context.running_summary import RunningSummary
 from memory.context.tokens import TokenCounter
 from memory.injection.injected import render_block, render_deltas
 from memory.message import is_made
+from memory.namespaces import Owner
 from memory.outbox.transcript import ThreadView
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest
 from memory.unwritten import named
@@ -188,6 +189,11 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         thread = self._thread(state)
         mode = effective_mode(mode_of_newest(thread.messages), kept_by(self.name, state).get("mode"))
         return SummaryAhead.of_run(kept, self._run(runtime, runtime.store, thread.asked), thread.epochs, mode, *of)
+
+    def whose(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> tuple[BaseStore | None, Owner | None]:
+        """Return whose memory a run is about, and where it is kept, as a thread may ask."""
+        run = self._run(runtime, self._threaded_store(runtime), self._thread(state).asked)
+        return run.store, run.owner
 
     async def _write_cut(
         self, leaving: list[BaseMessage], state: Mapping[str, Any], runtime: Runtime[Any], store: BaseStore | None

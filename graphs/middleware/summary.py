@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.summarization import ContextSize
 from langchain.chat_models import init_chat_model
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelLike
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.messages.utils import get_buffer_string
 from langchain_core.prompt_values import ChatPromptValue
@@ -210,7 +210,9 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             said = [message for message in response.result if message.id]
             state = {**_read(request.state), "messages": [*request.state["messages"], *said]}
             live = len(divide(state["messages"], _running(state)).live)
-            ahead.begin(lambda: self._node_for_later(live), state, share)
+            # Here, where the run says whose it is: what is written later has none.
+            model = self._counted(in_background(self.model), request.state, request.runtime)
+            ahead.begin(lambda: self._node_for_later(live, model), state, share)
 
     def _is_due(self, state: Any, messages: Sequence[BaseMessage]) -> bool:
         running = _running(_read(state))
@@ -231,15 +233,22 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         node.summarize = when
         ahead = self._ahead(state, runtime)
         prepared = partial(ahead.get, waits=when == "before") if ahead else None
-        node.summarizer = replace(node.summarizer, memory_flush_hook=hook, prepared_summary=prepared)
+        model = self._counted(self.model, state, runtime)
+        node.summarizer = replace(node.summarizer, memory_flush_hook=hook, prepared_summary=prepared, model=model)
         return node
 
-    def _node_for_later(self, live: int) -> SummarizationNode:
+    def _node_for_later(self, live: int, model: LanguageModelLike) -> SummarizationNode:
         """Return what writes a summary behind a turn that leaves so many messages."""
         node = copy(self._node)
         budget = replace(self._budget, live=live)
-        node.summarizer = replace(node.summarizer, budget=budget, model=in_background(self.model))
+        node.summarizer = replace(node.summarizer, budget=budget, model=model)
         return node
+
+    def _counted(self, model: BaseChatModel, state: Any, runtime: Runtime[Any]) -> LanguageModelLike:
+        """Return the call of a model that the process counts, and that keeps to the budget of whose memory it is."""
+        whose = self._memory.whose(state, runtime) if self._memory else None
+        store, owner = whose or (None, None)
+        return self._service.accounts.counted(model, store, owner)
 
     def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any] | None:
         context = self._node.update(_read(state), result).get("context", {})

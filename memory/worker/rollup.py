@@ -13,6 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from memory import prompts
+from memory.budget import BudgetUsedUp
 from memory.control import Epochs, belongs, read_epochs, read_time_zone
 from memory.effects import StoreEffects, delete, put, read
 from memory.facts.changes import Section
@@ -194,6 +195,9 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
 
     Returns:
         Whether something was due.
+
+    Raises:
+        BudgetUsedUp: If something is due, and no call may begin for it today.
     """
     if not terms.config.enabled:
         return False
@@ -210,9 +214,10 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     planned, reached = plan_rollup(today, progress, journal)
     folds = yield from _without_forgotten(owner, epoch, planned)
     texts = texts_of((yield from read_profile(owner, epoch)))
-    if folds and (yield from terms.purse.look(owner)) is not None:
+    until = (yield from terms.purse.look(owner)) if folds else None
+    if until is not None:
         logger.info("the roll-up of %s waits for tomorrow: the budget of the day is used up", owner.due_key)
-        return False
+        raise BudgetUsedUp(until)
     sections = yield from _sections(owner, folds, texts, terms)
     if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return False

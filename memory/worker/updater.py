@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
-from memory.budget import Budget, Purse
+from memory.budget import Budget, BudgetUsedUp, Purse
 from memory.config import MemoryConfig
 from memory.effects import aperform, awithin, perform, run, tolerated, within
 from memory.message import iso_time, messages_of
@@ -19,7 +19,7 @@ from memory.outbox.entry import Entry, EntryKind, Worker, process_exists
 from memory.outbox.transcript import ThreadView
 from memory.queue.schedule import ConversationContext, Message
 from memory.tracing import SpanName, span
-from memory.usage import ModelUsage, Observe, observed
+from memory.usage import CallPurpose, ModelUsage, Observe, observed
 from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
 from memory.worker.rollup import roll_up
 from memory.worker.update import Drained, drain
@@ -45,6 +45,7 @@ class MemoryUpdater:
         is_alive: Whether a process of this host exists.
         observe: Is told of each model call that has ended.
         purse: What is known of users' budgets; workers of one process share it.
+        put_off: Is told of each roll-up that waits for the next day, as a user's budget is used up.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class MemoryUpdater:
         is_alive: Callable[[int], bool] = process_exists,
         observe: Observe = lambda _: None,
         purse: Purse | None = None,
+        put_off: Callable[[CallPurpose], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._load_model = load_model
@@ -69,7 +71,7 @@ class MemoryUpdater:
         self._gate = gate or UpdateGate()
         self._worker = worker or Worker.here()
         self._is_alive = is_alive
-        self._observe = observe
+        self._observe, self._put_off = observe, put_off
         self._purse = purse or Purse(Budget.of(config), clock, self._worker.process)
 
     def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
@@ -115,7 +117,11 @@ class MemoryUpdater:
         """Fold what of each owner's journal is due into their history, and say of whom something was."""
 
         async def roll_up_one(owner: Owner) -> bool:
-            return await self._aperform(roll_up(owner, self._terms()))
+            try:
+                return await self._aperform(roll_up(owner, self._terms()))
+            except BudgetUsedUp:  # no failure: it is due again tomorrow
+                self._put_off("rollup")
+                return False
 
         return await self._for_each(owners, roll_up_one, False)
 

@@ -88,6 +88,7 @@ def test_a_quarantined_fact_is_released(ada: Typed) -> None:
 
 def test_what_the_api_refuses_is_one_sentence(ada: Typed) -> None:
     assert ada.refused("facts", "delete", "fact_00000000") == "Error: no fact has the id 'fact_00000000'\n"
+    assert "undo restores one that" in ada.refused("facts", "restore", "fact_00000000")
     assert "nothing to undo" in ada.refused("facts", "undo")
     assert "confidence" in ada.run("facts", "add", "x", "--confidence", "7").stderr
 

@@ -1,12 +1,17 @@
 """A user's budget of a day: what is used up waits for the next day, counted in the store, and nothing is lost."""
 
+import asyncio
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
@@ -14,16 +19,19 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
+from graphs.middleware import PalimpsestMemory, PalimpsestSummary
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.budget import Budget, Purse, Spent, read_spent
 from memory.config import MemoryConfig
 from memory.effects import run
+from memory.journal.journal import append
 from memory.namespaces import Owner
 from memory.usage import CallPurpose, ModelUsage
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA, MemoryBench
+from tests.unit.test_rollup import FIRST, entry
 
 DAY = 86_400.0
 
@@ -188,6 +196,55 @@ def test_a_time_zone_that_does_not_exist_is_refused_with_the_variables_name() ->
         Settings.from_environment({"PALIMPSEST_TIME_ZONE": "Mars/Olympus"})
     with pytest.raises(ValueError, match="PALIMPSEST_BUDGET_CALLS must be a whole number"):
         Settings.from_environment({"PALIMPSEST_BUDGET_CALLS": "-1"})
+
+
+async def test_a_roll_up_that_waits_for_tomorrow_is_counted_as_put_off() -> None:
+    there, today = bench(calls=1), 1_767_225_600.0 + 3 * DAY  # the journal's first day, and three more
+    model = RecordingModel(respond=lambda _: "told")
+    service = MemoryService(
+        Settings(memory=replace(there.config, update_spacing_seconds=0)), lambda *_: model, clock=there.clock
+    )
+    there.clock.seconds = today
+    run(there.store, append(ADA, [entry(FIRST.isoformat())]))
+    service.accounts.purse.note(ADA, ModelUsage(purpose="extraction"))
+    assert await service.arollup(there.store, ADA) == 0
+    assert model.prompts == []
+    refused = partial(service.accounts.metrics.registry.get_sample_value, "palimpsest_budget_refusals_total")
+    assert (refused({"purpose": "rollup"}), refused({"purpose": "extraction"})) == (1, 0)
+    there.clock.seconds += DAY
+    assert await service.arollup(there.store, ADA) == 1
+    assert refused({"purpose": "rollup"}) == 1
+
+
+@pytest.mark.parametrize("is_sync", [True, False])
+async def test_an_agents_summaries_are_counted_and_within_the_budget(is_sync: bool) -> None:
+    clock, store = Clock(), InMemoryStore()
+    config = MemoryConfig(budget_calls=1, prepare_summary_share=1)
+    summaries = RecordingModel(respond=lambda _: "word " * 30)
+    service = MemoryService(Settings(memory=config), lambda *_: summaries, clock=clock)
+    memory = PalimpsestMemory(service=service, memory_tokens=0, tools=())
+    summary = PalimpsestSummary(summaries, trigger=("tokens", 600), max_summary_tokens=60, memory=memory)
+    agent: Any = create_agent(
+        RecordingModel(respond=lambda _: "ok"), middleware=[memory, summary], checkpointer=InMemorySaver(), store=store
+    )
+    who: RunnableConfig = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": "ada"}}
+    service.accounts.purse.note(ADA, ModelUsage(purpose="extraction"))
+    sample = service.accounts.metrics.registry.get_sample_value
+
+    async def say(text: str) -> None:
+        asked = {"messages": [HumanMessage(text)]}
+        await (asyncio.to_thread(agent.invoke, asked, who) if is_sync else agent.ainvoke(asked, who))
+
+    for number in range(12):
+        await say(f"Turn {number}: " + "plum " * 60)
+    assert summaries.prompts == []
+    assert sample("palimpsest_budget_refusals_total", {"purpose": "summary"})
+    assert not sample("palimpsest_model_calls_total", {"purpose": "summary", "outcome": "answered"})
+    clock.advance(DAY)
+    await say("And tomorrow?")
+    calls = sample("palimpsest_model_calls_total", {"purpose": "summary", "outcome": "answered"})
+    assert calls == len(summaries.prompts) > 0
+    assert service.accounts.purse.used_up_until(ADA) is not None
 
 
 async def test_a_turn_whose_summary_is_due_goes_on_without_and_says_why() -> None:

@@ -230,6 +230,21 @@ async def fact_history(call: AgentCall, fact_id: str) -> Revisions:
         raise RefusedRequest(404, str(unknown)) from None
 
 
+@router.post(
+    "/facts/{fact_id}/restore", summary="Bring back a fact that went at the limit", responses=refusals(404, 409)
+)
+async def restore_fact(call: AgentCall, fact_id: str, _: Empty) -> FactView:
+    """Bring back a fact that went at the limit (status `evicted`); the weakest of the others goes in its place."""
+    try:
+        fact = await facts_of(call).arestore(fact_id)
+    except FactNotFound:
+        text = f"no fact that went at the limit has the id {fact_id!r}; undo restores one that was deleted"
+        raise RefusedRequest(404, text) from None
+    except MemoryFull as full:
+        raise RefusedRequest(409, str(full)) from None
+    return FactView.model_validate(fact)
+
+
 @router.post("/undo", summary="Undo the last change of the facts", responses=refusals(409))
 async def undo(call: AgentCall, _: Empty) -> Undone:
     """Undo the last change of the facts, whoever made it; undoing again does it again."""
