@@ -9,7 +9,12 @@ import pytest
 
 from graphs.settings import Settings
 from memory.config import MemoryConfig
+from memory.effects import StoreEffects, arun
+from memory.facts.changes import Change, Extraction
+from memory.facts.fact import timestamp
 from memory.facts.store import FactStore
+from memory.namespaces import Owner
+from memory.outbox.receipts import UpdateReceipt, receipt_put
 from tests.memory_app import MemoryApp
 
 pytest.importorskip("jinja2")
@@ -122,3 +127,21 @@ async def test_the_api_chooses_and_decides(page: Page) -> None:
     done = await page.client.patch(f"/facts/{fact.id}", json={"status": "active", "content": "User has mild asthma"})
     assert (done.status_code, page.used()) == (200, ["User has mild asthma"])
     assert ASTHMA not in [fact.content for fact in page.facts.history(fact.id)]
+
+
+async def test_what_an_update_lets_wait_is_named_beside_the_chat_and_under_learned_last() -> None:
+    page = Page(approval=frozenset({"health"}))
+    change = Change(action="new", content=ASTHMA, confidence=0.9, sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
+    now = timestamp(page.app.clock())
+    done = page.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)
+    receipt = UpdateReceipt(time=now, thread_id="t", waiting=done.waiting, epoch="initial")
+    await arun(page.app.store, _written(receipt))
+    text = await page.get("learned")
+    assert "Waits for your yes" in text
+    assert ASTHMA in text
+    assert "Undo" not in text
+    assert "waits for your yes" in await page.get("updates-list")
+
+
+def _written(receipt: UpdateReceipt) -> StoreEffects[None]:
+    yield [receipt_put(Owner.of("local"), "k", receipt)]

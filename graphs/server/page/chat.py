@@ -49,7 +49,7 @@ async def show_learned(asked: Asked) -> Response:
     for receipt in (each.to_json() for each in done):
         changes = [
             (word, facts[fact_id])
-            for word, name in (("New", "created"), ("Said again", "confirmed"))
+            for word, name in (("New", "created"), ("Said again", "confirmed"), ("Waits for your yes", "waiting"))
             for fact_id in _listed(receipt.get(name))
             if fact_id in facts
         ]

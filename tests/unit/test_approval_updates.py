@@ -1,0 +1,80 @@
+"""Approval through whole updates: what the model is asked, what a receipt says, kills at any write, and agents' turns."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from graphs.events import MemoryUpdated
+from memory import prompts
+from memory.control import write_approval
+from memory.effects import run
+from memory.facts.store import FactStore
+from memory.outbox.receipts import UpdateReceipt, read_receipts
+from memory.recall.past import read_past
+from tests.fakes import RecordingModel
+from tests.memory_bench import ADA, CONFIG, MemoryBench
+from tests.stores import Killed, fail_at
+
+ASKS = replace(CONFIG, approval=frozenset({"health"}))
+
+
+def answers(messages: list[BaseMessage]) -> str:
+    """Answer as a model that knows an illness where no word tells it."""
+    fact = {"message": 1, "action": "new", "known": 0, "category": "knowledge", "confidence": 0.9}
+    facts = [{**fact, "content": "User goes to the ward each Monday.", "topic": "health"}]
+    return json.dumps({"facts": facts, "profile": []})
+
+
+def bench(**options: object) -> MemoryBench:
+    made = MemoryBench(**options)  # type: ignore[arg-type]  # any of its fields
+    made.model = RecordingModel(respond=answers)
+    return made
+
+
+def waits(on: MemoryBench) -> list[str]:
+    return [fact.content for fact in FactStore.of_owner(on.store, ADA, config=ASKS, clock=on.clock).list("waiting")]
+
+
+def test_the_model_is_asked_for_topics_only_where_somebody_wants_to_be_asked() -> None:
+    one = bench()
+    one.say("I go to the ward each Monday.")
+    one.drain()
+    assert prompts.EXTRACTION_TOPIC.strip() not in one.model.prompts[-1][0].text
+    assert (one.facts(), waits(one)) == (["User goes to the ward each Monday."], [])
+    other = bench()
+    run(other.store, write_approval(ADA, ["health"]))
+    other.say("I go to the ward each Monday.")
+    other.drain()
+    assert prompts.EXTRACTION_TOPIC.strip() in other.model.prompts[-1][0].text
+    assert (other.facts(), waits(other)) == ([], ["User goes to the ward each Monday."])
+
+
+def test_the_receipt_and_the_event_name_what_waits() -> None:
+    made = bench(config=ASKS)
+    made.say("I go to the ward each Monday.")
+    (receipt,) = made.drain().receipts
+    (fact,) = FactStore.of_owner(made.store, ADA).list("waiting")
+    assert (receipt.created, receipt.waiting) == ((), (fact.id,))
+    assert run(made.store, read_receipts(ADA, made.epoch())) == [receipt]
+    assert UpdateReceipt.from_json(receipt.to_json()) == receipt
+    assert MemoryUpdated.of(receipt).waiting == (fact.id,)
+
+
+@pytest.mark.parametrize("applies_first", [False, True])
+def test_killed_at_any_write_nothing_sensitive_is_used_or_told(applies_first: bool) -> None:
+    for n in range(1, 40):
+        made = bench(config=ASKS)
+        made.say("I go to the ward each Monday.")
+        made.store.applies_first = applies_first
+        made.store.fault = fail_at(n, error=Killed)
+        with suppress(Killed):
+            made.drain()
+        made.store.fault = lambda _: None
+        made.restart()
+        made.drain_all()
+        assert (made.facts(), waits(made)) == ([], ["User goes to the ward each Monday."]), n
+        told = [message.text for entry in run(made.store, read_past(ADA, made.epoch())) for message in entry.messages]
+        assert told == [], n
