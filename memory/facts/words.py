@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 from typing import Final, Self
 
@@ -142,6 +143,10 @@ class Wording:
         return any(found.has_all(one) for one in self.said)
 
 
+# Every text of a journal is asked for the same words.
+_stems = lru_cache(maxsize=4096)(words)
+
+
 class _Text:
     """A text that is searched: what costs time is done once, and only if there is something to find."""
 
@@ -158,9 +163,9 @@ class _Text:
         return said.phrase in self._folded or (bool(said.telling) and all(map(self._has, said.telling)))
 
     def _has(self, word: str) -> bool:
-        if (len(word) >= _INSIDE or _UNSPACED.search(word)) and word in self._folded:
+        if word in self._folded and (len(word) >= _INSIDE or _UNSPACED.search(word)):
             return True
-        return any(map(self._has_stem, words(word)))
+        return any(map(self._has_stem, _stems(word)))
 
     def _has_stem(self, stem: str) -> bool:
         if stem not in self._folded:

@@ -1,4 +1,4 @@
-"""Approval through whole updates: what the model is asked, what a receipt says, kills at any write, and agents' turns."""
+"""Approval through whole updates: what the model is asked, what a receipt says, and kills at any write."""
 
 import json
 from contextlib import suppress
@@ -56,7 +56,7 @@ def test_the_receipt_and_the_event_name_what_waits() -> None:
     made = bench(config=ASKS)
     made.say("I go to the ward each Monday.")
     (receipt,) = made.drain().receipts
-    (fact,) = FactStore.of_owner(made.store, ADA).list("waiting")
+    (fact,) = FactStore.of_owner(made.store, ADA, clock=made.clock).list("waiting")
     assert (receipt.created, receipt.waiting) == ((), (fact.id,))
     assert run(made.store, read_receipts(ADA, made.epoch())) == [receipt]
     assert UpdateReceipt.from_json(receipt.to_json()) == receipt
