@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -38,6 +38,17 @@ CACHED = (4096, 8192)
 # So long an answer is usual; a short one would leave a prompt that is nearly all memory.
 _ANSWER = " ".join(["The harbour was quiet and we walked along the water talking of boats and bread."] * 4)
 _QUERY_SECONDS = 60.0
+SMALL_TALK = (
+    "Thanks, that helps!",
+    "Can you translate 'see you tomorrow' into French?",
+    "Ok, sounds good.",
+    "Good morning!",
+    "What does HTTP 404 mean?",
+    "Let me think about it.",
+    "Write me a limerick about penguins.",
+    "Yes, please.",
+)
+"""Messages that ask for nothing that is remembered."""
 
 
 class Recorder(BaseChatModel):
@@ -132,15 +143,22 @@ async def measure_prompts(
 
 
 async def measure_cached(rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None) -> None:
-    """Add how much of each prompt of a long thread, from the second on, is the beginning of the one before."""
-    asked = random.Random(SEED).sample(talk.questions, min(TURNS, len(talk.questions)))
+    """Add how much of each prompt of a long thread, from the second on, is the beginning of the one before.
+
+    One thread only asks, each time for something else; in the other, two messages of small talk follow each question.
+    """
+    asked = [each.text for each in random.Random(SEED).sample(talk.questions, min(TURNS, len(talk.questions)))]
+    talked = cycle(SMALL_TALK)
+    mixed = [text for question in asked for text in (question, next(talked), next(talked))][:TURNS]
     chat = Chat(talk, embeddings, with_turns=True)
     await chat.ready()
     for tokens in CACHED:
         context = Context(max_tokens=tokens)
-        prompts = [await chat.sent(context, question.text, f"long.{tokens}") for question in asked]
-        for before, after in pairwise(prompts):
-            rows.add(f"cached share of a prompt, {tokens} tokens", who, talk.name, _common(before, after) / len(after))
+        for name, texts in (("", asked), (", with small talk", mixed)):
+            prompts = [await chat.sent(context, text, f"long.{tokens}{name}") for text in texts]
+            for before, after in pairwise(prompts):
+                share_of = _common(before, after) / len(after)
+                rows.add(f"cached share of a prompt, {tokens} tokens{name}", who, talk.name, share_of)
 
 
 def _told_in(talk: Talk, prompt: str) -> set[str]:

@@ -1,5 +1,6 @@
 """An index over one user's facts and past turns, kept up to date item by item, and what ranks them for a question."""
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Final, Literal, NamedTuple, Self
 from memory.recall.postings import Postings
 from memory.recall.relations import Relations
 from memory.recall.standing import is_standing
-from memory.recall.words import date_words, terms
+from memory.recall.words import date_words, is_phatic, terms
 
 Kind = Literal["fact", "turn"]
 
@@ -146,6 +147,23 @@ class Index:
             own = [a + b for a, b in zip(own, self._postings.scores(more), strict=True)]
         scores = self._relations_now().shared(_fused(own, alike))
         return [Hit(document, score) for score, document in self._best(scores, limit)]
+
+    def coverage(self, query: str, now: str = "") -> float:
+        """Return how much of what a message says the document has that says most of it: 0 for nothing, 1 for all.
+
+        Words count by their rarity, those that nobody has said most.
+
+        Args:
+            query: The message.
+            now: As for `rank`.
+        """
+        if is_phatic(query):
+            return 0.0
+        asked = dict.fromkeys(terms(query, today=now), 1.0)
+        unheard = math.log(1 + len(self))
+        whole = sum(self._postings.rarity(word) or unheard for word in asked)
+        # A message without a word of its own ("and when was that?") is about what was said before.
+        return min(1.0, self._postings.most_shared(self._postings.with_alike(asked)) / whole) if whole else 1.0
 
     def standing(self, hits: Iterable[Hit] = ()) -> list[Document]:
         """Return the turns in which the user asked for something once and for all: those found first, then the newest.

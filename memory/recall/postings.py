@@ -112,6 +112,16 @@ class Postings:
                 scores[number] += weight * count / (count + norms[number])
         return scores
 
+    def most_shared(self, weights: Mapping[str, float]) -> float:
+        """Return the weighted rarity of the words that one document has of these, of the one that has most."""
+        shared = [0.0] * len(self._lengths)
+        for word in sorted(weights):
+            if (places := self._places.get(word)) is not None:
+                weight = weights[word] * self.rarity(word)
+                for number in places[0]:
+                    shared[number] += weight
+        return max(shared, default=0.0)
+
     def size(self) -> int:
         """Return about how many bytes this takes."""
         # Measured with tracemalloc: 10 bytes for each place with what arrays keep free, 600 for each word with its

@@ -30,11 +30,13 @@ class Recalled:
         hits: Facts and past turns, best first.
         standing: Past turns in which the user asked for something once and for all, what fits the message first.
         entries: The journal entries that hold these turns: key by line.
+        coverage: How much of what the message says one of the user's texts has, from 0 to 1.
     """
 
     hits: Sequence[Hit] = ()
     standing: Sequence[Document] = ()
     entries: Mapping[str, str] = field(default_factory=dict)
+    coverage: float = 1.0
 
 
 NOTHING: Final = Recalled()
@@ -150,7 +152,8 @@ class UserIndex:
             hits = [hit for hit in hits if is_current(hit.document)]
             standing = [document for document in self._index.standing(hits) if is_current(document)]
             named = (*(hit.document.id for hit in hits), *(document.id for document in standing))
-            return Recalled(hits, standing, {each: self._entry_of[each] for each in named if each in self._entry_of})
+            entries = {each: self._entry_of[each] for each in named if each in self._entry_of}
+            return Recalled(hits, standing, entries, self._index.coverage(asked.text, asked.now))
 
     def texts(self) -> dict[str, str]:
         """Return the texts that are indexed, by the ids of their documents."""

@@ -37,6 +37,16 @@ _SILENT: Final = word_set(
     why how not no so than then too very just about into over after before up down out off again please tell show ask
     """
 )
+# Words that answer, thank or greet: a message of nothing else asks nothing of memory. English, and the first of others.
+_PHATIC: Final = word_set(
+    """thanks thank thx cheers ok okay yes yeah yep yup no nope sure right well nice great good cool fine perfect lovely
+    awesome wonderful excellent amazing fantastic sounds sound makes make sense got get see know think let lets never
+    mind really much help helpful appreciate hello hi hey morning evening afternoon night bye goodbye haha lol wow oh ah
+    um hmm welcome sorry worries problem talk later today now one bit way go ahead something else
+    danke bitte ja nein gut hallo merci oui non bonjour salut gracias si hola bueno grazie ciao obrigado obrigada sim
+    ola bedankt dank nee hoi goed
+    """
+)
 # Longest first: one ending goes, and what stays has three letters at least.
 _ENDINGS: Final = (("ness", ""), ("sses", "ss"), ("ings", ""), ("edly", ""), ("ies", "y"), ("ing", ""), ("ed", ""))
 _ENDINGS_LAST: Final = (("es", ""), ("s", ""), ("ly", ""))
@@ -65,6 +75,12 @@ def terms(text: str, *, today: str = "") -> list[str]:
     for day in _DAY.finditer(text):
         found += date_words(day[0])
     return found
+
+
+def is_phatic(text: str) -> bool:
+    """Say whether a message only answers, thanks or greets ("ok, sounds good"): it asks for nothing that is known."""
+    words = [_CLITIC.sub("", word) for word in _WORD.findall(fold(text))]
+    return any(word in _PHATIC for word in words) and all(word in _PHATIC or word in _SILENT for word in words)
 
 
 def date_words(when: str, days: int = 0) -> list[str]:

@@ -53,6 +53,23 @@ def test_words_that_are_written_otherwise_are_found(query: str, text: str) -> No
     assert found(Index.of([fact("other", "Likes green tea"), fact("it", text)]), query)[0] == "it"
 
 
+@pytest.mark.parametrize(
+    ("message", "least", "most"),
+    [
+        ("Where does she play the cello?", 0.7, 1.0),
+        ("Did Tom like the orchestra he heard in Oslo?", 0.1, 0.6),
+        ("Please translate photosynthesis into Finnish", 0.0, 0.0),
+        ("Ok, sounds great, thank you so much!", 0.0, 0.0),
+        ("Gut, danke", 0.0, 0.0),
+        ("And when was that?", 1.0, 1.0),  # about what was said before
+    ],
+)
+def test_how_much_of_a_message_is_about_what_is_known(message: str, least: float, most: float) -> None:
+    texts = ["Lives in Oslo", "Plays the cello at home", "Sounds great, thanks", "Has a brown horse", "Likes figs"]
+    index = Index.of([fact(str(number), text) for number, text in enumerate(texts)])
+    assert least <= index.coverage(message) <= most
+
+
 def test_a_possessive_and_question_words_find_nothing_by_themselves() -> None:
     index = Index.of([fact("a", "Ada's figs are what she likes")])
     assert found(index, "What is Tom's?") == []

@@ -10,8 +10,18 @@ from memory.facts.fact import Fact, timestamp
 from memory.facts.profile import StoredSection
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Delta, Injected, render_block, render_delta, render_deltas
-from memory.injection.selection import DELTA_SHARE, TurnConditions, choose_block, inject, needs_rebase
+from memory.injection.selection import (
+    DELTA_SHARE,
+    LEAST_COVERAGE,
+    TurnConditions,
+    choose_block,
+    inject,
+    needs_rebase,
+    told,
+)
+from memory.journal.entry import line_id
 from memory.recall import Document
+from memory.recall.documents import fact_sources
 from memory.recall.index import Hit
 from memory.recall.user_index import Recalled
 
@@ -50,7 +60,7 @@ def first(memory: MemorySnapshot, turn: TurnConditions = TURN) -> Injected:
 def test_the_first_turn_chooses_a_block() -> None:
     memory = known(fact(1), work=StoredSection("Nurse", 3))
 
-    assert needs_rebase(None, memory, TURN, len) == "first"
+    assert needs_rebase(None, memory, TURN) == "first"
     assert first(memory) == Injected(block=(("user.work", 3), ("fact_00000001", 1)), since=NOW, at=NOW)
 
 
@@ -108,14 +118,14 @@ def test_a_corrected_edited_or_deleted_fact_makes_the_block_stale(memory: Memory
 
     after = inject(before, memory, TURN, len)
 
-    assert needs_rebase(before, memory, TURN, len) == reason
+    assert needs_rebase(before, memory, TURN) == reason
     assert (after.since > before.since) == (reason is not None)
 
 
 def test_a_stale_fact_in_a_delta_is_reason_enough() -> None:
     then = inject(first(known(fact(1))), known(fact(1), fact(2, written=NOW + 30)), TURN, len)
 
-    assert needs_rebase(then, known(fact(1)), TURN, len) == "stale"
+    assert needs_rebase(then, known(fact(1)), TURN) == "stale"
 
 
 def test_a_deleted_fact_is_gone_from_the_very_next_prompt() -> None:
@@ -130,9 +140,97 @@ def test_a_deleted_fact_is_gone_from_the_very_next_prompt() -> None:
 def test_a_cold_prefix_is_rebased() -> None:
     before = first(known(fact(1)))
 
-    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 300), len) is None
-    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 301), len) == "idle"
-    assert needs_rebase(before, known(fact(1)), replace(TURN, will_summarize=True), len) == "summary"
+    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 300)) is None
+    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 301)) == "idle"
+
+
+def test_a_summary_brings_a_new_block_where_there_is_something_new_to_tell() -> None:
+    before = first(known(fact(1), work=StoredSection("Nurse")))
+    summarizing = replace(TURN, will_summarize=True)
+
+    assert needs_rebase(before, known(fact(1), work=StoredSection("Nurse")), summarizing) is None
+    assert needs_rebase(before, known(fact(1), fact(2), work=StoredSection("Nurse")), summarizing) is None
+    arrived = known(fact(1), fact(2, written=NOW + 30), work=StoredSection("Nurse"))
+    assert needs_rebase(before, arrived, summarizing) == "summary"
+    retold = known(fact(1), work=StoredSection("Nurse").changed("Doctor"))
+    assert needs_rebase(before, retold, summarizing) == "summary"
+
+
+def said(number: int, text: str = "") -> Document:
+    return Document(
+        id=f"line-{number}", text=text or f"We spoke of thing number {number}", when="2025-10-01", kind="turn"
+    )
+
+
+def found(*documents: Document, coverage: float = 1.0) -> Recalled:
+    lines = {each.id: f"entry of {each.id}" for each in documents if each.kind == "turn"}
+    return Recalled([Hit(each, 1.0) for each in documents], (), lines, coverage)
+
+
+def of_fact(each: Fact) -> Document:
+    return Document(id=each.id, text=each.content, sources=fact_sources(each))
+
+
+def recalled_in(injected: Injected, message_id: str = "m9") -> set[str]:
+    deltas = [delta for delta in injected.deltas if delta.message_id == message_id]
+    return {name for delta in deltas for name, _ in delta.facts} | {line for delta in deltas for _, line in delta.lines}
+
+
+def test_a_message_that_is_about_nothing_known_is_shown_nothing() -> None:
+    hits = (said(1), said(2))
+    memory = known(fact(1))
+
+    about = inject(first(memory), memory, replace(TURN, recalled=found(*hits, coverage=LEAST_COVERAGE)), len)
+    else_ = inject(first(memory), memory, replace(TURN, recalled=found(*hits, coverage=LEAST_COVERAGE - 0.01)), len)
+
+    assert recalled_in(about) == {"line-1", "line-2"}
+    assert else_.deltas == ()
+
+
+def test_a_fact_and_the_turn_that_it_was_taken_from_are_shown_once_the_better_of_both() -> None:
+    facts = [fact(number, thread_id="u", message_ids=(f"said-{number}",)) for number in (1, 2)]
+    turns = [replace(said(number), id=line_id("u", f"said-{number}")) for number in (1, 2)]
+    many = [fact(number, confidence=0.9) for number in range(10, 40)]
+    memory = known(*many, *facts)
+    before = first(memory, replace(TURN, budget=700))
+    assert not {each.id for each in facts} & set(before.fact_ids())
+
+    best_first = found(of_fact(facts[0]), turns[0], turns[1], of_fact(facts[1]))
+    after = inject(before, memory, replace(TURN, recalled=best_first), len)
+
+    assert recalled_in(after) == {facts[0].id, turns[1].id}
+
+
+def test_what_is_shown_already_takes_its_part_of_the_tokens() -> None:
+    turns = [said(number) for number in range(40)]
+    memory = known(fact(1))
+    room = replace(TURN, room=10_000)
+    once = inject(first(memory), memory, replace(room, recalled=found(*turns)), len)
+    texts = told(once, memory, found(*turns))
+    again = inject(once, texts, replace(room, message_id="m10", recalled=found(*turns)), len)
+    others = inject(once, texts, replace(room, message_id="m10", recalled=found(*reversed(turns))), len)
+
+    assert 0 < len(recalled_in(once)) < len(turns)
+    assert again.deltas == once.deltas
+    assert recalled_in(others, "m10") == {each.id for each in turns} - recalled_in(once) or recalled_in(others, "m10")
+
+
+def test_without_room_all_that_was_recalled_goes_at_once_and_news_stays() -> None:
+    memory = known(fact(1), fact(2, written=NOW + 1))
+    tight = replace(TURN, room=1_100)
+    injected = first(known(fact(1)))
+    changes = 0
+    for number in range(10, 40):
+        recalled = found(said(number, f"{number} " + "words " * 30))
+        turn = replace(tight, message_id=f"m{number}", now=NOW + number, recalled=recalled)
+        after = inject(injected, memory, turn, len)
+        memory = told(after, memory, recalled)
+        assert after.block == injected.block
+        assert after.deltas[: len(injected.deltas)] == injected.deltas or len(after.deltas) <= 2
+        assert "fact_00000002" in after.fact_ids()
+        changes += after.deltas[: len(injected.deltas)] != injected.deltas
+        injected = after
+    assert 0 < changes <= 10
 
 
 def test_what_was_recalled_for_earlier_messages_makes_room_and_the_block_stays() -> None:
@@ -203,7 +301,7 @@ def test_a_section_keeps_the_text_the_thread_began_with() -> None:
     new = old.changed("Doctor")
     before = first(known(fact(1), work=old))
 
-    assert needs_rebase(before, known(fact(1), work=new), TURN, len) is None
+    assert needs_rebase(before, known(fact(1), work=new), TURN) is None
     assert "Work: Nurse" in render_block(before, known(fact(1), work=new), 2000, len)
     assert "Work: Doctor" in render_block(first(known(work=new)), known(work=new), 2000, len)
 
@@ -214,8 +312,8 @@ def test_a_section_that_is_gone_or_too_old_is_stale() -> None:
     for number in range(10):
         section = section.changed(f"Job {number}")
 
-    assert needs_rebase(before, known(work=section), TURN, len) == "stale"
-    assert needs_rebase(before, known(), TURN, len) == "stale"
+    assert needs_rebase(before, known(work=section), TURN) == "stale"
+    assert needs_rebase(before, known(), TURN) == "stale"
 
 
 facts_strategy = st.lists(
