@@ -50,6 +50,15 @@ class Postgres:
         """Connect to a database as `database` returns it, without a store."""
         return pytest.importorskip("psycopg").connect(database)
 
+    def everything(self, database: str) -> bytes:
+        """Return all that the tables of a place hold, with what stands in columns of bytes as it is."""
+        with self.connect(database) as connection:
+            tables = connection.execute(
+                "SELECT quote_ident(table_name) FROM information_schema.tables WHERE table_schema = current_schema()"
+            ).fetchall()
+            rows = [row for (table,) in tables for row in connection.execute(f"SELECT * FROM {table}").fetchall()]
+        return b"\n".join(each if isinstance(each, bytes) else str(each).encode() for row in rows for each in row)
+
     @contextmanager
     def store(self, index: IndexConfig | None = None) -> Iterator[BaseStore]:
         """A `PostgresStore` on an empty place."""

@@ -33,6 +33,7 @@ __all__ = [
     "DurableSqliteSaver",
     "DurableSqliteStore",
     "WrongKey",
+    "check_postgres",
     "checkpointer",
     "checkpoints_of",
     "cipher_of",
@@ -86,7 +87,7 @@ class Checkpoints(Protocol):
 def checkpoints_of(settings: Settings) -> Checkpoints:
     """Return what knows the checkpoints of a deployment, beside the saver that writes them."""
     if settings.database_uri:
-        _check_postgres(settings)
+        check_postgres(settings)
         from graphs.persistence.checkpoint_tables import CheckpointTables
 
         return CheckpointTables(settings.database_uri)
@@ -119,7 +120,7 @@ async def store() -> AsyncIterator[BaseStore]:
 
 def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseCheckpointSaver[str]]:
     if settings.database_uri:
-        _check_postgres(settings)
+        check_postgres(settings)
         from graphs.persistence.postgres_saver import open_postgres_checkpointer
 
         return open_postgres_checkpointer(settings.database_uri, settings.database_connections)
@@ -128,14 +129,14 @@ def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseChec
 
 def _store_of(settings: Settings) -> AbstractAsyncContextManager[BaseStore]:
     if settings.database_uri:
-        _check_postgres(settings)
+        check_postgres(settings)
         from graphs.persistence.postgres_store import open_postgres_store
 
         return open_postgres_store(settings.database_uri, settings.database_connections)
     return open_store(settings.data_dir / STORE, cipher_of_server(settings))
 
 
-def _check_postgres(settings: Settings) -> None:
+def check_postgres(settings: Settings) -> None:
     """Raise `ValueError` where the settings want of a Postgres what it cannot be used for here."""
     if settings.encryption_key:
         raise ValueError(

@@ -27,12 +27,12 @@ class DurablePostgresStore(AsyncPostgresStore):
 
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool)
-        self._pool = pool
+        self.pool = pool
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
         # The stock cursor has no transaction: what reads within a batch would commit the half that came before.
-        async with self._pool.connection() as connection:
+        async with self.pool.connection() as connection:
             if pipeline and self.supports_pipeline:
                 async with connection.pipeline(), connection.transaction(), _cursor(connection) as cursor:
                     yield cursor

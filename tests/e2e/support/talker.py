@@ -1,4 +1,4 @@
-"""A process that chats with the real graph on SQLite and says on its standard output what was answered.
+"""A process that chats with the real graph on SQLite or Postgres and says on its standard output what was answered.
 
 `python -m tests.e2e.support.talker '{"folder": …}'`; see `Orders`. It is there to be killed.
 """
@@ -8,7 +8,8 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
 
 from graphs.background import build_memory_graph
 from graphs.chat import build_graph
@@ -53,6 +56,7 @@ class Orders:
         stays: How many seconds it stays after its last turn.
         grace: How many seconds stopping may take.
         max_facts: How many facts may be held.
+        database: The Postgres that takes the files' place, if any.
         door: `graph`, or through the middleware: `agent` or `deep agent`; with ` sync` behind it, without `await`.
     """
 
@@ -66,7 +70,28 @@ class Orders:
     stays: float = 0.0
     grace: float = 5.0
     max_facts: int = 2000
+    database: str = ""
     door: str = "graph"
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[tuple[BaseStore, BaseCheckpointSaver[str]]]:
+        """Open where memory and threads are kept."""
+        if self.database:
+            from graphs.persistence.postgres_saver import open_postgres_checkpointer
+            from graphs.persistence.postgres_store import open_postgres_store
+
+            async with (
+                open_postgres_store(self.database, 4) as kept,
+                open_postgres_checkpointer(self.database, 4) as put,
+            ):
+                yield kept, put
+            return
+        folder = Path(self.folder)
+        async with (
+            open_store(folder / "store.sqlite") as store,
+            open_checkpointer(folder / "checkpoints.sqlite") as saver,
+        ):
+            yield store, saver
 
     def memory(self) -> MemoryConfig:
         return MemoryConfig(
@@ -114,12 +139,11 @@ class Orders:
 
 async def talk(orders: Orders) -> None:
     """Carry the orders out; stop in time when told to."""
-    folder = Path(orders.folder)
     service = MemoryService(Settings(single_user=True, memory=orders.memory()), orders.models())
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
-    async with open_store(folder / "store.sqlite") as store, open_checkpointer(folder / "checkpoints.sqlite") as saver:
+    async with orders.opened() as (store, saver):
         try:
             if orders.drain:
                 background = build_memory_graph(service)
