@@ -24,6 +24,7 @@ AGENTS = "tests/integration/test_middleware.py"
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
 APPROVAL = "tests/unit/test_approval.py"
+BACKFILL = "tests/unit/test_backfill.py"
 BUDGET = "tests/unit/test_budget_of_a_day.py"
 ERASED_THREADS = "tests/integration/test_erased_threads.py"
 
@@ -40,6 +41,41 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "an import that is given again is learned again",
+        "memory/backfill/taking_in.py",
+        "portions(whole, talk.known, portion_messages)",
+        "portions(whole, (), portion_messages)",
+        (BACKFILL,),
+    ),
+    Mutant(
+        "a piece of an import that was taken back is let in",
+        "memory/backfill/taking_in.py",
+        "    if current is None or current.token != source.token:\n        raise SourceErased\n",
+        "    if current is None:\n        raise SourceErased\n",
+        (BACKFILL,),
+    ),
+    Mutant(
+        "what waits of an import outlives it",
+        "memory/backfill/taking_back.py",
+        "    yield from outbox.remove(cancelled)\n",
+        "",
+        (BACKFILL,),
+    ),
+    Mutant(
+        "what an import had replaced does not come back",
+        "memory/backfill/taking_back.py",
+        'fact.status == "superseded" and',
+        "False and",
+        (BACKFILL,),
+    ),
+    Mutant(
+        "what an import had ended does not come back",
+        "memory/backfill/taking_back.py",
+        'fact.status == "ended" and',
+        "False and",
+        (BACKFILL,),
+    ),
     Mutant(
         "what waits for a yes is used at once",
         "memory/facts/rules.py",

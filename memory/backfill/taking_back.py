@@ -43,7 +43,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     """Take back what was imported under a name; what is under way of it is cancelled, and comes to nothing.
 
     A fact stays if another conversation said it again, or a person changed or pinned it. What the import had replaced
-    is put back, unless something else says the same by now.
+    or ended is put back, unless something else says the same by now.
 
     Args:
         owner: Whose memory.
@@ -87,7 +87,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
 def _judge(
     owner: Owner, epoch: str, is_gone: Callable[[str], bool]
 ) -> StoreEffects[tuple[dict[str, Fact], list[Fact]]]:
-    """Return what becomes of facts of these threads that stay, by their keys, and what those that go had replaced."""
+    """Return what becomes of facts of these threads that stay, by their keys, and what the threads had taken away."""
     fact_set, history, noted = yield from side_by_side(
         read_fact_set(owner, epoch), read_history(owner, epoch), scan(owner.namespace("confirmations"))
     )
@@ -110,7 +110,9 @@ def _judge(
     replaced = [
         fact
         for fact in last.values()
-        if fact.status == "superseded" and fact.replaced_by in going and fact.id not in present | going
+        if (fact.status == "superseded" and fact.replaced_by in going)
+        or (fact.status == "ended" and fact.ended_by and is_gone(fact.ended_by))
+        if fact.id not in present | going
     ]
     return kept, replaced
 

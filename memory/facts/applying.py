@@ -326,7 +326,9 @@ class FactUpdate:
         if is_protected(target, self._config.protected_categories):
             self._refused.append(change.refused("protected"))
             return
-        self.fact_set = retire(self.fact_set, target.id, "ended", now=self._now)
+        # An import is taken back as a whole: what it ended has to be told from what conversations here ended.
+        ended_by = self._thread_id if is_imported(self._thread_id) else ""
+        self.fact_set = retire(self.fact_set, target.id, "ended", now=self._now, ended_by=ended_by)
         self._superseded.append(target.id)
 
 

@@ -80,6 +80,7 @@ class Fact:
         thread_id: The thread it was said in; empty if it was not extracted.
         message_ids: The user's messages it was taken from.
         replaced_by: Id of the fact that superseded it.
+        ended_by: Id of the imported conversation that ended it; empty for any other.
         edited_at: ISO 8601 in UTC of the newest change by hand; empty if there was none.
         edit: The number of that change (`memory.control`).
         reviewed: The digest of the content that a person released from quarantine; empty if none did.
@@ -104,6 +105,7 @@ class Fact:
     thread_id: str = ""
     message_ids: tuple[str, ...] = ()
     replaced_by: str = ""
+    ended_by: str = ""
     edited_at: str = field(default="", compare=False)
     edit: str = field(default="", compare=False)
     reviewed: str = ""
@@ -267,7 +269,8 @@ def to_item(fact: Fact) -> dict[str, object]:
         "message_ids": list(fact.message_ids),
     }
     rare = {"replaced_by": fact.replaced_by, "editedAt": fact.edited_at, "edit": fact.edit, "reviewed": fact.reviewed}
-    rare |= {"validFrom": fact.valid_from, "validTo": fact.valid_to, "topic": fact.topic, "replaces": fact.replaces}
+    rare |= {"validFrom": fact.valid_from, "validTo": fact.valid_to, "topic": fact.topic}
+    rare |= {"replaces": fact.replaces, "endedBy": fact.ended_by}
     return {**item, **{name: value for name, value in rare.items() if value}}
 
 
@@ -304,6 +307,7 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
         if isinstance(message_ids, list)
         else (),
         replaced_by=_text(value.get("replaced_by")),
+        ended_by=_text(value.get("endedBy")),
         edited_at=_text(value.get("editedAt")),
         edit=_text(value.get("edit")),
         reviewed=_text(value.get("reviewed")),

@@ -266,11 +266,13 @@ def remove(fact_set: FactSet, *keys: str) -> FactSet:
     return replace(fact_set, rows={key: fact for key, fact in fact_set.rows.items() if key not in keys})
 
 
-def retire(fact_set: FactSet, wanted: str, status: Status, *, now: str, replaced_by: str = "") -> FactSet:
+def retire(
+    fact_set: FactSet, wanted: str, status: Status, *, now: str, replaced_by: str = "", ended_by: str = ""
+) -> FactSet:
     """Move a fact into the archive: `superseded` by another one, or `ended` because it is no longer true."""
     key, fact = find(fact_set, wanted)
     # Its id stays taken: another fact with it would seem to have this one's history.
-    archived = replace(fact, status=status, updated_at=now, replaced_by=replaced_by)
+    archived = replace(fact, status=status, updated_at=now, replaced_by=replaced_by, ended_by=ended_by)
     return replace(remove(fact_set, key), archived=(*fact_set.archived, archived), retired=fact_set.retired | {fact.id})
 
 

@@ -119,7 +119,7 @@ class _TakingBack:
             self._bring_back(key, gone, revision=gone.revision + 1)
 
     def _bring_back(self, key: str, fact: Fact, *, revision: int) -> None:
-        back = replace(fact, status="active", replaced_by="", updated_at=self._now, revision=revision)
+        back = replace(fact, status="active", replaced_by="", ended_by="", updated_at=self._now, revision=revision)
         back = replace(back, edited_at=self._now, edit=self._edit)
         self.fact_set = replace(self.fact_set, rows={**self.fact_set.rows, key: back})
         self._restored.append(back)

@@ -227,6 +227,44 @@ def test_what_the_import_had_replaced_comes_back() -> None:
     assert bench.facts() == ["Lives in Bergen"]
 
 
+def ends(bench: MemoryBench, talk_: Conversation) -> None:
+    answer = (
+        '{"facts": [{"message": 1, "action": "ends", "known": 1, "content": "", "confidence": 0.9}], "profile": []}'
+    )
+    bench.model.respond = lambda _: answer
+    take(bench, talk_)
+    bench.clock.advance(1)
+    bench.drain()
+
+
+def test_what_the_import_merely_ended_comes_back() -> None:
+    bench = MemoryBench()
+    learned_live(bench, "I have a cat.", "Has a cat")
+    ends(bench, talk("new", "I do not have a cat any more.", begun="2099-01-01T10:00:00"))
+    assert bench.facts() == []
+    assert erased(bench).restored == 1
+    assert bench.facts() == ["Has a cat"]
+    (cat,) = facts(bench)
+    assert (cat.status, cat.ended_by, cat.revision) == ("active", "", 2)
+    assert run(bench.store, read_sources(ADA)) == []
+
+
+def test_what_a_conversation_here_ended_stays_ended_when_an_import_goes() -> None:
+    bench = MemoryBench()
+    learned_live(bench, "I have a cat.", "Has a cat")
+    take(bench, FIGS, learn=False)
+    bench.model.respond = lambda _: (
+        '{"facts": [{"message": 1, "action": "ends", "known": 1, "content": "", "confidence": 0.9}], "profile": []}'
+    )
+    bench.clock.advance(1)
+    gone = StoredMessage("u2", "user", "I do not have a cat any more.", iso_time(bench.clock()))
+    bench.record([gone], thread="live")
+    bench.drain_all()
+    assert bench.facts() == []
+    assert erased(bench).restored == 0
+    assert bench.facts() == []
+
+
 @pytest.mark.parametrize("call", range(1, 60))
 def test_an_erase_in_between_wins(call: int) -> None:
     bench = MemoryBench()
