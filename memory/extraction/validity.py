@@ -1,4 +1,6 @@
-"""From when and until when a fact holds, where its text says so beyond doubt, in English. Pure.
+"""From when and until when a fact holds, where its text says so beyond doubt. Pure.
+
+English is read here, until when in other languages in `memory/extraction/foreign_validity.py`.
 
 What is relative to the day of the message was resolved before (`memory/extraction/days.py`): its date stands behind it
 in brackets. A date is as exact as it was said: a day, a month or a year.
@@ -8,7 +10,8 @@ import re
 from datetime import date, timedelta
 from typing import Final
 
-from memory.extraction.days import MONTHS, is_possible
+from memory.extraction.days import ENGLISH_WEEKDAYS, MONTHS, is_possible
+from memory.extraction.foreign_validity import foreign_validity
 from memory.facts.fact import period_end
 
 _MONTH: Final = "|".join(f"{name}|{name[:3]}" for name in MONTHS)
@@ -26,6 +29,7 @@ _UNTIL = re.compile(r"\b(?:until|till|til|through)\s" + _DATE.format("u"), re.IG
 _SINCE = re.compile(
     r"\b(?:since|as\sof|(?:starting|beginning)(?:\s(?:on|in|from))?)\s" + _DATE.format("s"), re.IGNORECASE
 )
+_UNTIL_WEEKDAY = re.compile(rf"\b(?:until|till|through)\s({'|'.join(ENGLISH_WEEKDAYS)})\b(?!\s?\()", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\s" + _DATE.format("f") + r"(?P<on>\son(?:wards?)?\b)?", re.IGNORECASE)
 _RANGE = re.compile(
     r"\b(?:from\s" + _DATE.format("a") + r"\s?(?:to|until|till|through|[-\u2013])\s?" + _DATE.format("b")
@@ -81,9 +85,19 @@ def validity(content: str, said: date | None) -> Validity:
     if until and not _NEGATED.search(content, 0, until[0].start()):
         has_year = not until[0]["umonth"] or until[0]["uyear"]
         end = _read(until[0], "u", said, is_end=True) if has_year or _NOW.match(content) else ""
-    if not (until or since or ahead) and _FOR_A_TIME.match(content):
-        begin, end = _this_time(content)
+    if not (until or since or ahead):
+        begin, end = _until_weekday(content, said) or _this_time(content) if _FOR_A_TIME.match(content) else ("", "")
+        if not (begin or end):
+            begin, end = foreign_validity(content, said)
     return _checked(begin, end, said)
+
+
+def _until_weekday(content: str, said: date | None) -> Validity | None:
+    """Return the first such day from the one it was said; `None` where no day of the week is named as the end."""
+    days = _UNTIL_WEEKDAY.findall(content)
+    if len(days) != 1 or said is None or _NEGATED.search(content):
+        return None
+    return "", (said + timedelta((ENGLISH_WEEKDAYS.index(days[0].lower()) - said.weekday()) % 7)).isoformat()
 
 
 def _this_time(content: str) -> Validity:
