@@ -92,7 +92,7 @@ e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with 
 
 e2e-page: page ## Run the page's tests in a browser, in an environment of their own (PICTURES=yes rewrites those in docs/)
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { echo "A Chromium is needed: apt install chromium"; exit 1; }
-	@$(MAKE) --no-print-directory VENV=.venv-page LOCKED=page TESTS=".venv-page/bin/python -m pytest tests/e2e/test_page.py tests/e2e/test_page_decides.py tests/integration/test_page.py $(if $(PICTURES),--pictures)" test
+	@$(MAKE) --no-print-directory VENV=.venv-page LOCKED=page TESTS=".venv-page/bin/python -m pytest tests/e2e/test_page*.py tests/integration/test_page*.py $(if $(PICTURES),--pictures)" test
 
 check: $(VENV)/dev ## Check style, types, doors, locks, the server's configuration, and the wheel without its sources
 	@echo "Style ..." && $(BIN)/ruff check . && $(BIN)/ruff format --check .

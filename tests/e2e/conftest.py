@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from langgraph_sdk import get_client, get_sync_client
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
+from tests.e2e.browsing import chromium, opened
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.stub_model import StubModel, echo
 
@@ -73,3 +74,17 @@ def bare(bare_server: DevServer, model: StubModel) -> Iterator[SyncLangGraphClie
     """A client of the bare server, whose model echoes."""
     with get_sync_client(url=bare_server.url) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser, for tests that are marked `NEEDED`."""
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Any, server: DevServer) -> Iterator[Any]:
+    """The page of the module's own `server`, in a window of its own."""
+    with opened(browser, server.url) as page:
+        yield page

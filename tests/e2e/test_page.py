@@ -3,33 +3,24 @@
 It needs Playwright (the group `page`), a Chromium of the system, and what `make page` builds: `make e2e-page`.
 """
 
+import json
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.browsing import NEEDED, expect, fact, go, look_again, say, take_in
 from tests.e2e.conftest import Serve
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
 from tests.stub_model import StubModel
 
-playwright = pytest.importorskip("playwright.sync_api", reason="the browser's driver is not installed: make e2e-page")
 pytest.importorskip("jinja2")
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or ""
-AXE = PROJECT / "page" / "node_modules" / "axe-core" / "axe.min.js"
-BUILT = PROJECT / "graphs" / "server" / "page" / "static" / "built" / "langgraph.js"
-
-pytestmark = [
-    pytest.mark.skipif(not BROWSER, reason="no browser: install chromium (Debian: apt install chromium)"),
-    pytest.mark.skipif(not (AXE.exists() and BUILT.exists()), reason="the browser code is not built: make page"),
-]
+pytestmark = NEEDED
 
 ALLERGY = "User is allergic to peanuts."
-SECONDS = 30_000.0
 
 
 @pytest.fixture(scope="module")
@@ -37,55 +28,25 @@ def server(serve: Serve) -> DevServer:
     return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_REQUESTS_PER_MINUTE="100000")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        # The sandbox wants a user namespace, which containers do not give to root.
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+@pytest.fixture(autouse=True)
+def scripted(model: StubModel) -> None:
+    model.respond = Scripted(learns={"allergic to peanuts": ALLERGY})
 
 
-@pytest.fixture
-def page(browser: Any, server: DevServer, model: StubModel) -> Iterator[Any]:
-    model.respond = Scripted(learns={"allergic to peanuts": ALLERGY, "<script>": "User typed a script."})
-    context = browser.new_context(viewport={"width": 1360, "height": 850}, reduced_motion="reduce")
-    page = context.new_page()
-    page.set_default_timeout(SECONDS)
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
-    page.goto(f"{server.url}/memory")
-    page.locator("#chat-words").wait_for()
-    yield page
-    context.close()
-    assert wrong == []
-
-
-def say(page: Any, text: str) -> Any:
-    """Say something in the chat, and return the reply once it is whole."""
-    page.locator("#chat-words").fill(text)
-    page.get_by_role("button", name="Send").click()
-    page.locator(".message.user", has_text=text).last.wait_for()
-    reply = page.locator(".message.assistant:not(.coming)").last
-    expect(page.locator(".message.coming")).to_have_count(0, timeout=SECONDS)
-    return reply
-
-
-def fact(page: Any, text: str) -> Any:
-    return page.locator(".facts > li", has_text=text)
-
-
-def expect(locator: Any) -> Any:
-    return playwright.expect(locator)
+def erase(page: Any) -> None:
+    go(page, "Your data")
+    page.get_by_role("link", name="Erase everything …").click()
+    page.get_by_label("Type everything to confirm").fill("everything")
+    page.get_by_role("button", name="Erase everything").click()
+    expect(page.get_by_text("Erased:")).to_be_visible()
 
 
 def test_the_story_of_a_fact(page: Any, server: DevServer, model: StubModel) -> None:
     expect(page.get_by_text("Nothing is known about you yet.")).to_be_visible()
     say(page, "I am allergic to peanuts, by the way.")
     # It appears by itself, in the chat and in the list, with where it was said.
-    expect(page.locator(".learned", has_text=ALLERGY)).to_be_visible(timeout=SECONDS)
-    expect(fact(page, ALLERGY)).to_be_visible(timeout=SECONDS)
+    expect(page.locator(".learned", has_text=ALLERGY)).to_be_visible()
+    expect(fact(page, ALLERGY)).to_be_visible()
     fact(page, ALLERGY).get_by_role("link", name="from a conversation").click()
     expect(page.locator(".source .marked")).to_contain_text("I am allergic to peanuts, by the way.")
     page.keyboard.press("Escape")
@@ -107,15 +68,16 @@ def test_the_story_of_a_fact(page: Any, server: DevServer, model: StubModel) -> 
     page.get_by_role("button", name="Undo").click()
     expect(fact(page, "Allergic to almonds").locator("input[type=checkbox]")).to_be_visible()
 
-    page.get_by_role("link", name="Your data").click()
-    page.get_by_role("link", name="Erase everything …").click()
-    page.get_by_label("Type everything to confirm").fill("everything")
-    page.get_by_role("button", name="Erase everything").click()
-    expect(page.get_by_text("Erased:")).to_be_visible(timeout=SECONDS)
-    page.get_by_role("link", name="Facts").click()
+    erase(page)
+    go(page, "Facts")
     expect(page.get_by_text("Nothing is known about you yet.")).to_be_visible()
+    # What was said before is not learned again with what is said now.
+    expect(page.locator(".message")).to_have_count(0)
+    reply = say(page, "I live by the sea.")
+    expect(reply.locator(".sources, .drew")).to_have_count(0)
     page.reload()
     expect(page.get_by_text("Nothing is known about you yet.")).to_be_visible()
+    assert not any("almonds" in request.text for request in model.requests[-1:])
 
 
 def test_incognito_says_so_and_leaves_no_trace_in_memory(page: Any, server: DevServer) -> None:
@@ -138,27 +100,92 @@ def test_a_script_in_a_fact_is_text(page: Any) -> None:
     row.get_by_role("button", name="Delete").click()
 
 
-def test_five_hundred_facts_go_and_come_back_at_once(page: Any) -> None:
-    sent = page.evaluate(
-        """async () => {
-          const fact = (n) => ({content: `Knows the number ${n}`, category: "goal", confidence: 0.5});
-          const facts = Array.from({length: 480}, (_, n) => fact(n));
-          const body = JSON.stringify({schema: "palimpsest.memory", version: 2, facts});
-          const headers = {"Content-Type": "application/json"};
-          return (await fetch("../import", {method: "POST", headers, body})).status;
-        }"""
-    )
-    assert sent == 200
+def test_five_hundred_facts_go_and_come_back_at_once(page: Any, server: DevServer) -> None:
+    take_in(page, server.url, 500)
     page.reload()
-    page.get_by_label("Category", exact=True).last.select_option("goal")
-    page.get_by_role("checkbox", name="All 480").check()
+    with page.expect_response("**/facts-list**"):
+        page.get_by_label("Category", exact=True).last.select_option("goal")
+    page.get_by_role("checkbox", name="All 500").check()
     page.locator("#choose").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("480 deleted.")).to_be_visible(timeout=SECONDS)
+    expect(page.get_by_text("500 deleted.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("480 restored.")).to_be_visible(timeout=SECONDS)
-    page.get_by_role("checkbox", name="All 480").check()
+    expect(page.get_by_text("500 restored.")).to_be_visible()
+    page.get_by_role("checkbox", name="All 500").check()
     page.locator("#choose").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("480 deleted.")).to_be_visible(timeout=SECONDS)
+    expect(page.get_by_text("500 deleted.")).to_be_visible()
+
+
+def test_a_look_at_the_list_keeps_what_somebody_has_begun_in_it(page: Any, server: DevServer) -> None:
+    for content in ("Likes figs", "Likes plums", "Likes quinces", "Likes pears"):
+        page.request.post(f"{server.url}/memory/facts", data={"content": content, "category": "preference"})
+    page.reload()
+    fact(page, "figs").get_by_role("checkbox").check()
+    fact(page, "pears").get_by_role("link", name="History").click()
+    expect(fact(page, "pears").locator(".aside")).to_be_visible()
+    fact(page, "plums").get_by_role("button", name="Delete").click()
+    expect(fact(page, "plums").get_by_role("button", name="Undo")).to_be_focused()
+    fact(page, "quinces").get_by_role("link", name="Edit").click()
+    page.get_by_label("What it says").fill("Likes quinces, cooked")
+    page.request.post(f"{server.url}/memory/facts", data={"content": "Likes sloes", "category": "preference"})
+    look_again(page)
+    expect(fact(page, "sloes")).to_be_visible()
+    expect(fact(page, "figs").get_by_role("checkbox")).to_be_checked()
+    expect(fact(page, "pears").locator(".aside")).to_be_visible()
+    expect(page.get_by_label("What it says")).to_be_focused()
+    page.get_by_role("button", name="Save").click()
+    expect(fact(page, "Likes quinces, cooked").get_by_role("link", name="Edit")).to_be_visible()
+    fact(page, "plums").get_by_role("button", name="Undo").click()
+    expect(fact(page, "Likes plums").get_by_role("checkbox")).to_be_visible()
+    # Under another filter nobody has said "all".
+    page.locator("#choose-all").check()
+    look_again(page)
+    expect(page.locator("#choose-all")).to_be_checked()
+    expect(fact(page, "sloes").get_by_role("checkbox")).to_be_checked()
+    # One that is spared is spared.
+    fact(page, "sloes").get_by_role("checkbox").uncheck()
+    expect(page.locator("#choose-all")).not_to_be_checked()
+    page.locator("#choose-all").check()
+    with page.expect_response("**/facts-list**"):
+        page.get_by_role("searchbox").fill("quinces")
+    expect(page.locator(".facts > li")).to_have_count(1)
+    expect(page.locator("#choose-all")).not_to_be_checked()
+    erase(page)
+
+
+def test_many_facts_are_chosen_by_category_day_and_conversation(page: Any, server: DevServer, tmp_path: Path) -> None:
+    take_in(page, server.url, 3)
+    page.request.post(f"{server.url}/memory/facts", data={"content": "Likes figs", "category": "preference"})
+    say(page, "I am allergic to peanuts, by the way.")
+    expect(fact(page, ALLERGY)).to_be_visible()
+    filters = page.locator("#find")
+    with page.expect_response("**/facts-list**"):
+        filters.get_by_label("Category").select_option("goal")
+    page.get_by_role("checkbox", name="All 3").check()
+    with page.expect_download() as download:
+        page.locator("#choose").get_by_role("button", name="Export").click()
+    download.value.save_as(tmp_path / "facts.json")
+    exported = json.loads((tmp_path / "facts.json").read_text())
+    assert sorted(each["content"] for each in exported["facts"]) == [f"Knows the number {n}" for n in range(3)]
+    with page.expect_response("**/facts-list**"):
+        filters.get_by_label("Category").select_option("")
+    filters.get_by_text("By day or conversation").click()
+    with page.expect_response("**/facts-list**"):
+        filters.get_by_label("until").fill("2001-01-01")
+    expect(page.get_by_text("No fact fits this search.")).to_be_visible()
+    with page.expect_response("**/facts-list**"):
+        filters.get_by_label("until").fill("")
+    page.reload()
+    page.locator("#find").get_by_text("By day or conversation").click()
+    with page.expect_response("**/facts-list**"):
+        page.locator("#find").get_by_label("Conversation").select_option(index=1)
+    expect(page.locator(".facts > li")).to_have_count(1)
+    page.get_by_role("checkbox", name="All 1").check()
+    page.locator("#choose").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("1 deleted.")).to_be_visible()
+    page.reload()
+    expect(fact(page, "figs")).to_be_visible()
+    expect(fact(page, ALLERGY)).to_have_count(0)
+    erase(page)
 
 
 def test_everything_can_be_reached_and_done_by_keyboard(page: Any) -> None:
@@ -188,28 +215,13 @@ def test_everything_can_be_reached_and_done_by_keyboard(page: Any) -> None:
     expect(page.get_by_role("searchbox")).to_be_focused()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_part_has_a_serious_finding_of_axe(page: Any, server: DevServer, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)
-    for view in ("facts", "profile", "journal", "updates", "data", "erase"):
-        page.goto(f"{server.url}/memory/page/{view}")
-        page.locator("#chat-words").wait_for()
-        # Through the driver: the page itself runs no script but its own.
-        page.evaluate(AXE.read_text())
-        found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-        serious = [
-            (each["id"], each["nodes"][0]["html"][:120]) for each in found if each["impact"] in ("serious", "critical")
-        ]
-        assert serious == [], (view, scheme)
-
-
 def test_a_server_that_is_away_is_said_to_be_and_what_is_shown_stays(page: Any) -> None:
     page.route("**/memory/**", lambda route: route.abort())
     page.get_by_role("link", name="Journal").click()
     expect(page.locator("#away")).to_be_visible()
     expect(page.get_by_role("heading", name="What is known")).to_be_visible()
     page.unroute("**/memory/**")
-    expect(page.locator("#away")).to_be_hidden(timeout=SECONDS)
+    expect(page.locator("#away")).to_be_hidden()
 
 
 def test_without_javascript_the_page_works_as_forms_and_links(browser: Any, server: DevServer) -> None:
@@ -226,34 +238,3 @@ def test_without_javascript_the_page_works_as_forms_and_links(browser: Any, serv
     page.get_by_role("button", name="Undo").click()
     expect(fact(page, "Keeps bees")).to_be_visible()
     context.close()
-
-
-def test_pictures_of_the_page(page: Any, server: DevServer, pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    """Kept in `docs/` where `--pictures` says so; else they only have to be made, and no wider than the window."""
-    folder = PROJECT / "docs" if pytestconfig.getoption("--pictures") else tmp_path
-    for content, category in PICTURED:
-        page.request.post(f"{server.url}/memory/facts", data={"content": content, "category": category})
-    say(page, "What could we cook on Saturday?")
-    page.locator(".message.assistant .drew summary").click()
-    page.locator(".message.assistant .tokens summary").click()
-    page.locator(".sources").wait_for()
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        for name, width, height in (("wide", 1360, 850), ("narrow", 360, 740)):
-            page.set_viewport_size({"width": width, "height": height})
-            page.evaluate("scrollTo(0, 0)")
-            page.get_by_role("link", name="Facts").click()
-            page.locator(".facts").wait_for()
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            page.screenshot(path=folder / f"page-{name}-{scheme}.png")
-    assert len(list(folder.glob("page-*-*.png"))) >= 4
-
-
-PICTURED = (
-    ("I am allergic to peanuts", "knowledge"),
-    ("Ada's birthday is on 12 May", "knowledge"),
-    ("Prefers answers in a few sentences", "preference"),
-    ("Is learning to sail, and wants to reach Spitsbergen in 2028", "goal"),
-    ("Cooks for four on Saturdays", "behavior"),
-    ("The boat is red, not blue", "correction"),
-)

@@ -5,6 +5,8 @@ import pytest
 
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
+from tests.e2e.javascript import run_javascript
+from tests.stub_model import StubModel
 
 pytest.importorskip("jinja2")
 
@@ -34,6 +36,15 @@ def test_a_document_of_many_facts_is_no_request_each(server: DevServer) -> None:
     answer = httpx.post(f"{server.url}/memory/import", json=document, timeout=120)
     assert (answer.status_code, len(answer.json()["created"])) == (200, 480)
     assert "/store/items" not in server.log
+
+
+def test_the_official_javascript_client_hands_on_what_a_reply_drew_on(server: DevServer, model: StubModel) -> None:
+    fact = {"content": "Likes plums", "category": "preference", "pinned": True}
+    fact_id = httpx.post(f"{server.url}/memory/facts", json=fact).json()["id"]
+    thread_id = httpx.post(f"{server.url}/threads", json={}).json()["thread_id"]
+    got = run_javascript("sources.mjs", url=server.url, threadId=thread_id, text="What do I like?")
+    assert fact_id in got["stored"]["palimpsest"]["facts"]
+    assert got["streamed"] == got["stored"]
 
 
 def test_with_a_login_the_page_asks_for_a_token_and_shows_nothing_before(serve: Serve) -> None:

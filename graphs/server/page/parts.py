@@ -156,4 +156,6 @@ async def erase_all(asked: Asked) -> Response:
         raise invalid("erase", "type the word everything")
     gone = await erase_everything(asked.call, Erasure(erase="everything"))
     said = f"Erased: {gone.items} items of memory and {gone.threads} conversations. {gone.note}"
-    return await _data(asked, said=said.strip())
+    answer = await _data(asked, said=said.strip())
+    answer.headers["HX-Trigger"] = "erased"  # the chat beside it still shows words that are gone
+    return answer

@@ -77,10 +77,10 @@ class Chat {
     this.log.replaceChildren(make("p", { className: "hint start", textContent: "Talk here, and see beside it what is remembered." }));
   }
 
-  start() {
+  start({ quietly = false } = {}) {
     this.thread = null;
     this.empty();
-    this.words.focus();
+    if (!quietly) this.words.focus();
   }
 
   add(role, text = "") {
@@ -229,4 +229,5 @@ export function begin(Client) {
     const pressed = event.target.closest("[data-thread]");
     if (pressed) chat.open(pressed.dataset.thread);
   });
+  document.body.addEventListener("erased", () => chat.start({ quietly: true }));
 }

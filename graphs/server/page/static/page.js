@@ -87,7 +87,11 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
     kept.rows.push({ row, place: [...row.parentElement.children].indexOf(row) });
   }
   // Out of the list before htmx looks: what it removes, it also makes deaf.
-  for (const { row } of kept.rows) row.remove();
+  for (const { row } of kept.rows) {
+    row.remove();
+    // Once is enough: back in the list, htmx would give it the keyboard again, wherever that is by then.
+    for (const element of row.querySelectorAll("[autofocus]")) element.removeAttribute("autofocus");
+  }
 });
 
 document.body.addEventListener("htmx:afterSwap", (event) => {
@@ -136,7 +140,10 @@ function bringIntoMenu(link) {
 }
 
 // The current part of the page, in its title and its menu.
+const address = () => location.pathname + location.search;
+let shown = address();
 document.body.addEventListener("htmx:pushedIntoHistory", () => {
+  shown = address();
   const current = location.pathname.split("/").pop();
   for (const link of document.querySelectorAll("nav [data-view]")) {
     const is = link.dataset.view === current;
@@ -150,8 +157,10 @@ document.body.addEventListener("htmx:pushedIntoHistory", () => {
   document.getElementById("view").focus({ preventScroll: true });
   scrollTo(0, 0);
 });
-// Without a part of the page at hand for it, going back loads the page.
-addEventListener("popstate", () => location.reload());
+// Without a part of the page at hand for it, going back loads the page; a link within it, as to skip the menu, does not.
+addEventListener("popstate", () => {
+  if (address() !== shown) location.reload();
+});
 
 document.addEventListener("click", (event) => {
   const pressed = event.target.closest("[data-close], [data-download], [data-copy]");
@@ -182,8 +191,12 @@ async function download(pressed) {
 }
 
 document.addEventListener("change", (event) => {
-  if (!event.target.matches("[data-all]")) return;
-  for (const box of document.querySelectorAll('.facts [type=checkbox][name="id"]')) box.checked = event.target.checked;
+  const boxes = [...document.querySelectorAll('.facts [type=checkbox][name="id"]')];
+  if (event.target.matches("[data-all]")) for (const box of boxes) box.checked = event.target.checked;
+  // "All" goes without a look at the boxes: whoever spares one fact must not lose it.
+  else if (boxes.includes(event.target) && !event.target.checked) {
+    for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
+  }
 });
 
 document.addEventListener("keydown", (event) => {

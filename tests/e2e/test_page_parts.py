@@ -1,0 +1,228 @@
+"""The page's other parts in a browser: what waits or failed, profile, journal, switches; axe, and a keyboard alone."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.e2e.browsing import NEEDED, expect, fact, go, say, serious, take_in
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import DevServer
+from tests.e2e.scripted import Scripted, is_extraction
+from tests.stub_model import ChatRequest, Reply, StubModel
+
+pytest.importorskip("jinja2")
+
+pytestmark = NEEDED
+
+SAILS = "User sails on Sundays."
+
+
+@pytest.fixture(scope="module")
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_REQUESTS_PER_MINUTE="100000")
+
+
+@pytest.fixture(autouse=True)
+def scripted(model: StubModel) -> Scripted:
+    model.respond = Scripted(learns={"sail on Sundays": SAILS})
+    return model.respond
+
+
+def test_two_hundred_proposals_are_decided_one_by_one_and_together(page: Any, server: DevServer) -> None:
+    take_in(page, server.url, 200, status="waiting")
+    go(page, "Waiting")
+    held = page.locator("li.held")
+    expect(held).to_have_count(200)
+    first, second, third = (held.nth(n).get_attribute("id") for n in range(3))
+    held.nth(0).get_by_role("button", name="Yes, remember").click()
+    expect(page.locator(f"#{first}")).to_have_count(0)
+    page.locator(f"#{second} textarea").fill("Knows many numbers")
+    page.locator(f"#{second}").get_by_role("button", name="Yes, remember").click()
+    expect(page.locator(f"#{second}")).to_have_count(0)
+    page.locator(f"#{third}").get_by_role("button", name=re.compile("^No:")).click()
+    expect(held).to_have_count(197)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="No to all 197").click()
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    go(page, "Facts")
+    expect(page.locator(".facts > li")).to_have_count(2)
+    expect(fact(page, "Knows many numbers")).to_be_visible()
+
+
+def test_a_paused_memory_says_so_and_learns_nothing(page: Any, server: DevServer) -> None:
+    go(page, "Your data")
+    learn = page.get_by_role("switch", name="Learn from conversations")
+    learn.click()
+    expect(learn).to_have_attribute("aria-checked", "false")
+    expect(page.get_by_text("Paused: nothing that you say is remembered.")).to_be_visible()
+    say(page, "I always sail on Sundays, you know.")
+    go(page, "Waiting")
+    expect(page.get_by_text("Learning is paused")).to_be_visible()
+    expect(page.get_by_text("All that was said is learned.")).to_be_visible()
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("switch", name="Learn from conversations")).to_have_attribute("aria-checked", "true")
+    go(page, "Facts")
+    expect(fact(page, SAILS)).to_have_count(0)
+
+
+def test_switched_off_memory_is_shown_to_no_model_and_deletes_nothing(
+    page: Any, server: DevServer, model: StubModel
+) -> None:
+    page.request.post(f"{server.url}/memory/facts", data={"content": "Keeps seven bees", "category": "goal"})
+    go(page, "Your data")
+    use = page.get_by_role("switch", name="Use memory")
+    use.click()
+    expect(use).to_have_attribute("aria-checked", "false")
+    say(page, "What do I keep?")
+    assert not any("seven bees" in request.text for request in model.requests)
+    use.click()
+    expect(use).to_have_attribute("aria-checked", "true")
+    page.get_by_role("button", name="New chat").click()
+    reply = say(page, "And what do I keep now?")
+    assert any("seven bees" in request.text for request in model.requests)
+    reply.locator(".drew summary").click()
+    expect(reply.locator(".sources")).to_contain_text("Keeps seven bees")
+
+
+def test_what_could_not_be_learned_is_tried_again(
+    page: Any, server: DevServer, model: StubModel, scripted: Scripted
+) -> None:
+    def refuses(request: ChatRequest) -> Reply | str:
+        return Reply(status=403, text="no") if is_extraction(request) else scripted(request)
+
+    model.respond = refuses
+    say(page, "I always sail on Sundays, by the way.")
+    go(page, "Waiting")
+    again = page.get_by_role("button", name="Try again")
+    expect(page.get_by_role("heading", name="Could not be learned")).to_be_visible()
+    model.respond = scripted
+    again.click()
+    expect(page.get_by_role("heading", name="Could not be learned")).to_have_count(0)
+    expect(page.locator("#updates").get_by_text(SAILS)).to_be_visible()
+    go(page, "Facts")
+    fact(page, SAILS).get_by_role("link", name="History").click()
+    expect(fact(page, SAILS).locator(".history")).to_contain_text("now")
+    # From its source back into the conversation itself.
+    fact(page, SAILS).get_by_role("link", name="from a conversation").click()
+    page.get_by_role("button", name="New chat").click()
+    page.get_by_role("button", name="Open this conversation").click()
+    expect(page.locator(".message.user")).to_have_text(re.compile("sail on Sundays"))
+
+
+def test_a_profile_is_written_and_emptied_by_its_forms(page: Any) -> None:
+    go(page, "Profile")
+    work = page.get_by_label("Work", exact=True)
+    work.fill("Builds boats in Bergen")
+    page.locator(".section", has=work).get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Work: saved.")).to_be_visible()
+    page.reload()
+    expect(work).to_have_value("Builds boats in Bergen")
+    work.fill("")
+    page.locator(".section", has=work).get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Work: saved.")).to_be_visible()
+    page.reload()
+    expect(work).to_have_value("")
+
+
+def test_a_document_is_taken_in_by_paste_and_by_file(page: Any, server: DevServer) -> None:
+    head = '{"schema": "palimpsest.memory", "version": 2, "facts": [{"category": "goal", "confidence": 1, "content": '
+    go(page, "Your data")
+    page.get_by_text("Bring one back").click()
+    page.get_by_label("The document").fill(head + '"Wants a red boat"}]}')
+    page.get_by_role("button", name="Take it in").click()
+    expect(page.get_by_text("Taken in: 1 new facts")).to_be_visible()
+    page.get_by_text("Bring one back").click()
+    file = {"name": "memory.json", "mimeType": "application/json", "buffer": (head + '"Wants a dog"}]}').encode()}
+    page.get_by_label("A file").set_input_files(file)
+    expect(page.locator("#said")).to_contain_text("Taken in: 1 new facts")
+    go(page, "Facts")
+    expect(fact(page, "Wants a red boat")).to_be_visible()
+    expect(fact(page, "Wants a dog")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_part_has_a_serious_finding_of_axe(page: Any, server: DevServer, scheme: str) -> None:
+    for content, status in ((f"Likes it {scheme}", "active"), (f"Owes money, {scheme}", "waiting")):
+        document = {"schema": "palimpsest.memory", "version": 2, "facts": [
+            {"content": content, "category": "preference", "confidence": 0.8, "status": status, "pinned": True},
+        ]}  # fmt: skip
+        page.request.post(f"{server.url}/memory/import", data=document)
+    page.emulate_media(color_scheme=scheme)
+    page.reload()
+    reply = say(page, f"I always sail on Sundays: it is {scheme}.")
+    reply.locator(".drew summary").click()
+    reply.locator(".tokens summary").click()
+    reply.locator(".sources").wait_for()
+    row = fact(page, f"Likes it {scheme}")
+    row.get_by_role("link", name="History").click()
+    row.locator(".aside").wait_for()
+    assert serious(page) == []
+    row.get_by_role("link", name="Edit").click()
+    page.get_by_label("What it says").wait_for()
+    assert serious(page) == []
+    page.keyboard.press("Escape")
+    fact(page, f"Likes it {scheme}").get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Undo").wait_for()
+    assert serious(page) == []
+    page.get_by_label("What memory may do").select_option("incognito")
+    for part in ("Profile", "Journal", "Waiting", "Check-up", "Your data"):
+        go(page, part)
+        assert serious(page) == [], part
+    page.get_by_role("link", name="Erase everything …").click()
+    page.get_by_label("Type everything to confirm").wait_for()
+    assert serious(page) == []
+
+
+def tab_to(page: Any, name: str) -> None:
+    """Press the tabulator until something of this name has the keyboard."""
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        told = page.evaluate(
+            "(e => [e.getAttribute('aria-label'), e.labels?.[0]?.textContent, e.textContent, e.name, "
+            "document.getElementById(e.getAttribute('aria-labelledby'))?.textContent])(document.activeElement)"
+        )
+        if any(each and each.strip().startswith(name) for each in told):
+            return
+    raise AssertionError(f"the keyboard never comes to {name!r}")
+
+
+def test_a_walk_with_the_keyboard_alone(page: Any) -> None:
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to what is known")).to_be_focused()
+    page.keyboard.press("Enter")
+    tab_to(page, "Add a fact")
+    if not page.locator(".add[open]").count():
+        page.keyboard.press("Enter")
+    tab_to(page, "What should be known")
+    page.keyboard.type("Plays the cello")
+    tab_to(page, "Add")
+    page.keyboard.press("Enter")
+    expect(fact(page, "cello")).to_be_visible()
+    tab_to(page, "Edit: Plays the cello")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("What it says")).to_be_focused()
+    page.keyboard.press("End")
+    page.keyboard.type(" well")
+    tab_to(page, "Save")
+    page.keyboard.press("Enter")
+    expect(fact(page, "Plays the cello well")).to_be_visible()
+    tab_to(page, "Delete: Plays the cello well")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Undo")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(fact(page, "Plays the cello well").get_by_role("checkbox")).to_be_visible()
+    tab_to(page, "Your message")
+    page.keyboard.type("What do I play?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".message.assistant:not(.coming) .drew")).to_be_visible()
+    page.reload()
+    tab_to(page, "Your data")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Your data")).to_be_visible()
+    tab_to(page, "Use memory")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("switch", name="Use memory")).to_have_attribute("aria-checked", "false")
+    # The keyboard stays on what was pressed, though it is shown anew.
+    page.keyboard.press("Space")
+    expect(page.get_by_role("switch", name="Use memory")).to_have_attribute("aria-checked", "true")

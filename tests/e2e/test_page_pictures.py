@@ -1,0 +1,67 @@
+"""Pictures of the page, as README and `docs/` show them; made whenever these tests run, kept with `--pictures`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.browsing import NEEDED, expect, go, say
+from tests.e2e.conftest import Serve
+from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.scripted import Scripted
+from tests.stub_model import StubModel, always
+
+pytest.importorskip("jinja2")
+
+pytestmark = NEEDED
+
+FACTS = (
+    ("Cooks for four on Saturdays", "behavior", 0.7),
+    ("Prefers answers in a few sentences", "preference", 0.95),
+    ("Ada's birthday is on 12 May", "knowledge", 0.9),
+    ("Wants to sail to Spitsbergen in 2028", "goal", 0.8),
+    ("The boat is red, not blue", "correction", 1.0),
+    ("Builds boats in Bergen", "context", 0.9),
+)
+WAITS = ("Takes a tablet against high blood pressure each morning", "Owes the bank for the new engine")
+KEPT = {("Facts", "wide", "light"), ("Facts", "wide", "dark"), ("Facts", "narrow", "light")}
+"""The pictures that are kept: the others are looked at, and only have to be as wide as their window."""
+
+
+@pytest.fixture(scope="module")
+def server(serve: Serve) -> DevServer:
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_REQUESTS_PER_MINUTE="100000")
+
+
+def test_pictures_of_the_page(
+    page: Any, server: DevServer, model: StubModel, pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    answer = "A mild fish curry with rice, and no peanuts in it. It serves four, and most of it can be made ahead."
+    model.respond = Scripted(learns={"allergic to peanuts": "Allergic to peanuts"}, chat=always(answer))
+    facts = [{"content": content, "category": kind, "confidence": sure} for content, kind, sure in FACTS]
+    waits = [{"content": each, "category": "knowledge", "confidence": 0.9, "status": "waiting"} for each in WAITS]
+    profile = {"user.work": "Builds wooden boats with two friends.", "user.topOfMind": "The new engine."}
+    document = {"schema": "palimpsest.memory", "version": 2, "facts": facts + waits, "profile": profile}
+    page.request.post(f"{server.url}/memory/import", data=document)
+    page.reload()
+    say(page, "What could we cook on Saturday? I am allergic to peanuts.")
+    expect(page.locator(".learned")).to_be_visible()
+    page.locator(".message.assistant .drew summary").click()
+    page.locator(".sources").wait_for()
+    page.locator(".facts > li", has_text="peanuts").wait_for()
+    page.evaluate("document.querySelector('.log').scrollTop = 10000")
+    for name, width, height in (("wide", 1280, 640), ("narrow", 360, 740)):
+        page.set_viewport_size({"width": width, "height": height})
+        for part in ("Facts", "Profile", "Journal", "Waiting", "Check-up", "Your data"):
+            go(page, part)
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (part, name)
+                is_kept = (part, name, scheme) in KEPT and pytestconfig.getoption("--pictures")
+                file = (
+                    f"page-{name}-{scheme}.png" if is_kept else f"{part.replace(' ', '-').lower()}-{name}-{scheme}.png"
+                )
+                page.screenshot(path=(PROJECT / "docs" if is_kept else tmp_path) / file)
+    page.locator("#chat").scroll_into_view_if_needed()
+    page.screenshot(path=tmp_path / "chat-narrow-dark.png")
