@@ -372,6 +372,21 @@ MUTANTS = (
         JOURNALING,
     ),
     Mutant(
+        "who reads the journal in the middle of a deletion keeps what they read",
+        "memory/facts/deletions.py",
+        "    yield from count_edit(owner)\n    yield [\n",
+        "    yield [\n",
+        ("tests/unit/test_past.py",),
+    ),
+    Mutant(
+        "edits are counted after the journal was read",
+        "memory/recall/past.py",
+        "    return replace(view, entries=entries, edit=edit)\n",
+        "    edit = edit_in((yield from read(owner.control, EDIT_KEY)))\n"
+        "    return replace(view, entries=entries, edit=edit)\n",
+        ("tests/unit/test_past.py",),
+    ),
+    Mutant(
         "no line of what failed for good",
         "memory/worker/update.py",
         "yield from _journal_dead(dead, terms)",

@@ -1,6 +1,7 @@
 """What of the journal may be told: whoever reads it while a person deletes a fact, or wants it back, reads it again."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view
 
 ADA = Owner.of("ada")
+READERS_STEPS = 6
+"""A few more than there are: the last changes come after it."""
 AT = "2026-03-01T10:00:00+00:00"
 
 
@@ -79,3 +82,24 @@ def test_who_reads_between_two_steps_of_a_change_reads_again_after_it(
     assert len(views) > 2
     assert all(told(view) == told(after) for view in views if view.edit == after.edit)
     assert after.edit == edit_in(store.get(ADA.control, EDIT_KEY))
+
+
+def read_into(views: list[JournalView]) -> StoreEffects[None]:
+    views.append((yield from read_tellable_view(ADA)))
+
+
+@pytest.mark.parametrize("steps_before", range(READERS_STEPS))
+@pytest.mark.parametrize("change", [retire, delete, forget, undo])
+def test_a_change_between_two_steps_of_a_reader_has_it_read_again(
+    change: Callable[[BaseStore, FactEffects], StoreEffects[Any]], steps_before: int, store: InMemoryStore
+) -> None:
+    changing = change(store, FactEffects(ADA, MemoryConfig(), lambda: 1_760_000_000.0))
+    views: list[JournalView] = []
+    reading = step_by_step(store, read_into(views))
+
+    list(islice(reading, steps_before + 1))
+    run(store, changing)
+    list(reading)
+
+    after = run(store, read_tellable_view(ADA))
+    assert told(views[0]) == told(after) or views[0].edit != after.edit
