@@ -22,7 +22,31 @@ _PATIENCE_SECONDS = 3600.0
 _REFUSED_SHOWN = 10
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - is standard output.")]
-Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `palimpsest export` wrote; - is standard input.")]
+
+
+@contextmanager
+def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
+    """Open a document for reading, and say how long it is, where that is known."""
+    if file == "-":
+        yield sys.stdin.buffer, None
+        return
+    try:
+        with Path(file).open("rb") as source:
+            yield source, os.fstat(source.fileno()).st_size
+    except OSError as error:
+        raise Refused(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _readable(file: str) -> str:
+    """Refuse what cannot be read while the command line is: later, `--local` has made files for it."""
+    with _source(file):
+        return file
+
+
+Origin = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="What `palimpsest export` wrote; - is standard input.", callback=_readable),
+]
 
 
 @asks_memory()
@@ -102,19 +126,6 @@ async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
     out.answer(done, lines)
     if done["refused"]:  # the others are in: said above, and the script that moves a memory must know
         raise typer.Exit(1)
-
-
-@contextmanager
-def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
-    """Open a document for reading, and say how long it is, where that is known."""
-    if file == "-":
-        yield sys.stdin.buffer, None
-        return
-    try:
-        with Path(file).open("rb") as source:
-            yield source, os.fstat(source.fileno()).st_size
-    except OSError as error:
-        raise Refused(f"{file} cannot be read: {error.strerror}") from error
 
 
 async def _read(source: BinaryIO, advance: Callable[[int], None]) -> AsyncIterator[bytes]:

@@ -206,7 +206,8 @@ def test_an_import_that_refuses_entries_says_which_and_fails(ada: Typed, folder:
     assert "facts[1]" in done.stdout
     (folder / "no.json").write_text("{")
     assert ada.refused("import", "no.json")
-    assert "cannot be read" in ada.refused("import", "missing.json")
+    assert "cannot be read" in ada.refused("import", "missing.json", "--local")
+    assert not (folder / ".palimpsest").exists()
 
 
 def test_an_export_that_breaks_off_leaves_no_file(folder: Path) -> None:

@@ -1,5 +1,8 @@
 """Spans tell how many and how long, never what was said."""
 
+import subprocess
+import sys
+
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -63,3 +66,16 @@ def test_a_failure_is_told_by_its_class_alone(exporter: InMemorySpanExporter) ->
 def test_a_text_is_no_attribute() -> None:
     with span("palimpsest.recall") as told, pytest.raises(TypeError, match="must be a number"):
         told.set(said="I like figs")  # type: ignore[arg-type]
+
+
+def test_without_the_api_there_are_no_spans_and_nothing_fails() -> None:
+    # In a process of its own: this one has loaded the API.
+    program = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        "from memory.tracing import span, trace\n"
+        "assert trace is None\n"
+        "with span('palimpsest.recall') as told: told.set(facts=3)\n"
+        "print('went on')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "went on\n"), done.stderr
