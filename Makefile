@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-agents test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
+.PHONY: help dev test test-agents test-postgres test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -89,6 +89,11 @@ KILLS ?= 30
 e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)
 	@echo "Running the server tests with $(KILLS) crashes ..."
 	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10
+
+test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes over one, with more crashes (KILLS=20)
+	@echo "Running the tests of Postgres ..."
+	@$(BIN)/python -m pytest $(wildcard tests/integration/test_*postgres*.py) tests/integration/test_migrate.py \
+		tests/e2e/test_many_processes.py tests/e2e/test_deleted_under_any_saver.py --postgres --kills=$(or $(filter-out 30,$(KILLS)),20)
 
 e2e-page: page ## Run the page's tests in a browser, in an environment of their own (PICTURES=yes rewrites those in docs/)
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { echo "A Chromium is needed: apt install chromium"; exit 1; }

@@ -1,0 +1,158 @@
+"""Three processes over one Postgres, killed with `kill -9` at random: nothing is lost, and nothing is there twice."""
+
+import asyncio
+import random
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphs.persistence.postgres_store import open_postgres_store
+from memory.control import read_epoch
+from memory.effects import arun
+from memory.erase import aerase_user
+from memory.facts.store import FactStore
+from memory.journal import read_journal
+from memory.outbox.outbox import due_owners, read_entries
+from tests.e2e.support.talker import Orders
+from tests.e2e.test_kill_loop import LOCAL, Talker, drain, talking, things
+from tests.postgres import Postgres, running_postgres
+
+PROCESSES = 3
+APART = 10_000  # a process's turns have numbers, and threads, of their own
+
+
+@pytest.fixture(scope="module")
+def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    with running_postgres(required=bool(request.config.getoption("--postgres"))) as server:
+        yield server
+
+
+class Crowd:
+    """Processes that talk at the same time, as one user, each in threads of its own."""
+
+    def __init__(self, folder: Path, stack: ExitStack, **orders: Any) -> None:
+        self._folder, self._stack, self._orders = folder, stack, orders
+        self.written: set[int] = set()
+        self.kills = 0
+        self._talkers = [self._start(APART * n) for n in range(PROCESSES)]
+
+    def _start(self, first: int) -> Talker:
+        return self._stack.enter_context(talking(self._folder, first=first, turns=1000, **self._orders))
+
+    def wait(self) -> None:
+        """Return once every process has written something down."""
+        for talker in self._talkers:
+            talker.wait_for(r"written \d+")
+
+    def kill(self, at: int) -> None:
+        talker = self._talkers[at]
+        talker.end(signal.SIGKILL)
+        self.kills += 1
+        self.written.update(talker.written())
+
+    def restart(self, at: int) -> None:
+        # The killed turn may or may not be written down; it is never said again.
+        self._talkers[at] = self._start(max(self._talkers[at].written()) + 2)
+
+    def end(self) -> None:
+        for at in range(PROCESSES):
+            self.kill(at)
+
+
+def kept(database: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the facts, and ids and texts of the journal, once nothing waits any more."""
+
+    async def read() -> tuple[list[str], list[str], list[str]]:
+        async with open_postgres_store(database, 2) as store:
+            assert await arun(store, due_owners(None)) == []
+            assert await arun(store, read_entries(LOCAL)) == []
+            facts = [fact.content for fact in await FactStore.of_owner(store, LOCAL).alist()]
+            journal = await arun(store, read_journal(LOCAL, await arun(store, read_epoch(LOCAL))))
+            messages = [message for entry in journal for message in entry.messages]
+            return facts, [message.id for message in messages], [message.text for message in messages]
+
+    return asyncio.run(read())
+
+
+def numbers(texts: list[str]) -> set[int]:
+    return {int(number) for text in texts for number in re.findall(r"I like thing(\d+)", text)}
+
+
+def drain_by_two_at_once(folder: Path, database: str) -> None:
+    with (
+        talking(folder, drain=True, thinks=0.1, database=database) as one,
+        talking(folder, drain=True, thinks=0.1, database=database) as other,
+    ):
+        assert (one.end(), other.end()) == (0, 0), (folder / "errors.log").read_text()
+
+
+@pytest.mark.timeout(3600)
+def test_killed_at_random_three_processes_lose_nothing_and_double_nothing(
+    tmp_path: Path, postgres: Postgres, kills: int
+) -> None:
+    random.seed(13)
+    database = postgres.database()
+    with ExitStack() as stack:
+        crowd = Crowd(tmp_path, stack, thinks=0.1, database=database)
+        for _ in range(max(3, kills)):
+            crowd.wait()
+            time.sleep(random.uniform(0, 1.5))
+            at = random.randrange(PROCESSES)
+            crowd.kill(at)
+            crowd.restart(at)
+        crowd.wait()
+        crowd.end()
+    drain_by_two_at_once(tmp_path, database)
+
+    facts, ids, texts = kept(database)
+    assert len(facts) == len(set(facts))
+    assert set(things(sorted(crowd.written))) <= set(facts)
+    assert len(facts) <= len(crowd.written) + crowd.kills  # a killed turn may have been written down
+    assert len(ids) == len(set(ids))
+    assert crowd.written <= numbers(texts)
+    assert len(crowd.written) > crowd.kills
+
+
+@pytest.mark.timeout(900)
+def test_killed_at_random_three_processes_keep_to_the_limit_of_facts(tmp_path: Path, postgres: Postgres) -> None:
+    database = postgres.database()
+    with ExitStack() as stack:
+        crowd = Crowd(tmp_path, stack, max_facts=5, database=database)
+        crowd.wait()
+        crowd.end()
+    drain(tmp_path, max_facts=5, database=database)
+    assert len(kept(database)[0]) == 5
+
+
+@pytest.mark.timeout(900)
+def test_what_is_erased_while_three_processes_talk_is_in_no_table(tmp_path: Path, postgres: Postgres) -> None:
+    database = postgres.database()
+
+    def threads() -> list[str]:
+        """A server has rows of them. A task's writes may be saved before their checkpoint, which a kill prevents."""
+        with postgres.connect(database) as connection:
+            found = "SELECT thread_id FROM checkpoints UNION SELECT thread_id FROM checkpoint_writes"
+            return [thread_id for (thread_id,) in connection.execute(found).fetchall()]
+
+    async def erase() -> None:
+        async with Orders(folder="", database=database).opened() as (store, saver):
+            await aerase_user(store, "local")
+            for thread_id in threads():
+                await saver.adelete_thread(thread_id)
+
+    with ExitStack() as stack:
+        crowd = Crowd(tmp_path, stack, thinks=0.1, database=database)
+        crowd.wait()
+        asyncio.run(erase())  # runs and updates are going on
+        crowd.end()
+    asyncio.run(erase())
+    drain_by_two_at_once(tmp_path, database)
+    assert crowd.written
+    assert kept(database) == ([], [], [])
+    assert b"thing" not in postgres.everything(database)
