@@ -222,3 +222,15 @@ def test_a_hung_model_delays_no_exit_and_loses_nothing(tmp_path: Path, number: s
         assert time.monotonic() - began < 1 + SLACK_SECONDS
     drain(tmp_path)
     assert sorted(facts(tmp_path)) == things([0, 1])
+
+
+def test_a_hanging_store_call_of_an_update_delays_no_exit_and_loses_nothing(tmp_path: Path) -> None:
+    with talking(tmp_path, turns=2, stays=3600.0, store_hangs=True, grace=1.0) as talker:
+        talker.wait_for("talked")
+        talker.wait_for("hangs")
+        began = time.monotonic()
+        talker.end(signal.SIGTERM)
+        assert time.monotonic() - began < 1 + SLACK_SECONDS
+        assert talker.lines[-1] == "stopped"
+    drain(tmp_path)
+    assert sorted(facts(tmp_path)) == things([0, 1])

@@ -8,7 +8,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, Op, PutOp, Result
 
 from graphs.background import build_memory_graph
 from graphs.chat import build_graph
@@ -51,6 +51,7 @@ class Orders:
         turns: How many turns it has.
         drain: Whether it applies all that is pending before the first turn.
         hangs: Whether the memory model never answers.
+        store_hangs: Whether a write of facts, which updates alone do, never returns; it says so when one begins.
         thinks: How many seconds the memory model takes.
         debounce: Quiet period, in seconds.
         stays: How many seconds it stays after its last turn.
@@ -65,6 +66,7 @@ class Orders:
     turns: int = 0
     drain: bool = False
     hangs: bool = False
+    store_hangs: bool = False
     thinks: float = 0.0
     debounce: float = 0.05
     stays: float = 0.0
@@ -91,6 +93,8 @@ class Orders:
             open_store(folder / "store.sqlite") as store,
             open_checkpointer(folder / "checkpoints.sqlite") as saver,
         ):
+            if self.store_hangs:
+                store.batch = _hanging(store.batch)  # type: ignore[method-assign]
             yield store, saver
 
     def memory(self) -> MemoryConfig:
@@ -135,6 +139,17 @@ class Orders:
             return values.get("memory", {}).get("receipt", {}), values.get("context", {}).get("running_summary")
         memory = values.get("palimpsest_memory", {}).get("PalimpsestMemory", {})
         return memory.get("receipt", {}), values.get("palimpsest_summary", {}).get("running_summary")
+
+
+def _hanging(batch: Callable[[Iterable[Op]], list[Result]]) -> Callable[[Iterable[Op]], list[Result]]:
+    def hang(ops: Iterable[Op]) -> list[Result]:
+        given = list(ops)
+        if any(isinstance(op, PutOp) and "facts" in op.namespace for op in given):
+            say("hangs")
+            time.sleep(3600)
+        return batch(given)
+
+    return hang
 
 
 async def talk(orders: Orders) -> None:
