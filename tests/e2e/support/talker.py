@@ -94,7 +94,7 @@ class Orders:
             open_checkpointer(folder / "checkpoints.sqlite") as saver,
         ):
             if self.store_hangs:
-                store.batch = _hanging(store.batch)  # type: ignore[method-assign]
+                store.batch = _hanging(store.batch)  # type: ignore[assignment, method-assign]
             yield store, saver
 
     def memory(self) -> MemoryConfig:
