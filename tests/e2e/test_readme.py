@@ -98,7 +98,7 @@ def test_a_provider_of_the_readme_is_one_that_settings_take() -> None:
 
 def test_what_make_offers_is_listed_by_make() -> None:
     listed = run(PROJECT, "make")
-    for target in re.findall(r"`make ([a-z-]+)", README):
+    for target in re.findall(r"`make ([a-z0-9-]+)", README):
         assert f"make {target} " in listed
 
 
