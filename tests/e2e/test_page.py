@@ -5,6 +5,7 @@ It needs Playwright (the group `page`), a Chromium of the system, and what `make
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.e2e.browsing import NEEDED, expect, fact, go, look_again, say, take_i
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
+from tests.e2e.waiting import eventually
 from tests.stub_model import StubModel
 
 pytest.importorskip("jinja2")
@@ -39,6 +41,16 @@ def erase(page: Any) -> None:
     page.get_by_label("Type everything to confirm").fill("everything")
     page.get_by_role("button", name="Erase everything").click()
     expect(page.get_by_text("Erased:")).to_be_visible()
+
+
+def holding(word: bytes, server: DevServer) -> list[Path]:
+    """Return the files of a server in which a word stands, its log and what it keeps itself among them."""
+    found = []
+    for path in server.folder.rglob("*"):
+        with suppress(FileNotFoundError, IsADirectoryError):  # the server writes, and takes away, as it likes
+            if word in path.read_bytes():
+                found.append(path)
+    return found
 
 
 def test_the_story_of_a_fact(page: Any, server: DevServer, model: StubModel) -> None:
@@ -80,7 +92,7 @@ def test_the_story_of_a_fact(page: Any, server: DevServer, model: StubModel) -> 
     assert not any("almonds" in request.text for request in model.requests[-1:])
 
 
-def test_incognito_says_so_and_leaves_no_trace_in_memory(page: Any, server: DevServer) -> None:
+def test_incognito_says_so_and_leaves_no_trace(page: Any, server: DevServer) -> None:
     page.get_by_label("What memory may do").select_option("incognito")
     expect(page.locator(".incognito")).to_be_visible()
     reply = say(page, "I am allergic to peanuts and live in Zanzibar.")
@@ -88,6 +100,19 @@ def test_incognito_says_so_and_leaves_no_trace_in_memory(page: Any, server: DevS
     expect(reply.locator(".drew")).to_have_count(0)
     for file in server.data.glob("store.sqlite*"):
         assert b"Zanzibar" not in file.read_bytes(), file.name
+    # Back among what is learned, the chat is a new one, and the other is deleted.
+    page.get_by_label("What memory may do").select_option("normal")
+    expect(page.locator(".message")).to_have_count(0)
+    eventually(lambda: not holding(b"Zanzibar", server), 60)
+
+
+def test_an_incognito_chat_goes_with_its_page(page: Any, server: DevServer) -> None:
+    page.get_by_label("What memory may do").select_option("incognito")
+    say(page, "I keep a parrot in Samarkand.")
+    assert holding(b"Samarkand", server)
+    page.goto("about:blank")
+    eventually(lambda: not holding(b"Samarkand", server), 60)
+    page.goto(f"{server.url}/memory")
 
 
 def test_a_script_in_a_fact_is_text(page: Any) -> None:

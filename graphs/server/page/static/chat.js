@@ -30,9 +30,10 @@ async function part(path) {
 
 class Chat {
   constructor(Client) {
-    const root = new URL("../..", location.href).href.replace(/\/$/, "");
-    this.client = () => new Client({ apiUrl: root, apiKey: null, defaultHeaders: headers() });
+    this.root = new URL("../..", location.href).href.replace(/\/$/, "");
+    this.client = () => new Client({ apiUrl: this.root, apiKey: null, defaultHeaders: headers() });
     this.thread = null;
+    this.isIncognito = false; // of the thread, not of what is chosen
     this.since = new Date().toISOString();
     this.looks = 0;
     this.build();
@@ -44,17 +45,18 @@ class Chat {
     this.log.tabIndex = 0;
     this.mode = make("select", { id: "chat-mode" });
     for (const [value, title] of Object.entries(MODES)) this.mode.append(make("option", { value, textContent: title }));
-    this.banner = make("p", { className: "incognito", hidden: true, textContent: "Incognito: memory is neither used nor learned." });
+    this.banner = make("p", { className: "incognito", hidden: true, textContent: "Incognito: memory is neither used nor learned, and this chat is deleted when you leave it." });
     this.words = make("textarea", { id: "chat-words", rows: 2, required: true, placeholder: "Say something" });
     this.send = make("button", { className: "main", textContent: "Send" });
     const form = make("form", { className: "say" }, make("label", { className: "unseen", htmlFor: "chat-words", textContent: "Your message" }), this.words, this.send);
-    const fresh = make("button", { type: "button", textContent: "New chat" });
-    const head = make("div", { className: "chat-head" }, make("h2", { textContent: "Chat" }), make("label", { className: "unseen", htmlFor: "chat-mode", textContent: "What memory may do" }), this.mode, fresh);
+    this.fresh = make("button", { type: "button", textContent: "New chat" });
+    const head = make("div", { className: "chat-head" }, make("h2", { textContent: "Chat" }), make("label", { className: "unseen", htmlFor: "chat-mode", textContent: "What memory may do" }), this.mode, this.fresh);
     box.replaceChildren(head, this.banner, this.log, form);
     box.hidden = false;
     this.empty();
-    fresh.addEventListener("click", () => this.start());
+    this.fresh.addEventListener("click", () => this.start());
     this.mode.addEventListener("change", () => this.showMode());
+    window.addEventListener("pagehide", () => this.isIncognito && this.start({ quietly: true }));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.ask(this.words.value.trim());
@@ -69,6 +71,8 @@ class Chat {
 
   showMode() {
     const incognito = this.mode.value === "incognito";
+    // What is said in one of them must not be read in the other.
+    if (this.thread && incognito !== this.isIncognito) this.start();
     this.banner.hidden = !incognito;
     box.classList.toggle("is-incognito", incognito);
   }
@@ -77,8 +81,18 @@ class Chat {
     this.log.replaceChildren(make("p", { className: "hint start", textContent: "Talk here, and see beside it what is remembered." }));
   }
 
-  start({ quietly = false } = {}) {
+  // A thread of incognito is nobody's history. It goes with the page too, so the request outlives it.
+  leave() {
+    if (this.isIncognito && this.thread) {
+      const gone = fetch(`${this.root}/threads/${this.thread}`, { method: "DELETE", headers: headers(), keepalive: true });
+      gone.then((answer) => answer.ok || Promise.reject()).catch(() => say("The incognito chat could not be deleted: the server is away."));
+    }
     this.thread = null;
+    this.isIncognito = false;
+  }
+
+  start({ quietly = false } = {}) {
+    this.leave();
     this.empty();
     if (!quietly) this.words.focus();
   }
@@ -100,7 +114,7 @@ class Chat {
 
   async ask(text) {
     if (!text || this.send.disabled) return;
-    this.send.disabled = true;
+    this.busy(true);
     this.words.value = "";
     this.add("user", text);
     const reply = this.add("assistant");
@@ -115,14 +129,21 @@ class Chat {
       reply.message.append(make("p", { className: "problem", textContent: error?.message?.slice(0, 300) ?? "" }), again);
     } finally {
       reply.message.classList.remove("coming");
-      this.send.disabled = false;
+      this.busy(false);
     }
+  }
+
+  busy(is) {
+    for (const each of [this.send, this.mode, this.fresh]) each.disabled = is;
   }
 
   async stream(text, reply) {
     const client = this.client();
     const mode = this.mode.value;
-    if (!this.thread) this.thread = (await client.threads.create({ metadata: { memory_mode: mode } })).thread_id;
+    if (!this.thread) {
+      this.thread = (await client.threads.create({ metadata: { memory_mode: mode } })).thread_id;
+      this.isIncognito = mode === "incognito";
+    }
     const stream = client.runs.stream(this.thread, "chat", {
       input: { messages: [{ role: "user", content: text }] },
       context: { memory_mode: mode },
@@ -202,6 +223,9 @@ class Chat {
   }
 
   async open(thread) {
+    this.leave();
+    if (this.mode.value === "incognito") this.mode.value = "normal";
+    this.showMode();
     this.thread = thread;
     this.log.replaceChildren(make("p", { className: "hint", textContent: "Loading …" }));
     try {
