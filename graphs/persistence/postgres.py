@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
-from psycopg import AsyncConnection, Error, OperationalError
+from psycopg import AsyncConnection, AsyncCursor, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
@@ -65,6 +65,21 @@ async def open_pool(uri: str, connections: int) -> AsyncIterator[Pool]:
         yield pool
     finally:
         await pool.close(_CLOSE_SECONDS)
+
+
+@asynccontextmanager
+async def transaction(pool: Pool, *, pipelined: bool) -> AsyncIterator[tuple[Connection, AsyncCursor[DictRow]]]:
+    """Begin a transaction on a connection of its own; yield both that and a cursor as LangGraph's queries want it.
+
+    Args:
+        pool: Where the connection comes from.
+        pipelined: Whether statements are sent without waiting for those before; the client's library must know how.
+    """
+    async with pool.connection() as connection, AsyncExitStack() as stack:
+        if pipelined:
+            await stack.enter_async_context(connection.pipeline())
+        await stack.enter_async_context(connection.transaction())
+        yield connection, await stack.enter_async_context(connection.cursor(binary=True, row_factory=dict_row))
 
 
 async def migrated(uri: str, migrate: Callable[[Connection], Awaitable[None]]) -> None:

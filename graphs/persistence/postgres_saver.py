@@ -19,10 +19,9 @@ from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow, dict_row
 
 from graphs.persistence.deletions import KEPT_SECONDS, Deletions, ancestors
-from graphs.persistence.postgres import Connection, Pool, migrated, open_pool
-from graphs.persistence.postgres_history import Key, remove
-from graphs.persistence.sqlite_saver import CHECKPOINTED_TYPES
-from memory.text import check_encodable
+from graphs.persistence.durable_saver import CHECKPOINTED_TYPES, DurableSaver, Key, thread_of
+from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, transaction
+from graphs.persistence.postgres_history import remove
 
 _DEAD = """
     CREATE TABLE IF NOT EXISTS palimpsest_dead_checkpoints (
@@ -82,7 +81,7 @@ _SUPERSEDED = """
         WHERE n.thread_id = c.thread_id AND n.checkpoint_ns = c.checkpoint_ns)"""
 
 
-class DurablePostgresSaver(AsyncPostgresSaver):
+class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
     """An `AsyncPostgresSaver` that can also roll a run back, copy a thread, and prune threads of delta channels.
 
     It promises what `DurableSqliteSaver` does: every write is one transaction, what is read back is limited to known
@@ -107,26 +106,21 @@ class DurablePostgresSaver(AsyncPostgresSaver):
     @asynccontextmanager
     async def _transaction(self, *, pipeline: bool = True) -> AsyncIterator[tuple[Self, AsyncCursor[DictRow]]]:
         """Begin a transaction on a connection of the pool; yield this saver on it, and a cursor."""
-        async with self._pool.connection() as connection:
+        async with transaction(self._pool, pipelined=pipeline and self.supports_pipeline) as (connection, cursor):
             on_it = copy.copy(self)
             on_it.conn = connection
-            if pipeline and self.supports_pipeline:
-                async with connection.pipeline(), connection.transaction(), _cursor(connection) as cursor:
-                    yield on_it, cursor
-            else:
-                async with connection.transaction(), _cursor(connection) as cursor:
-                    yield on_it, cursor
+            yield on_it, cursor
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
-        await self._deletions.carried_out(_thread_of(config))
+        await self._deletions.carried_out(thread_of(config))
         return await super().aget_tuple(config)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """Return what delta channels are replayed from."""
-        await self._deletions.carried_out(_thread_of(config))
+        await self._deletions.carried_out(thread_of(config))
         return await super().aget_delta_channel_history(config=config, channels=channels)
 
     async def alist(
@@ -138,8 +132,7 @@ class DurablePostgresSaver(AsyncPostgresSaver):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield the matching checkpoints, newest first; no connection is held while they are looked at."""
-        named = "thread_id" in (config or {}).get("configurable", {})
-        await self._deletions.carried_out(*([_thread_of(config)] if config and named else []))
+        await self._carried_out(config)
         listed = super().alist(config, filter=filter, before=before, limit=limit)
         for found in [found async for found in listed]:
             yield found
@@ -152,7 +145,7 @@ class DurablePostgresSaver(AsyncPostgresSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
-        thread_id, checkpoint_id = _thread_of(config), checkpoint["id"]
+        thread_id, checkpoint_id = thread_of(config), checkpoint["id"]
         await self._deletions.carried_out(thread_id)
         async with self._transaction() as (on_it, cursor):
             await cursor.execute(_SHARE, (thread_id,))
@@ -169,21 +162,12 @@ class DurablePostgresSaver(AsyncPostgresSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
-        thread_id = _thread_of(config)
+        thread_id = thread_of(config)
         await self._deletions.carried_out(thread_id)
         async with self._transaction() as (on_it, cursor):
             await cursor.execute(_SHARE, (thread_id,))
             if not await _is_dead(cursor, thread_id, ancestors(config)):
                 await AsyncPostgresSaver.aput_writes(on_it, config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread, as `DurableSqliteSaver.adelete_thread` does: the caller does not wait."""
-        check_encodable("thread_id", str(thread_id))
-        self._deletions.begin(str(thread_id))
-
-    async def aclose(self) -> None:
-        """Carry out the deletions that are under way; to be called before the pool is closed."""
-        await self._deletions.aclose()
 
     async def _bury_thread(self, thread_id: str) -> None:
         async with self._transaction() as (_, cursor):
@@ -205,34 +189,16 @@ class DurablePostgresSaver(AsyncPostgresSaver):
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
-        names = {"source": str(source_thread_id), "target": str(target_thread_id)}
-        for name, thread_id in names.items():
-            check_encodable(f"{name}_thread_id", thread_id)
-        if names["source"] == names["target"]:
-            return
-        await self._deletions.carried_out(*names.values())
-        async with self._transaction() as (_, cursor):
-            for thread_id in sorted(names.values()):
-                await cursor.execute(_SHARE, (thread_id,))
-            for statement in _COPY:
-                await cursor.execute(statement, names)
+        if names := await self._to_copy(source_thread_id, target_thread_id):
+            async with self._transaction() as (_, cursor):
+                for thread_id in sorted(names.values()):
+                    await cursor.execute(_SHARE, (thread_id,))
+                for statement in _COPY:
+                    await cursor.execute(statement, names)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete history of the threads.
-
-        Args:
-            thread_ids: The threads to prune; unknown ones are no error.
-            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and of a thread with delta channels
-                also the ancestors its state is replayed from; `delete` (or `delete_all`) keeps nothing.
-
-        Raises:
-            ValueError: If the strategy is another one; nothing is deleted.
-        """
-        if strategy not in ("keep_latest", "delete", "delete_all"):
-            raise ValueError(f"strategy must be keep_latest, delete or delete_all, not {strategy!r}")
-        for thread_id in map(str, thread_ids):
-            check_encodable("thread_ids", thread_id)
-            await self._deletions.carried_out(thread_id)
+        """Delete history of the threads: all but the latest, or with `delete` (or `delete_all`) everything."""
+        async for thread_id in self._to_prune(thread_ids, strategy):
             async with self._transaction(pipeline=False) as (_, cursor):
                 await cursor.execute(_OWN, (thread_id,))
                 if strategy == "keep_latest":
@@ -240,17 +206,6 @@ class DurablePostgresSaver(AsyncPostgresSaver):
                     await remove(cursor, {Key(**row) for row in await cursor.fetchall()})
                 else:
                     await _empty(cursor, thread_id)
-
-
-def _cursor(connection: Connection) -> AsyncCursor[DictRow]:
-    return connection.cursor(binary=True, row_factory=dict_row)
-
-
-def _thread_of(config: RunnableConfig) -> str:
-    """Return the thread that a config names; `ValueError` if the database could not hold its id."""
-    thread_id = str(config["configurable"]["thread_id"])
-    check_encodable("thread_id", thread_id)
-    return thread_id
 
 
 async def _is_dead(cursor: AsyncCursor[DictRow], thread_id: str, checkpoint_ids: Iterable[str]) -> bool:

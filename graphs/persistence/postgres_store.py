@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from langgraph.store.base import BaseStore
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg import AsyncCursor
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow
 
-from graphs.persistence.postgres import Connection, Pool, migrated, open_pool
+from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, transaction
 
 
 class DurablePostgresStore(AsyncPostgresStore):
@@ -32,17 +32,8 @@ class DurablePostgresStore(AsyncPostgresStore):
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
         # The stock cursor has no transaction: what reads within a batch would commit the half that came before.
-        async with self.pool.connection() as connection:
-            if pipeline and self.supports_pipeline:
-                async with connection.pipeline(), connection.transaction(), _cursor(connection) as cursor:
-                    yield cursor
-            else:
-                async with connection.transaction(), _cursor(connection) as cursor:
-                    yield cursor
-
-
-def _cursor(connection: Connection) -> AsyncCursor[DictRow]:
-    return connection.cursor(binary=True, row_factory=dict_row)
+        async with transaction(self.pool, pipelined=pipeline and self.supports_pipeline) as (_, cursor):
+            yield cursor
 
 
 async def _make_tables(connection: Connection) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -23,11 +23,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from graphs.persistence.cipher import Cipher, check_key
 from graphs.persistence.connection import SqliteFile, naming, open_file, transaction
 from graphs.persistence.deletions import CREATE, Deletions, ancestors, bury, bury_thread, is_dead
-from memory.context.running_summary import RunningSummary
-from memory.text import check_encodable
-
-CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
-"""Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
+from graphs.persistence.durable_saver import CHECKPOINTED_TYPES, DurableSaver, Key, removable, thread_of
 
 _METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS TEXT) END"
 _RUN_ID = f"json_extract({_METADATA}, '$.run_id')"
@@ -64,7 +60,7 @@ _SUPERSEDED = """
         SELECT MAX(checkpoint_id) FROM checkpoints AS n
         WHERE n.thread_id = c.thread_id AND n.checkpoint_ns = c.checkpoint_ns)"""
 _DELTA_CHILDREN = f"""
-    SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, {_DELTA_COUNTERS} FROM checkpoints
+    SELECT checkpoint_id, {_DELTA_COUNTERS} FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND parent_checkpoint_id = ? AND {_DELTA_COUNTERS} IS NOT NULL"""
 _ONE = """
     SELECT type, checkpoint, parent_checkpoint_id FROM checkpoints
@@ -72,15 +68,7 @@ _ONE = """
 _DELETE = ("checkpoints", "writes")
 
 
-class _Key(NamedTuple):
-    """One checkpoint's primary key."""
-
-    thread_id: str
-    checkpoint_ns: str
-    checkpoint_id: str
-
-
-class DurableSqliteSaver(AsyncSqliteSaver):
+class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
     """An `AsyncSqliteSaver` that can also roll a run back, copy a thread and prune history.
 
     Every write is one transaction: a run cancelled in the middle of one leaves no lock behind for others. What is
@@ -115,8 +103,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
 
     async def _reader(self, config: RunnableConfig | None) -> Self:
         """Return this saver, as it is now, on the connection that reads, when what the config names is up to date."""
-        named = "thread_id" in (config or {}).get("configurable", {})
-        await self._deletions.carried_out(*([_thread_of(config)] if config and named else []))
+        await self._carried_out(config)
         await self.setup()
         reader = copy.copy(self)
         reader.conn, reader.lock = self._file.reader, self._reading
@@ -147,7 +134,7 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
-        thread_id, checkpoint_id = _thread_of(config), checkpoint["id"]
+        thread_id, checkpoint_id = thread_of(config), checkpoint["id"]
         await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
@@ -161,25 +148,11 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
-        thread_id = _thread_of(config)
+        thread_id = thread_of(config)
         await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config)):
                 await super().aput_writes(config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread, without suspending the caller; an unknown thread is no error.
-
-        Every later call finds it deleted; on disk it is by the time any of them returns that names the thread, or by
-        the time the saver is closed. What a run saves that was going on in it is deleted too; a thread that is created
-        anew under the id lives.
-        """
-        check_encodable("thread_id", str(thread_id))
-        self._deletions.begin(str(thread_id))
-
-    async def aclose(self) -> None:
-        """Carry out the deletions that are under way; to be called before the file is closed."""
-        await self._deletions.aclose()
 
     async def _delete_thread(self, thread_id: str, *, for_good: bool = False) -> None:
         async with self._transaction():
@@ -197,32 +170,14 @@ class DurableSqliteSaver(AsyncSqliteSaver):
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
-        names = {"source": str(source_thread_id), "target": str(target_thread_id)}
-        for name, thread_id in names.items():
-            check_encodable(f"{name}_thread_id", thread_id)
-        if names["source"] == names["target"]:
-            return
-        await self._deletions.carried_out(*names.values())
-        async with self._transaction():
-            await self.conn.execute(_COPY_CHECKPOINTS, names)
-            await self.conn.execute(_COPY_WRITES, names)
+        if names := await self._to_copy(source_thread_id, target_thread_id):
+            async with self._transaction():
+                await self.conn.execute(_COPY_CHECKPOINTS, names)
+                await self.conn.execute(_COPY_WRITES, names)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete history of the threads.
-
-        Args:
-            thread_ids: The threads to prune; unknown ones are no error.
-            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and of a thread with delta channels
-                also the ancestors its state is replayed from; `delete` (or `delete_all`) keeps nothing.
-
-        Raises:
-            ValueError: If the strategy is another one; nothing is deleted.
-        """
-        if strategy not in ("keep_latest", "delete", "delete_all"):
-            raise ValueError(f"strategy must be keep_latest, delete or delete_all, not {strategy!r}")
-        for thread_id in map(str, thread_ids):
-            check_encodable("thread_ids", thread_id)
-            await self._deletions.carried_out(thread_id)
+        """Delete history of the threads: all but the latest, or with `delete` (or `delete_all`) everything."""
+        async for thread_id in self._to_prune(thread_ids, strategy):
             if strategy == "keep_latest":
                 async with self._transaction():
                     await self._remove(await self._keys(_SUPERSEDED, thread_id))
@@ -236,52 +191,27 @@ class DurableSqliteSaver(AsyncSqliteSaver):
         async with self._writing, transaction(self.conn):
             yield
 
-    async def _keys(self, query: str, parameter: str) -> set[_Key]:
+    async def _keys(self, query: str, parameter: str) -> set[Key]:
         async with self.conn.execute(query, (parameter,)) as cursor:
-            return {_Key(*row) async for row in cursor}
+            return {Key(*row) async for row in cursor}
 
-    async def _remove(self, doomed: set[_Key]) -> None:
+    async def _remove(self, doomed: set[Key]) -> None:
         """Delete checkpoints and their writes, except those that a surviving delta channel is replayed from."""
-        spared = [key for survivor in doomed for key in await self._replayed_through(survivor, doomed)]
-        keys = sorted(doomed.difference(spared))
+        keys = sorted(await removable(doomed, self._delta_children, self._stored))
         for table in _DELETE:
             await self.conn.executemany(
                 f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?", keys
             )
         self._file.log.empty_soon()
 
-    async def _replayed_through(self, parent: _Key, doomed: set[_Key]) -> list[_Key]:
-        """Return the ancestors, from `parent` up, that a child outside `doomed` needs for its delta channels."""
+    async def _delta_children(self, parent: Key) -> list[tuple[str, set[str]]]:
         async with self.conn.execute(_DELTA_CHILDREN, parent) as cursor:
-            children = [row async for row in cursor]
-        return [
-            ancestor
-            for *child, parent_id, counters in children
-            if _Key(*child) not in doomed
-            for ancestor in await self._chain(parent._replace(checkpoint_id=parent_id), set(json.loads(counters)))
-        ]
+            return [(child, set(json.loads(counters))) async for child, counters in cursor]
 
-    async def _chain(self, start: _Key, channels: set[str]) -> list[_Key]:
-        """Return the checkpoints from `start` up to the one where the last of the channels has a stored value."""
-        chain: list[_Key] = []
-        following: str | None = start.checkpoint_id
-        while channels and following:
-            key = start._replace(checkpoint_id=following)
-            async with self.conn.execute(_ONE, key) as cursor:
-                row = await cursor.fetchone()
-            if row is None:
-                break
-            chain.append(key)
-            channels = channels.difference(self.serde.loads_typed((row[0], row[1]))["channel_values"])
-            following = row[2]
-        return chain
-
-
-def _thread_of(config: RunnableConfig) -> str:
-    """Return the thread that a config names; `ValueError` if the file could not hold its id."""
-    thread_id = str(config["configurable"]["thread_id"])
-    check_encodable("thread_id", thread_id)
-    return thread_id
+    async def _stored(self, key: Key) -> tuple[str | None, set[str]] | None:
+        async with self.conn.execute(_ONE, key) as cursor:
+            row = await cursor.fetchone()
+        return (row[2], set(self.serde.loads_typed((row[0], row[1]))["channel_values"])) if row else None
 
 
 @asynccontextmanager
