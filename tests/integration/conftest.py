@@ -21,6 +21,12 @@ def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
         yield server
 
 
+@pytest.fixture
+def database(postgres: Postgres) -> str:
+    """Where nothing is yet."""
+    return postgres.database()
+
+
 @pytest.fixture(params=["memory", "index", "sqlite", "postgres", "postgres index", "async postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseStore]:
     """Every store that facts must work in; a module may have a narrower one."""

@@ -25,7 +25,6 @@ from graphs.persistence.postgres_store import open_postgres_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from tests.fakes import RecordingModel
-from tests.postgres import Postgres
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 ADA = ("palimpsest", "u_ada", "default")
@@ -83,11 +82,6 @@ async def files(tmp_path: Path) -> tuple[Path, Path]:
             await store.aput((*ADA, "facts"), f"fact_{n:08x}", {"content": f"Likes fig no. {n} 🫐", "n": n})
         await store.aput((*ADA, "journal"), "line", {"text": "I like figs."})
     return checkpoints, memory
-
-
-@pytest.fixture
-def database(postgres: Postgres) -> str:
-    return postgres.database()
 
 
 async def command(folder: Path, database: str, *words: str, **more: str) -> tuple[int, str, str]:

@@ -1,22 +1,16 @@
 """The checkpointer on Postgres: rollback, copy, prune and delete, with delta channels, beside other processes."""
 
 import asyncio
-import dataclasses
 import multiprocessing
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import cast
 from uuid import uuid4
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.channels.delta import DeltaChannel
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
-from langgraph.graph import MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
-from typing_extensions import TypedDict
 
 from graphs.persistence import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.checkpoint_tables import CheckpointTables
@@ -24,68 +18,16 @@ from graphs.persistence.postgres import DatabaseAway
 from graphs.persistence.postgres_saver import DurablePostgresSaver, open_postgres_checkpointer
 from memory.context.running_summary import RunningSummary
 from tests.postgres import Postgres
+from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, say, texts
 
 PROCESSES = 3
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
-Graph = CompiledStateGraph[Any, Any, Any, Any]
-
-
-def join(state: list[str], writes: Sequence[list[str]]) -> list[str]:
-    return state + [text for write in writes for text in write]
-
-
-class Delta(TypedDict):
-    log: Annotated[list[str], DeltaChannel(join, snapshot_frequency=6)]
-
-
-@dataclasses.dataclass
-class Stranger:
-    """A class that the saver has not been told about."""
-
-    name: str
-
-
-@pytest.fixture
-def database(postgres: Postgres) -> str:
-    return postgres.database()
 
 
 @pytest.fixture
 async def saver(database: str) -> AsyncIterator[DurablePostgresSaver]:
     async with open_postgres_checkpointer(database) as saver:
         yield saver
-
-
-def echo_graph(saver: DurablePostgresSaver | DurableSqliteSaver) -> Graph:
-    def answer(state: MessagesState) -> MessagesState:
-        return {"messages": [AIMessage(f"re: {state['messages'][-1].text}")]}
-
-    return StateGraph(MessagesState).add_node(answer).set_entry_point("answer").compile(checkpointer=saver)
-
-
-def delta_graph(saver: DurablePostgresSaver) -> Graph:
-    def answer(state: Delta) -> Delta:
-        return {"log": [f"re: {state['log'][-1]}"]}
-
-    return StateGraph(Delta).add_node(answer).set_entry_point("answer").compile(checkpointer=saver)
-
-
-def on(thread: str, run: str = "", user: str = "") -> RunnableConfig:
-    """Return the config of a run on a thread, as the server makes it."""
-    named = {"run_id": run, "langgraph_auth_user_id": user}
-    return {
-        "configurable": {"thread_id": thread, "checkpoint_ns": ""},
-        "metadata": {name: value for name, value in named.items() if value},
-    }
-
-
-async def say(graph: Graph, thread: str, text: str, run: str = "") -> None:
-    await graph.ainvoke({"messages": [HumanMessage(text)]}, on(thread, run))
-
-
-async def texts(graph: Graph, thread: str) -> list[str]:
-    state = await graph.aget_state(on(thread))
-    return [message.text for message in state.values.get("messages", [])]
 
 
 def rows(postgres: Postgres, database: str, thread: str) -> dict[str, int]:

@@ -17,11 +17,6 @@ SHELF = ("shelf", "ada")
 
 
 @pytest.fixture
-def database(postgres: Postgres) -> str:
-    return postgres.database()
-
-
-@pytest.fixture
 async def opened(database: str) -> AsyncIterator[DurablePostgresStore]:
     async with open_postgres_store(database) as store:
         yield store

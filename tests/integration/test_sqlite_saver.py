@@ -1,81 +1,34 @@
 """The checkpointer on SQLite: rollback, copy, prune and delete, also with delta channels; nothing left behind."""
 
 import asyncio
-import dataclasses
 import multiprocessing
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import cast
 from uuid import uuid4
 
 import pytest
 from blockbuster import blockbuster_ctx
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph import MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
-from typing_extensions import TypedDict
 
 from graphs.persistence import DurableSqliteSaver, open_checkpointer
 from memory.context.running_summary import RunningSummary
+from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, say, texts
 
 PROCESSES = 4
 CHECKPOINTS = 50
-
-
-def join(state: list[str], writes: Sequence[list[str]]) -> list[str]:
-    return state + [text for write in writes for text in write]
-
-
-class Delta(TypedDict):
-    log: Annotated[list[str], DeltaChannel(join, snapshot_frequency=6)]
-
-
-@dataclasses.dataclass
-class Stranger:
-    """A class that the saver has not been told about."""
-
-    name: str
 
 
 @pytest.fixture
 async def saver(tmp_path: Path) -> AsyncIterator[DurableSqliteSaver]:
     async with open_checkpointer(tmp_path / "new" / "checkpoints.sqlite") as saver:
         yield saver
-
-
-def echo_graph(saver: DurableSqliteSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
-    def answer(state: MessagesState) -> MessagesState:
-        return {"messages": [AIMessage(f"re: {state['messages'][-1].text}")]}
-
-    return StateGraph(MessagesState).add_node(answer).set_entry_point("answer").compile(checkpointer=saver)
-
-
-def delta_graph(saver: DurableSqliteSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
-    def answer(state: Delta) -> Delta:
-        return {"log": [f"re: {state['log'][-1]}"]}
-
-    return StateGraph(Delta).add_node(answer).set_entry_point("answer").compile(checkpointer=saver)
-
-
-def on(thread: str, run: str = "") -> RunnableConfig:
-    """Return the config of a run on a thread, as the server makes it."""
-    return {"configurable": {"thread_id": thread}, "metadata": {"run_id": run} if run else {}}
-
-
-async def say(graph: CompiledStateGraph[Any, Any, Any, Any], thread: str, text: str, run: str = "") -> None:
-    await graph.ainvoke({"messages": [HumanMessage(text)]}, on(thread, run))
-
-
-async def texts(graph: CompiledStateGraph[Any, Any, Any, Any], thread: str) -> list[str]:
-    state = await graph.aget_state(on(thread))
-    return [message.text for message in state.values.get("messages", [])]
 
 
 async def rows(saver: DurableSqliteSaver, thread: str) -> dict[str, int]:
