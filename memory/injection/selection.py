@@ -79,12 +79,11 @@ def inject(
     if not snapshot.is_used:
         return Injected(since=NOT_USED, at=turn.now, edit=snapshot.edit)
     if previous is not None and needs_rebase(previous, snapshot, turn) is None:
-        if turn.will_summarize:
-            # The messages before which it stands go, and the prompt changes behind the block anyway.
-            previous = _only_news(previous, snapshot)
         # What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then all
         # of it goes at once, so that the prompt changes once and not each turn. News stays until a new block has it.
-        for kept in (previous, _only_news(previous, snapshot)):
+        # With a summary the messages before which it stands go, and the prompt changes behind the block anyway.
+        for only_news in (True,) if turn.will_summarize else (False, True):
+            kept = _only_news(previous, snapshot) if only_news else previous
             after = _with_delta(kept, snapshot, turn, token_counter)
             shown = told(after, snapshot, turn.recalled)
             if tokens_of_deltas(after, shown, token_counter) <= _room(turn):
@@ -92,7 +91,7 @@ def inject(
     # With half of the budget first: that says which past turns a fact tells already.
     new = Injected(since=turn.now, at=turn.now, edit=snapshot.edit)
     half = choose_block(snapshot, replace(turn, budget=turn.budget // 2), token_counter)
-    lines = _lines_for(new, half, snapshot, turn, token_counter)
+    lines = _lines_beside(half, snapshot, turn, token_counter)
     new = replace(new, deltas=(Delta(turn.message_id, (), lines),) if lines else ())
     left = turn.budget - tokens_of_deltas(new, told(new, snapshot, turn.recalled), token_counter)
     return replace(new, block=choose_block(snapshot, replace(turn, budget=left), token_counter))
@@ -134,13 +133,10 @@ def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> Me
     return replace(snapshot, lines={**snapshot.lines, **texts_of(recalled, new)}) if new else snapshot
 
 
-def _lines_for(
-    previous: Injected,
-    entries: Iterable[Entry],
-    snapshot: MemorySnapshot,
-    turn: TurnConditions,
-    token_counter: TextCounter,
+def _lines_beside(
+    entries: Iterable[Entry], snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
 ) -> tuple[Line, ...]:
+    """Return the past turns that a new block's first delta shows: none that its facts tell already."""
     names = {name for name, _ in entries}
     of_facts = {source for fact in snapshot.facts if fact.id in names for source in fact_sources(fact)}
     in_window = {line_id(turn.thread_id, message_id) for message_id in turn.window}
@@ -149,7 +145,6 @@ def _lines_for(
         budget=turn.budget // 2 - token_counter(render_delta([])),
         token_counter=token_counter,
         left_out=of_facts | in_window,
-        shown={line for _, line in previous.lines()},
     )
     return lines_by_entry(lines, turn.recalled.entries)
 
@@ -164,9 +159,7 @@ def needs_rebase(previous: Injected | None, snapshot: MemorySnapshot, turn: Turn
         return "first"
     if turn.will_summarize and has_news(previous, snapshot):
         return "summary"
-    if previous.since == NOT_USED:
-        return "stale"
-    if previous.is_stale(snapshot):
+    if previous.since == NOT_USED or previous.is_stale(snapshot):
         return "stale"
     return "idle" if turn.now - previous.at > turn.cache_ttl_seconds else None
 
