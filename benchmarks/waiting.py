@@ -19,13 +19,13 @@ import statistics
 import sys
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -33,6 +33,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from benchmarks.conversations import words
+from benchmarks.langmem_graph import langmem_graph
 from benchmarks.measuring import progress
 from benchmarks.timed import HOUR, ConditionedStore, TimedModel
 from graphs.chat import build_graph
@@ -121,31 +122,11 @@ def bare(chat: TimedModel, *, turns_of_thread: int | None = None) -> Turn:
 
 def langmem(chat: TimedModel, summary: TimedModel) -> Turn:
     """Return one turn of a graph with langmem's node before the model, as its documentation shows it."""
-    from langmem.short_term import RunningSummary, SummarizationNode
 
-    class Summarized(MessagesState):
-        context: dict[str, RunningSummary]
+    async def answer(view: Sequence[AnyMessage]) -> BaseMessage:
+        return await chat.ainvoke(view)
 
-    class View(TypedDict):
-        summarized_messages: list[Any]
-        context: dict[str, RunningSummary]
-
-    async def call(state: View) -> dict[str, Any]:
-        return {"messages": [await chat.ainvoke(state["summarized_messages"])]}
-
-    node = SummarizationNode(
-        model=summary,
-        max_tokens=BUDGET - REPLY_TOKENS,
-        max_tokens_before_summary=BUDGET - REPLY_TOKENS,
-        max_summary_tokens=SUMMARY_TOKENS,
-        token_counter=shared_counter(),
-    )
-    builder = StateGraph(Summarized)
-    builder.add_node("summarize", node)
-    builder.add_node("call_model", call)
-    builder.add_edge(START, "summarize")
-    builder.add_edge("summarize", "call_model")
-    return _in_threads(builder.compile(checkpointer=InMemorySaver()))
+    return _in_threads(langmem_graph(summary, BUDGET - REPLY_TOKENS, SUMMARY_TOKENS, answer))
 
 
 def middleware(chat: TimedModel, summary: TimedModel) -> Turn:

@@ -9,11 +9,11 @@ import json
 import re
 import uuid
 from collections.abc import Sequence
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelRequest, SummarizationMiddleware, dynamic_prompt
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -22,6 +22,7 @@ from langgraph.store.memory import InMemoryStore
 from benchmarks.bill.ledger import CountingModel, Ledger, Purpose
 from benchmarks.bill.replay import ReplayTurn
 from benchmarks.conversations import words
+from benchmarks.langmem_graph import langmem_graph
 from graphs.chat import build_graph
 from graphs.embedders import NONE
 from graphs.service import MemoryService
@@ -231,40 +232,18 @@ class Langmem:
 
     def __init__(self, models: Models, max_tokens: int) -> None:
         from langmem import create_memory_store_manager
-        from langmem.short_term import RunningSummary, SummarizationNode
-
-        class Summarized(MessagesState):
-            context: dict[str, RunningSummary]
-
-        class View(TypedDict):
-            summarized_messages: list[Any]
-            context: dict[str, RunningSummary]
 
         # Words stand in for an embedder: what is found by meaning changes as often.
         self.store = InMemoryStore(index={"dims": 32, "embed": WordEmbeddings()})
         self._manager = create_memory_store_manager(models.tools, namespace=("memories", USER), store=self.store)
 
-        async def call(state: View) -> dict[str, Any]:
-            view = state["summarized_messages"]
+        async def answer(view: Sequence[AnyMessage]) -> BaseMessage:
             found = await self.store.asearch(("memories", USER), query=view[-1].text)
             known = "\n".join(str(item.value["content"]) for item in found)
             system = f"{prompts.SYSTEM}\n\n<memories>\n{known}\n</memories>"
-            return {"messages": [await models.chat.ainvoke([SystemMessage(system), *view])]}
+            return await models.chat.ainvoke([SystemMessage(system), *view])
 
-        limit = max_tokens - REPLY_TOKENS
-        node = SummarizationNode(
-            model=models.summary,
-            max_tokens=limit,
-            max_tokens_before_summary=limit,
-            max_summary_tokens=SUMMARY_TOKENS,
-            token_counter=shared_counter(),
-        )
-        builder = StateGraph(Summarized)
-        builder.add_node("summarize", node)
-        builder.add_node("call_model", call)
-        builder.add_edge(START, "summarize")
-        builder.add_edge("summarize", "call_model")
-        self._graph: Any = builder.compile(checkpointer=InMemorySaver())
+        self._graph = langmem_graph(models.summary, max_tokens - REPLY_TOKENS, SUMMARY_TOKENS, answer)
 
     async def calls_until(self, moment: float) -> None:
         """All was done with the turn."""
