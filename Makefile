@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-agents test-postgres test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
+.PHONY: help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +9,9 @@ BIN := $(VENV)/bin
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1|/' | column -t -s '|'
 
-# One environment; each stamp is newer than the lock it was made from.
+# An environment for one short run is not compiled (INSTALL=--no-compile), which is a third of what an installation takes.
+# One environment; each stamp is newer than the lock it was made from. A lock names all that is needed (no-deps): pip would
+# refuse servers.lock, in which a runtime goes with a newer server than it asks for.
 $(VENV)/created:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or set PYTHON=/path/to/python3."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Set PYTHON=/path/to/python3.11."; exit 1; }
@@ -19,7 +21,7 @@ $(VENV)/created:
 
 $(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
 	@echo "Installing requirements/$*.lock (a minute the first time) ..."
-	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r $<
+	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes --no-deps $(INSTALL) -r $<
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
@@ -58,12 +60,21 @@ $(JS)/node_modules/installed: $(JS)/package-lock.json
 	@cd $(JS) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
+# A browser for the page's tests, by lock file, where none is installed. It is for Linux on x86-64; elsewhere, and where
+# it cannot be had, those tests are skipped and say so.
+BROWSER := tests/e2e/browser
+CHROMIUM := $(if $(shell command -v chromium || command -v google-chrome),,$(if $(findstring Linux x86_64,$(shell uname -sm)),$(BROWSER)/node_modules/unpacked))
+$(BROWSER)/node_modules/unpacked: $(BROWSER)/package-lock.json $(BROWSER)/unpack.mjs
+	@echo "Unpacking a browser for the page's tests ..."
+	@cd $(BROWSER) && npm ci --silent --no-audit --no-fund && node unpack.mjs || echo "No browser can be had here: the page's tests are skipped."
+	@mkdir -p $(@D) && touch $@
+
 # Server tests mostly wait for their servers, so more workers than cores pay; a file's tests share its server. They come
 # first, as they are collected: ordered by their number of tests, the few long ones would be left to one worker.
-WORKERS ?= 3
+WORKERS ?= 5
 LOCKED ?= dev
 TESTS = $(BIN)/python -m pytest --postgres --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed ## Run all tests: unit, integration, and a real server (small counts)
+test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run all tests: unit, integration, and a real server (small counts)
 	@echo "Running the tests ..."
 	@$(TESTS)
 
@@ -76,7 +87,7 @@ test-busy: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests three times
 	@for loop in 1 2; do while :; do :; done & done; trap 'kill $$(jobs -p)' EXIT; \
 	for time in $$(seq $(TIMES)); do echo "Running the tests on a busy machine, $$time of $(TIMES) ..."; $(TESTS) || exit 1; done
 
-test-wheel: $(VENV)/dev ## Run the unit and integration tests against the built wheel, in a fresh environment without the sources
+test-wheel: $(VENV)/dev page ## Run the unit and integration tests against the built wheel, in a fresh environment without the sources
 	@echo "Running the tests against the wheel ..."
 	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/unit tests/integration
 
@@ -86,20 +97,42 @@ test-agents: ## Run the agents' tests with deepagents, in an environment of thei
 	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents TESTS=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test
 
 KILLS ?= 30
-e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)
+e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30; DATA=DIR with public conversations)
 	@echo "Running the server tests with $(KILLS) crashes ..."
-	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10
+	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10 \
+		$(if $(findstring file,$(origin DATA)),,--data "$(DATA)")
 
 test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes over one, with more crashes (KILLS=20)
 	@echo "Running the tests of Postgres ..."
-	@$(BIN)/python -m pytest $(wildcard tests/integration/test_*postgres*.py) tests/integration/test_migrate.py \
-		tests/e2e/test_many_processes.py tests/e2e/test_deleted_under_any_saver.py --postgres --kills=$(or $(filter-out 30,$(KILLS)),20)
+	@$(BIN)/python -m pytest $(wildcard tests/integration/test_*postgres*.py) \
+		$(addprefix tests/integration/test_,migrate.py user_locks.py database_away.py early_writes.py) \
+		tests/e2e/test_many_processes.py tests/e2e/test_modes_of_many_processes.py tests/e2e/test_database_breaks_off.py \
+		tests/e2e/test_deleted_under_any_saver.py --postgres --kills=$(or $(filter-out 30,$(KILLS)),20)
 
-e2e-page: page ## Run the page's tests in a browser, in an environment of their own (PICTURES=yes rewrites those in docs/)
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { echo "A Chromium is needed: apt install chromium"; exit 1; }
-	@$(MAKE) --no-print-directory VENV=.venv-page LOCKED=page TESTS=".venv-page/bin/python -m pytest tests/e2e/test_page*.py tests/integration/test_page*.py $(if $(PICTURES),--pictures)" test
+# One worker: its three servers are enough for a small machine. The other files of tests/e2e may be named, too.
+SERVERS ?= 3
+ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py control.py erased_words.py facts.py memory_events.py memory_thread.py \
+	memory_tools.py streams.py stream_cases.py stream_protocol.py server_session.py server_processes.py quiet_time.py)
+e2e-postgres: ## Run server tests against servers over Postgres and Redis, with more crashes (SERVERS=3 KILLS=20 ON_POSTGRES=tests/e2e/…)
+	@$(MAKE) --no-print-directory VENV=.venv-servers LOCKED=servers \
+		TESTS=".venv-servers/bin/python -m pytest $(ON_POSTGRES) --servers=$(SERVERS) --kills=$(or $(filter-out 30,$(KILLS)),20) --durations=10" test
 
-check: $(VENV)/dev ## Check style, types, doors, locks, the server's configuration, and the wheel without its sources
+e2e-postgres-small: ## Run the smallest part of it, three servers of which three are killed, where its packages can be installed
+	@if $(MAKE) --no-print-directory VENV=.venv-servers INSTALL=--no-compile .venv-servers/servers; then \
+		$(MAKE) --no-print-directory e2e-postgres KILLS=3 ON_POSTGRES=tests/e2e/test_server_processes.py; \
+		else echo "Skipped: requirements/servers.lock cannot be installed here."; fi
+
+e2e-aegra: ## Run the chat graph under Aegra, another open server (Python 3.12 or newer: PYTHON=python3.12)
+	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
+		$(MAKE) --no-print-directory VENV=.venv-aegra .venv-aegra/aegra && \
+		.venv-aegra/bin/python -m pytest tests/e2e/test_aegra.py --durations=5; \
+		else echo "Skipped: Aegra wants Python 3.12 or newer, and $(PYTHON) is $$($(PYTHON) -V): set PYTHON=/path/to/python3.12."; fi
+
+e2e-page: $(VENV)/dev page $(CHROMIUM) ## Run all tests of the page in a browser (PICTURES=yes rewrites those in docs/)
+	@echo "Running the page's tests in a browser ..."
+	@$(BIN)/python -m pytest tests/e2e/test_page*.py tests/integration/test_page*.py --page $(if $(PICTURES),--pictures)
+
+check: $(VENV)/dev page ## Check style, types, doors, locks, the server's configuration, and the wheel without its sources
 	@echo "Style ..." && $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "Types ..." && $(BIN)/mypy
 	@echo "Doors and locks ..." && $(BIN)/python -m pytest -q tests/unit/test_house.py tests/unit/test_locks.py && $(BIN)/pip check
@@ -120,14 +153,14 @@ bench-model: $(VENV)/dev ## Measure what the local model learns from our dialogu
 # DATA has another default for the demo.
 QUALITY_DATA = $(if $(findstring file,$(origin DATA)),../shared/data,$(DATA))
 EMBEDDED ?= local
-bench-quality: $(VENV)/bench ## Measure what recall finds of public conversations, beside peers; no model is asked (DATA=DIR EMBEDDED=local|none)
+bench-quality: $(VENV)/bench ## Measure what recall finds of public conversations, beside peers; no model is asked (DATA=DIR EMBEDDED=local or none)
 	@MEM0_TELEMETRY=False nice $(BIN)/python -m benchmarks.quality "$(QUALITY_DATA)" --embedder $(EMBEDDED) --write docs/recall.md
 
 bench-bill: $(VENV)/bench ## Count the tokens of a replayed conversation, beside peers; no model is asked, nothing is timed (DATA=DIR)
 	@nice $(BIN)/python -m benchmarks.bill "$(QUALITY_DATA)" --write docs/bill.md
 
-LOAD ?= --users 20 --turns 5
-bench-load: ## Drive a server with many users at once, in an environment of its own (LOAD="--users 20 --turns 5")
+LOAD ?= --users 20 --turns 5 --processes 1 --processes 2 --processes 3
+bench-load: ## Drive 1, 2 and 3 servers over one Postgres with many users at once (LOAD="--users 20 --turns 5 --processes 3")
 	@$(MAKE) --no-print-directory VENV=.venv-load .venv-load/load
 	@.venv-load/bin/python -m benchmarks.load $(LOAD) --write docs/load.md
 
@@ -144,6 +177,7 @@ demo: ## Replay a conversation against the server of `make dev` (DATA=file.json 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate pyproject.toml
 DEV := --extra server --extra tokens --extra local --extra embedder --extra postgres --group dev
+OPEN := --extra tokens --extra postgres
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens -o requirements/server.lock
 	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
@@ -151,7 +185,8 @@ lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens --extra postgres -o requirements/postgres.lock
 	@$(LOCK) $(DEV) -o requirements/dev.lock
 	@$(LOCK) $(DEV) --group agents -o requirements/agents.lock
-	@$(LOCK) $(DEV) --group page -o requirements/page.lock
+	@$(LOCK) $(DEV) --group servers --constraint requirements/dev.lock --override requirements/servers.override -o requirements/servers.lock
+	@$(subst 3.11,3.12,$(LOCK)) $(OPEN) --group dev --group aegra --constraint requirements/dev.lock -o requirements/aegra.lock
 	@$(LOCK) --extra tokens --extra embedder --group bench -o requirements/bench.lock
-	@$(LOCK) --extra server --extra tokens --group load -o requirements/load.lock
+	@$(LOCK) --extra server --extra tokens --extra postgres --group load -o requirements/load.lock
 	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memory.context.tokenizer import Tokenizer
+
 Prepared = Callable[[], Callable[[], Any]]
 """Prepares one round outside the measured time and returns what is measured."""
 
@@ -40,6 +42,20 @@ def cpu_seconds(contestants: Mapping[str, Prepared], rounds: int) -> dict[str, f
             work()
             taken[name].append(time.process_time() - start)
     return {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}  # the first round warms up
+
+
+def why_not_counted(tokenizer: Tokenizer) -> str:
+    """Load a tokenizer; return why tokens cannot be counted here and what helps, or nothing where they can.
+
+    An estimate counts other tokens than those that a published table names.
+    """
+    tokenizer.warm_up()
+    if tokenizer.exact:
+        return ""
+    return (
+        "Refused: no tokenizer can be loaded, and estimated tokens would make other figures. Install one with "
+        "`pip install 'palimpsest-memory[tokens]'`, which needs no network when it counts; the `make` target does so."
+    )
 
 
 def progress(what: str) -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from langchain_core.embeddings import Embeddings
 
 from benchmarks import quality_peers
-from benchmarks.measuring import rewrite
+from benchmarks.measuring import rewrite, why_not_counted
 from benchmarks.quality_data import Talk, beam, locomo
 from benchmarks.quality_graph import measure_cached, measure_prompts
 from benchmarks.quality_kept import KeptEmbeddings, KeptParts, fingerprint
@@ -37,13 +37,14 @@ from benchmarks.quality_plot import plot
 from benchmarks.quality_report import OURS, SEED, WITH, Rows, report
 from graphs.embedders import embedder_of
 from graphs.settings import Settings
+from memory.context.tokenizer import Tokenizer
 from memory.context.tokens import shared_counter
 
 # It takes minutes a talk: asked about the first two, as its n says.
 SLOW = {"mem0, infer=False"}
 SLOW_TALKS = 2
 _HOUSE = Path(__file__).parents[1]
-_OURS = ("memory/recall", "memory/injection", "graphs/recalling.py", "graphs/turn/prompt.py")
+_OURS = ("memory/recall", "memory/injection", "memory/screening", "graphs/recalling.py", "graphs/turn/prompt.py")
 """What decides what is found and shown."""
 _MEASURES = _HOUSE / "benchmarks" / "quality_measures.py"
 
@@ -91,19 +92,29 @@ def _finished(measure: Callable[[Rows], Awaitable[None]], rows: Rows) -> None:
     asyncio.run(work())
 
 
-def main() -> int:
-    """Measure, print the tables, and return the exit code: 1 when a goal is missed, 0 also where there are no data."""
+def main(arguments: Sequence[str] | None = None, tokenizer: Tokenizer | None = None) -> int:
+    """Measure and print the tables.
+
+    Args:
+        arguments: As on the command line, where they are read by default.
+        tokenizer: What counts; by default that of this process.
+
+    Returns:
+        The exit code: 1 when a goal is missed, 2 where tokens cannot be counted, 0 also where there are no data.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--embedder", default="local")
     parser.add_argument("--kept", type=Path, default=Path(".palimpsest"), help="the folder of what is done")
     parser.add_argument("--write", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     talks, chats = locomo(options.data), beam(options.data)
     if not talks:
         print(f"Skipped: {options.data} holds no locomo/*.json. DATA=DIR names the folder with the conversations.")
         return 0
-    shared_counter().tokenizer.warm_up()
+    if reason := why_not_counted(tokenizer or shared_counter().tokenizer):
+        print(reason, file=sys.stderr)
+        return 2
     rows = Rows()
     embeddings = _embeddings(options.embedder, options.kept / "bench-vectors.sqlite", rows)
     peers = _peers(embeddings, rows)

@@ -29,10 +29,13 @@ from memory.facts.fact import fact_key, to_item
 from memory.injection.block import escape
 from memory.journal import append
 from memory.namespaces import Owner
+from memory.turn import MemoryMode
 
 QUESTIONS = 50
 TURNS = 50
 OWNER = Owner.of("local")
+MODE: MemoryMode = "read_only"
+"""The models answer nothing to learn from: updates would fail, and be tried again beside the parts that follow."""
 CACHED = (4096, 8192)
 """Tokens of a whole prompt, for the rows of what is cached."""
 # So long an answer is usual; a short one would leave a prompt that is nearly all memory.
@@ -129,7 +132,7 @@ async def measure_prompts(
     chat = Chat(talk, embeddings, with_turns=with_turns)
     await chat.ready()
     for budget in budgets:
-        context = Context(memory_tokens=budget + BESIDE, max_tokens=9000)
+        context = Context(memory_tokens=budget + BESIDE, max_tokens=9000, memory_mode=MODE)
         name = f"{kind} evidence, prompts of the graph, {budget} tokens"
         for number, (question, other) in enumerate(zip(asked, others, strict=True)):
             needed = question.evidence if with_turns else question.evidence & told
@@ -146,19 +149,25 @@ async def measure_cached(rows: Rows, talk: Talk, who: str, embeddings: Embedding
     """Add how much of each prompt of a long thread, from the second on, is the beginning of the one before.
 
     One thread only asks, each time for something else; in the other, two messages of small talk follow each question.
+    Of both, add what of the evidence stands in these prompts, too.
     """
-    asked = [each.text for each in random.Random(SEED).sample(talk.questions, min(TURNS, len(talk.questions)))]
+    questions = random.Random(SEED).sample(talk.questions, min(TURNS, len(talk.questions)))
+    asked, evidence = [each.text for each in questions], {each.text: each.evidence for each in questions}
     talked = cycle(SMALL_TALK)
     mixed = [text for question in asked for text in (question, next(talked), next(talked))][:TURNS]
     chat = Chat(talk, embeddings, with_turns=True)
     await chat.ready()
     for tokens in CACHED:
-        context = Context(max_tokens=tokens)
+        context = Context(max_tokens=tokens, memory_mode=MODE)
         for name, texts in (("", asked), (", with small talk", mixed)):
             prompts = [await chat.sent(context, text, f"long.{tokens}{name}") for text in texts]
             for before, after in pairwise(prompts):
                 share_of = _common(before, after) / len(after)
                 rows.add(f"cached share of a prompt, {tokens} tokens{name}", who, talk.name, share_of)
+            for text, prompt in list(zip(texts, prompts, strict=True))[1:]:
+                if text in evidence:
+                    value = share(evidence[text], _told_in(talk, prompt))
+                    rows.add(f"all evidence, later turns, {tokens} tokens{name}", who, talk.name, value)
 
 
 def _told_in(talk: Talk, prompt: str) -> set[str]:

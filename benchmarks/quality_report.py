@@ -77,9 +77,10 @@ def report(rows: Rows) -> str:
             goal, verdict = "", ""
             if who in (OURS, WITH):
                 first = measure.removesuffix(", second turn")  # its goal: within .02 of the first turn
-                aim = GOALS[measure][who == WITH] if first == measure else rows.mean(first, who) - 0.02
-                goal = f"≥ {aim:.3g}"
-                verdict = "reached" if value >= aim else "missed"
+                if first != measure or measure in GOALS:
+                    aim = GOALS[measure][who == WITH] if first == measure else rows.mean(first, who) - 0.02
+                    goal = f"≥ {aim:.3g}"
+                    verdict = "reached" if value >= aim else "missed"
             cells = (measure, who, len(contestants[who]), f"{value:.3f}", f"{low:.3f} to {high:.3f}", goal, verdict)
             lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += ["", "| lead over FTS5 | who | tuned on these | held out | difference |", "|---|---|---:|---:|---:|"]

@@ -11,7 +11,8 @@ import argparse
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 
@@ -81,36 +82,50 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(chosen: argparse.Namespace, settings: Settings) -> None:
-    """Hold the conversation and print which answers repeat an earlier one."""
-    model = load_chat_model(settings.model or "local", settings, purpose="chat")
-    if isinstance(model, ChatOpenAI):
-        body = model.extra_body or {}
-        if chosen.plain:
-            body = {name: value for name, value in body.items() if not name.startswith("dry_")}
-        model = model.model_copy(update={"extra_body": body, "max_tokens": chosen.reply})
-    begun = time.monotonic()
-    answers = talk(model, read_conversation(chosen.path, chosen.turns).turns, chosen.tokens)
-    found = shares(answers)
-    again = [at for at, share in enumerate(found, 1) if share > REPEATED]
-    print(f"{len(again)} of {len(answers)} answers repeat earlier ones: {again}")
-    print(f"{sum(found) / len(found):.3f} of an answer's runs were said before, {max(found):.2f} at most")
-    print(f"{time.monotonic() - begun:.0f} s, load {os.getloadavg()[0]:.1f}")
-
-
-def main() -> None:
-    """Measure, with the local model where no other is configured."""
-    chosen = options()
+@contextmanager
+def started_settings() -> Iterator[Settings]:
+    """Give the settings of the deployment; where no model is configured, the local one is started, and stopped."""
     environ = environment(Path(".env"))
     settings, local = Settings.from_environment(environ), None
     if wants_local(settings):
         local = start_local_model(settings.local_model, environ)
         settings = Settings.from_environment(server_environment(environ, local))
     try:
-        measure(chosen, settings)
+        yield settings
     finally:
         if local:
             stop(local.process, grace_seconds=5.0)
+
+
+@contextmanager
+def chat_model(*, plain: bool, reply: int) -> Iterator[BaseChatModel]:
+    """Give the deployment's chat model, or the local one where none is configured; it is started and stopped.
+
+    Args:
+        plain: Without the sampling that avoids repetition.
+        reply: Tokens of the longest answer.
+    """
+    with started_settings() as settings:
+        model = load_chat_model(settings.model or "local", settings, purpose="chat")
+        if isinstance(model, ChatOpenAI):
+            body = model.extra_body or {}
+            if plain:
+                body = {name: value for name, value in body.items() if not name.startswith("dry_")}
+            model = model.model_copy(update={"extra_body": body, "max_tokens": reply})
+        yield model
+
+
+def main() -> None:
+    """Hold the conversation and print which answers repeat an earlier one."""
+    chosen = options()
+    begun = time.monotonic()
+    with chat_model(plain=chosen.plain, reply=chosen.reply) as model:
+        answers = talk(model, read_conversation(chosen.path, chosen.turns).turns, chosen.tokens)
+    found = shares(answers)
+    again = [at for at, share in enumerate(found, 1) if share > REPEATED]
+    print(f"{len(again)} of {len(answers)} answers repeat earlier ones: {again}")
+    print(f"{sum(found) / len(found):.3f} of an answer's runs were said before, {max(found):.2f} at most")
+    print(f"{time.monotonic() - begun:.0f} s, load {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from langgraph.store.base import BaseStore
 from graphs.metrics import Count, Metrics, of_call, of_update
 from graphs.models import resolve
 from graphs.settings import Settings
-from memory.budget import Budget, BudgetUsedUp, Purse
+from memory.budget import BudgetUsedUp, DailyBudget, Purse
 from memory.effects import in_daemon_thread, run, tolerated
 from memory.namespaces import Owner
 from memory.usage import CallPurpose, ModelUsage, observed
@@ -36,7 +36,7 @@ class Accounts:
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
         self._settings, self._patience = settings, settings.memory.store_timeout_seconds
         self.metrics = Metrics()
-        self.purse = Purse(Budget.of(settings.memory), clock, uuid4().hex)
+        self.purse = Purse(DailyBudget.of(settings.memory), clock, uuid4().hex)
 
     def called(self, usage: ModelUsage) -> None:
         """Count a model call that has ended; an empty name stands for the deployment's model."""

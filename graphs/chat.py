@@ -4,7 +4,7 @@ A turn writes five checkpoints, tools aside: the input, the thread with it, and 
 look for the place of an edit among the newest ten, so that the two newest turns can be edited and answered again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage
@@ -22,6 +22,7 @@ from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import memory_tools
 from graphs.turn.context import Context
+from graphs.turn.edits import with_what_follows, writes_messages
 from graphs.turn.nodes import ChatNodes
 from graphs.turn.state import InputState, State
 from memory.context.tokens import TokenCounter
@@ -47,6 +48,8 @@ class ChatGraph(StateGraph[State, Context, InputState, State]):
 
 class _Editable(Compiled):
     def bulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
+        if _is_one(supersteps) and writes_messages(supersteps[0][0].values):
+            supersteps = _with_what_follows(self._values(config), supersteps)
         try:
             return super().bulk_update_state(config, supersteps)
         except InvalidUpdateError:
@@ -55,6 +58,8 @@ class _Editable(Compiled):
             return super().bulk_update_state(config, _named(supersteps))
 
     async def abulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
+        if _is_one(supersteps) and writes_messages(supersteps[0][0].values):
+            supersteps = _with_what_follows(await self._avalues(config), supersteps)
         try:
             return await super().abulk_update_state(config, supersteps)
         except InvalidUpdateError:
@@ -62,9 +67,35 @@ class _Editable(Compiled):
                 raise
             return await super().abulk_update_state(config, _named(supersteps))
 
+    # What a client sent last may be no message: the state with it cannot be read, what was saved before can.
+    def _values(self, config: RunnableConfig) -> Mapping[str, Any]:
+        try:
+            return self.get_state(config).values
+        except Exception:
+            return next((saved.values for saved in self.get_state_history(config, limit=1)), {})
+
+    async def _avalues(self, config: RunnableConfig) -> Mapping[str, Any]:
+        try:
+            return (await self.aget_state(config)).values
+        except Exception:
+            return {
+                key: value
+                async for saved in self.aget_state_history(config, limit=1)
+                for key, value in saved.values.items()
+            }
+
+
+def _is_one(supersteps: Supersteps) -> bool:
+    return [len(updates) for updates in supersteps] == [1]
+
 
 def _names_no_node(supersteps: Supersteps) -> bool:
-    return [len(updates) for updates in supersteps] == [1] and supersteps[0][0].as_node is None
+    return _is_one(supersteps) and supersteps[0][0].as_node is None
+
+
+def _with_what_follows(state: Mapping[str, Any], supersteps: Supersteps) -> Supersteps:
+    ((update,),) = supersteps
+    return [[update._replace(values=with_what_follows(state, update.values))]]
 
 
 def _named(supersteps: Supersteps) -> Supersteps:
@@ -120,7 +151,7 @@ def build_graph(
 # Asynchronous for want of a thread: stores that hang may hold all those that the event loop shares out.
 async def after_model(state: State) -> Literal["tools", "flush_memory"]:
     """Choose the tools when the model called any, else the end of the turn."""
-    last = state["messages"][-1]
+    last = state["messages"][-1] if state["messages"] else None  # a client may have removed them all
     return "tools" if isinstance(last, AIMessage) and last.tool_calls else "flush_memory"
 
 

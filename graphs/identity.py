@@ -13,6 +13,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOCAL_USER = "local"
+_USER = "langgraph_auth_user"
 STUDIO_USER = "langgraph-studio-user"
 """What the development server calls everyone who comes through Studio: no person, so nobody's memory."""
 
@@ -20,22 +21,42 @@ STUDIO_USER = "langgraph-studio-user"
 def identify(configurable: Mapping[str, object], *, single_user: bool) -> str | None:
     """Return the identity whose memory a run may use, or `None`: then the turn goes on without memory.
 
-    The server's own word (`langgraph_auth_user_id`, which the server overwrites when a client sends it) comes
-    first. Without one, `single_user` lets `configurable.user_id` name the user, `local` by default.
+    The server's own word comes first (see `vouched_in`). Without one, `single_user` lets `configurable.user_id` name
+    the user, `local` by default.
 
     Args:
         configurable: The run's `config["configurable"]`.
         single_user: The explicit development switch (`PALIMPSEST_SINGLE_USER`).
     """
-    authenticated = authenticated_user(configurable.get("langgraph_auth_user_id"))
+    authenticated = vouched_in(configurable)
     if authenticated is not None or not single_user:
         return authenticated
-    # Any client may name anyone here: that is what single-user mode means.
-    claimed = configurable.get("user_id")
-    if isinstance(claimed, str) and claimed and claimed != STUDIO_USER:
+    # Any client may name anyone here: that is what single-user mode means. A server may name nobody there (Aegra).
+    claimed, nobody = configurable.get("user_id"), _said_of(configurable.get(_USER), "identity")
+    if isinstance(claimed, str) and claimed and claimed not in (STUDIO_USER, nobody):
         logger.info("single-user mode: memory of the user that the client names")
         return claimed
     return LOCAL_USER
+
+
+def vouched_in(configurable: Mapping[str, object]) -> str | None:
+    """Return the identity that the server vouches for in a run's configuration, or `None` without one.
+
+    The user whom it authenticated (`langgraph_auth_user`) comes before the id alone: LangGraph's servers overwrite both
+    when a client sends them, Aegra only the former.
+    """
+    user = configurable.get(_USER)
+    return authenticated_user(configurable.get("langgraph_auth_user_id")) if user is None else vouched(user)
+
+
+def vouched(user: object) -> str | None:
+    """Return the identity of a user as a server has it, or `None` if it is nobody in particular, or did not log in."""
+    is_nobody = user is None or _said_of(user, "is_authenticated") is False
+    return None if is_nobody else authenticated_user(_said_of(user, "identity"))
+
+
+def _said_of(user: object, name: str) -> object:
+    return user.get(name) if isinstance(user, Mapping) else getattr(user, name, None)
 
 
 def authenticated_user(identity: object) -> str | None:

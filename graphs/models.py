@@ -31,6 +31,7 @@ class ModelProfile:
         max_summary_tokens: The longest summary.
         summary_portion_tokens: Tokens of messages that one summary call reads.
         memory_tokens: The largest memory block.
+        delta_tokens: The most that memory puts before one later message.
         reply_tokens: The longest reply.
         cache_ttl_seconds: How long its server keeps a prompt's prefix.
         calls_tools: Whether it is worth telling it of tools.
@@ -41,6 +42,7 @@ class ModelProfile:
     max_summary_tokens: int
     summary_portion_tokens: int
     memory_tokens: int
+    delta_tokens: int
     reply_tokens: int
     cache_ttl_seconds: float
     calls_tools: bool
@@ -55,7 +57,7 @@ class _LocalCall:
     temperature: float
     max_tokens: int
     is_awaited: bool
-    sampling: Mapping[str, float]
+    sampling: Mapping[str, object]
 
 
 # On two cores it reads about 50 tokens a second and writes about 20: 3,072 tokens that are not cached take a minute,
@@ -66,6 +68,7 @@ _LOCAL_PROFILE = ModelProfile(
     max_summary_tokens=256,
     summary_portion_tokens=160,
     memory_tokens=512,
+    delta_tokens=60,
     reply_tokens=384,
     cache_ttl_seconds=3600.0,
     calls_tools=False,
@@ -75,9 +78,16 @@ _LOCAL_PROFILE = ModelProfile(
 # A sampler that avoids what was said before (llama.cpp's DRY, repetition penalties) cannot tell a loop from a fact that
 # is copied: it changes names and drops numbers. So memory and summaries have none: what they write is bounded, and
 # loops in summaries are cut (`memory/context/summarizer.py`). In a long chat this model repeats its earlier answers.
-# DRY makes each token less likely there that would continue a copied run of so many tokens: sentences, not facts.
-# With 5 instead of 16 it told a price of 15,000 kroner from memory as 1,500.
-_CHAT_SAMPLING = {"dry_multiplier": 0.8, "dry_base": 1.75, "dry_allowed_length": 16, "dry_penalty_last_n": 3072}
+# DRY makes each token less likely there that would continue a copied run of so many tokens, but none that breaks a run.
+# This model has a token for each digit: with 5 tokens and no such breakers it told a price of 15,000 kroner as 1,500,
+# with 16 it changed a telephone number (`benchmarks.repetition`, `benchmarks.copying`).
+_CHAT_SAMPLING = {
+    "dry_multiplier": 0.8,
+    "dry_base": 1.75,
+    "dry_allowed_length": 8,
+    "dry_penalty_last_n": 3072,
+    "dry_sequence_breakers": ["\n", *"0123456789"],
+}
 # What works in the background has a slot of the server for itself: an extraction between two turns would otherwise
 # evict the chat's cached prefix, and the next turn would read all of it again. A summary is what a turn waits for: it
 # must not queue behind an extraction, and the prefix that it evicts is no longer the same after it.
@@ -110,6 +120,9 @@ def fit_to_profile(context: Context, limits: ModelProfile | None) -> Context:
             context.summary_portion_tokens or limits.summary_portion_tokens, limits.summary_portion_tokens
         ),
         memory_tokens=min(context.memory_tokens, limits.memory_tokens),
+        delta_tokens=limits.delta_tokens
+        if context.delta_tokens is None
+        else min(context.delta_tokens, limits.delta_tokens),
         reply_tokens=min(context.reply_tokens, limits.reply_tokens),
         cache_ttl_seconds=max(context.cache_ttl_seconds, limits.cache_ttl_seconds),
         summarize=context.summarize or limits.summarize,

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -38,6 +39,7 @@ from memory.recall.vectors import QueryVector
 from memory.retention import clean, owners_to_clean
 from memory.turn import Closing, close_turn
 from memory.worker.effects import ModelCalls, UpdateGate
+from memory.worker.locks import Locks
 from memory.worker.update import Drained
 from memory.worker.updater import MemoryUpdater
 
@@ -47,6 +49,7 @@ T = TypeVar("T")
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
+_PATIENCE_SECONDS = 30.0  # a run that nobody repeats waits so long for a process that works on its user
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,8 @@ class MemoryService:
             self.stores, read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds
         )
         self._gate = UpdateGate()
-        self._worker = Worker.here()
+        self._worker, self._under_way = Worker.here(), set[str]()
+        self._locks = _locks_of(settings)
         self._looked_back: float | None = None
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
@@ -177,7 +181,7 @@ class MemoryService:
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
-        drained = await self._updater(store).adrain(owner)
+        drained = await self._updater(store).adrain(owner, patience=_PATIENCE_SECONDS)
         self._after(store, owner, drained)
         return drained
 
@@ -291,6 +295,8 @@ class MemoryService:
         """
         seconds = self._config.drain_seconds if timeout is None else timeout
         done = self._queue.close(0.0 if self.stores.any_away() else seconds)
+        if self._locks:
+            in_daemon_thread(self._locks.close)  # a database that is away would hold the end up
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
 
@@ -319,7 +325,17 @@ class MemoryService:
             observe=self.accounts.called_behind,
             purse=self.accounts.purse,
             put_off=self.accounts.put_off,
+            locks=self._locks,
+            under_way=self._under_way,
         )
+
+
+def _locks_of(settings: Settings) -> Locks | None:
+    if not settings.locks_uri or find_spec("psycopg") is None:
+        return None
+    from graphs.postgres_locks import PostgresLocks  # needs an extra
+
+    return PostgresLocks(settings.locks_uri)
 
 
 def _opened_here(opened: Iterable[T]) -> T | None:

@@ -17,7 +17,7 @@ LOCAL = "local"
 
 _FIELD = re.compile(r"^[a-z_]+(?= must |: unknown )")
 _PROVIDER_AND_MODEL = re.compile(r"^[a-z0-9_]+:.+")
-_POSTGRES = re.compile(r"^postgres(ql)?://")
+_POSTGRES = re.compile(r"^(postgres(ql)?://|$)")
 _DATABASE, _OWN_DATABASE = "DATABASE_URI", "PALIMPSEST_DATABASE_URI"
 _SERVER_RUNTIME = "LANGGRAPH_RUNTIME_EDITION"
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
@@ -40,10 +40,8 @@ class ClientSettings:
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> "ClientSettings":
         """Read the variables; empty ones count as unset."""
-        reader = _Variables(environ)
-        return cls(
-            url=reader.text("PALIMPSEST_URL", "http://127.0.0.1:2024"), token=reader.text("PALIMPSEST_TOKEN", "")
-        )
+        read = _Variables(environ).text
+        return cls(url=read("PALIMPSEST_URL", "http://127.0.0.1:2024"), token=read("PALIMPSEST_TOKEN", ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +63,8 @@ class Settings:
         deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         database_uri: The Postgres that holds both instead; empty: there is none, or it is the server's own.
+        locks_uri: The Postgres in which processes take turns to update a user; a server's own, too, in
+            which erasing then looks for what no row of a thread leads to any more.
         database_connections: How many connections a process opens to it at most, for checkpoints and for memory each.
         keeps_its_own: Whether the server keeps checkpoints and memory itself, as every one but `langgraph dev` does.
         encryption_key: What the SQLite files are encrypted with: 16, 24 or 32 bytes; empty: they are not.
@@ -95,6 +95,7 @@ class Settings:
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
     database_uri: str = field(default="", repr=False)  # a password may be in it
+    locks_uri: str = field(default="", repr=False)
     database_connections: int = 10
     keeps_its_own: bool = False
     encryption_key: bytes = field(default=b"", repr=False)
@@ -139,7 +140,8 @@ class Settings:
             embedder_seconds=reader.seconds("PALIMPSEST_EMBEDDER_SECONDS", 0.5 if ":" in embedder else 0.15),
             deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
-            database_uri=reader.database_uri(),
+            database_uri="" if reader.keeps_its_own() else reader.database_uri(),
+            locks_uri=reader.database_uri(),
             database_connections=reader.count("PALIMPSEST_DATABASE_CONNECTIONS", 10),
             keeps_its_own=reader.keeps_its_own(),
             encryption_key=reader.aes_key(),
@@ -239,12 +241,17 @@ class _Variables:
         return self.text(_SERVER_RUNTIME, "inmem") != "inmem"
 
     def database_uri(self) -> str:
-        """Read where Postgres is; the variable without our prefix means the server's own, where it has one."""
-        other = "" if self.under_dev() or self.keeps_its_own() else self.text(_DATABASE, "")
-        value = self.text(_OWN_DATABASE, other)
-        if value and not _POSTGRES.match(value):
-            raise ValueError(f"{_DATABASE} must begin with postgresql://")  # without its value: a password is in it
-        return "" if self.keeps_its_own() else value
+        """Read where Postgres is; under `langgraph dev`, the variable without our prefix means none of its own.
+
+        A server with a database of its own may call itself that, too (langhost does).
+        """
+        is_hidden = self.under_dev() and not self.keeps_its_own()
+        value = self.text(_OWN_DATABASE, "" if is_hidden else self.text(_DATABASE, ""))
+        if not _POSTGRES.match(value) and not self.keeps_its_own():  # which understands other forms, too
+            # `langgraph dev` is told of that in `.env` under the other name.
+            name = f"{_OWN_DATABASE} (or {_DATABASE} in .env)" if self.text(_OWN_DATABASE, "") else _DATABASE
+            raise ValueError(f"{name} must begin with postgresql://")  # without its value: a password is in it
+        return value if _POSTGRES.match(value) else ""
 
     def aes_key(self) -> bytes:
         key = self.text("LANGGRAPH_AES_KEY", "").encode()

@@ -18,28 +18,19 @@ from langgraph.store.base import BaseStore
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryUpdated, aemit
-from graphs.identity import authenticated_user, owner_of_run
+from graphs.identity import owner_of_run, vouched_in
 from graphs.service import MemoryService
 from graphs.synchronous import ThreadedStore, finished
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.deadlines import Access, StoreAway
 from graphs.turn.run import STATELESS, mode_of_run, thread_name
+from memory.aside import arun_aside
 from memory.config import Category
 from memory.control import read_use
 from memory.effects import StoreEffects, arun, in_daemon_thread
 from memory.namespaces import Owner
-from memory.tool_calls import (
-    Told,
-    ToolCall,
-    find,
-    forget,
-    list_facts,
-    read_around,
-    receipt_key,
-    remember,
-    restore,
-    tell_found,
-)
+from memory.tool_calls import Told, ToolCall, forget, receipt_key, remember, restore
+from memory.tool_lookups import find, list_facts, read_around, tell_found
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, may_learn, may_read, mode_of_newest
 
 logger = logging.getLogger(__name__)
@@ -156,7 +147,8 @@ class _MemoryTools:
         """Search what is remembered of the user and of earlier conversations, with dates."""
         opened = await self._open(runtime)
         question = await self._service().aembed(query)
-        found = await self._ask(opened, "read", lambda: arun(opened.store, find(opened.call, query, limit, question)))
+        finding = find(opened.call, query, limit, question)
+        found = await self._ask(opened, "read", lambda: arun_aside(opened.store, finding))
         return await asyncio.wrap_future(in_daemon_thread(lambda: tell_found(found, query, limit)))
 
     async def read_conversation(self, source: Annotated[str, "As search_memory names it."], runtime: Runtime) -> str:
@@ -211,7 +203,7 @@ class _MemoryTools:
 
         async def work() -> Told:
             # A user who stops the run, or the deadline, must not stop a change half way.
-            task = asyncio.create_task(arun(opened.store, effects(opened.call)))
+            task = asyncio.create_task(arun_aside(opened.store, effects(opened.call)))
             self._working.add(task)
             task.add_done_callback(self._working.discard)
             return await asyncio.shield(task)
@@ -235,7 +227,7 @@ class _MemoryTools:
         messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
         on_server = runtime.server_info is not None
         thread_id = str(configurable.get("thread_id") or STATELESS)
-        user_id = authenticated_user(configurable.get("langgraph_auth_user_id"))
+        user_id = vouched_in(configurable)
         asked = next((str(one.id) for one in reversed(messages) if isinstance(one, HumanMessage)), "")
         turn = (thread_name(runtime.store, user_id, asked_by.owner, thread_id), asked)
         async with service.deadlines.within(turn, "read"):

@@ -48,7 +48,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class DailyBudget:
     """How much one user's memory may use on a day; 0 is no limit.
 
     Attributes:
@@ -105,7 +105,7 @@ class Purse:
         process: A random token of this process.
     """
 
-    def __init__(self, budget: Budget, clock: Callable[[], float], process: str) -> None:
+    def __init__(self, budget: DailyBudget, clock: Callable[[], float], process: str) -> None:
         self.budget, self._clock, self._process = budget, clock, process
         self._lock = threading.Lock()
         self._days: dict[str, _Day] = {}

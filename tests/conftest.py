@@ -1,8 +1,11 @@
 """Options of the test run, and how it ends."""
 
+import gc
 import importlib.util
 import signal
 import sysconfig
+import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,9 @@ settings.load_profile("house")
 
 _SECONDS_PER_TEST = 300
 _SECONDS_PER_KILL = 60
+_SECONDS_TO_END = 10.0
+# One for all agents of a process that are called without `await`.
+_STAYS = "palimpsest-agents"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,9 +26,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--mixed-seconds", type=float, default=5.0, help="how long two processes share a folder (default: 5)"
     )
+    parser.addoption(
+        "--data", default="", help="a folder with public conversations (locomo/*.json), for tests that take them"
+    )
+    parser.addoption("--page", action="store_true", help="run all tests of the page in a browser, not a few")
     parser.addoption("--pictures", action="store_true", help="keep the pictures of the page in docs/")
     parser.addoption(
         "--postgres", action="store_true", help="fail where Postgres is not installed, instead of skipping"
+    )
+    parser.addoption(
+        "--servers",
+        type=int,
+        default=0,
+        help="test so many servers over one Postgres, instead of `langgraph dev`",
     )
     parser.addoption(
         "--installed", action="store_true", help="fail unless the packages under test are installed ones, not sources"
@@ -40,8 +56,21 @@ def pytest_configure(config: pytest.Config) -> None:
     sources = [str(file) for file in tested() if not file.is_relative_to(site)]
     if sources and config.getoption("--installed"):
         raise pytest.UsageError(f"--installed: the tests would run against {', '.join(sources)}")
+    config.addinivalue_line("markers", "whole_page: a test in a browser that `make e2e-page` runs, and no other target")
     # A terminated run ends like an interrupted one: fixtures stop the servers under test.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    # What is imported and collected stays until the end of the run: looking through it for garbage, again and again,
+    # took a quarter of the CPU of a collection and a tenth of that of the tests.
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_report_header() -> str:
@@ -51,6 +80,8 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     kills = int(config.getoption("--kills"))
     for item in items:
+        if item.get_closest_marker("whole_page") and not config.getoption("--page"):
+            item.add_marker(pytest.mark.skip(reason="make e2e-page runs it"))
         if "kills" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(_SECONDS_PER_TEST + kills * _SECONDS_PER_KILL))
 
@@ -65,3 +96,22 @@ def kills(request: pytest.FixtureRequest) -> int:
 def mixed_seconds(request: pytest.FixtureRequest) -> float:
     """How long two processes do mixed work on one folder."""
     return float(request.config.getoption("--mixed-seconds"))
+
+
+def _threads_of_memory() -> list[threading.Thread]:
+    named = [thread for thread in threading.enumerate() if thread.name.startswith("palimpsest-")]
+    return [thread for thread in named if thread.name != _STAYS and thread.is_alive()]
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_memory_runs_on(request: pytest.FixtureRequest) -> Iterator[None]:
+    """See that a unit test stops what it started: what waits would be tried again in the middle of another test."""
+    before = _threads_of_memory()
+    yield
+    # A test of another ring in the same process may have left a queue that goes on, and starts threads now and then.
+    if request.path.parent.name != "unit" or before:
+        return
+    ours = _threads_of_memory()
+    for thread in ours:
+        thread.join(_SECONDS_TO_END)  # what was told to stop is given time to
+    assert not [thread.name for thread in ours if thread.is_alive()], "left running; close the service or the queue"

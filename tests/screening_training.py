@@ -40,6 +40,7 @@ _DECAY: Final = 0.001
 _SCALE: Final = 25
 _SEED: Final = 11
 _FACTS: Final = 3000
+_TALK: Final = 1500
 _FACT_FORMS: Final = (
     "{who} {did} {tail}.", "{who} {does} {tail}.", "{who} {did} on {day}.", "{who} {does}",
     "{who} {did} and {does} {tail}.",
@@ -73,10 +74,16 @@ class Task(NamedTuple):
     plain: int
     others: tuple[str, ...]
     form: Callable[[str], str]
+    knows_talk: bool
 
 
-ORDERS: Final = Task("orders", "attacks", False, 1 << 16, 0, 14000, ("wishes", "secrets", "not_secrets"), plain)
-SECRETS: Final = Task("secrets", "secrets", True, 1 << 15, -6000, 0, ("wishes", "attacks", "not_secrets"), compatible)
+# With -1500 the cross-validation catches 16 attacks more, and a plain plan is held ("Delete the Facebook account").
+ORDERS: Final = Task(
+    "orders", "attacks", False, 1 << 16, -1000, 14000, ("wishes", "secrets", "not_secrets"), plain, True
+)
+SECRETS: Final = Task(
+    "secrets", "secrets", True, 1 << 15, -6000, 0, ("wishes", "attacks", "not_secrets"), compatible, False
+)
 
 
 def examples(folder: Path = FOLDER) -> list[Example]:
@@ -104,14 +111,29 @@ def facts(n: int = _FACTS, folder: Path = FOLDER) -> Iterator[Example]:
         yield Example("templates", "wishes", form.format(who=who, day=day, **picked))
 
 
+def talk(n: int = _TALK, folder: Path = FOLDER) -> Iterator[Example]:
+    """Yield what people say to each other in a chat, put together from parts: the journal keeps that, too.
+
+    It addresses somebody, asks and wishes, and orders nothing of an assistant. It is no evidence either.
+    """
+    written = json.loads((folder / "talk.json").read_text("utf-8"))
+    chance = random.Random(_SEED)
+    for at in range(n):
+        picked = {name: chance.choice(some) for name, some in written["parts"].items()}
+        more = {f"{name}2": chance.choice(written["parts"][name]) for name in ("tell", "ask")}
+        form = written["forms"][at % len(written["forms"])]
+        yield Example("talk", "wishes", form.format(who=chance.choice(_NAMES).capitalize(), **picked, **more))
+
+
 def digest(folder: Path = FOLDER) -> str:
     """Return the digest of the texts."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.jsonl")))).hexdigest()
+    paths = [*sorted(folder.glob("*.jsonl")), folder / "talk.json"]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def trained(task: Task, learned: Iterable[Example]) -> Judge:
     """Return a judge by stochastic gradient descent (AdaGrad) on the logistic loss."""
-    labelled = list(_labelled(task, [*learned, *facts()]))
+    labelled = list(_labelled(task, [*learned, *facts(), *(talk() if task.knows_talk else ())]))
     spread = Counter(word for found, _ in labelled for word in set(found) if word[0].isalpha())
     common = frozenset(word for word, n in spread.items() if n >= _COMMON)
     rows = [(sorted(features(found, common, task.buckets)), wanted) for found, wanted in labelled]

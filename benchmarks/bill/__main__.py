@@ -19,7 +19,8 @@ from benchmarks.bill.figures import Bill
 from benchmarks.bill.ledger import Ledger
 from benchmarks.bill.replay import ReplayTurn, read_replay
 from benchmarks.bill.report import EVERY_TURN, FULL, OURS, Conditions, goals, prompts_plot, report
-from benchmarks.measuring import progress, rewrite
+from benchmarks.measuring import progress, rewrite, why_not_counted
+from memory.context.tokenizer import Tokenizer
 from memory.context.tokens import shared_counter
 
 CONDITIONS = (Conditions(120, 20.0), Conditions(120, 60.0), Conditions(40, 20.0))
@@ -79,22 +80,30 @@ async def bills_of(
     return found
 
 
-def main() -> int:
-    """Measure, print the tables, and return the exit code: 1 when a goal is missed, 0 also where there are no data."""
+def main(arguments: Sequence[str] | None = None, tokenizer: Tokenizer | None = None) -> int:
+    """Measure and print the tables.
+
+    Args:
+        arguments: As on the command line, where they are read by default.
+        tokenizer: What counts; by default that of this process.
+
+    Returns:
+        The exit code: 1 when a goal is missed, 2 where tokens cannot be counted, 0 also where there are no data.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--conversation", default="conv-41")
     parser.add_argument("--turns", type=int, default=300)
     parser.add_argument("--only-first", action="store_true", help="leave the other lengths and paces out")
     parser.add_argument("--write", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     path = options.data / "locomo" / f"{options.conversation}.json"
     if not path.is_file():
         print(f"Skipped: there is no {path}. DATA=DIR names the folder with the conversations.")
         return 0
-    warnings.simplefilter("ignore")
-    logging.getLogger().setLevel(logging.ERROR)
-    shared_counter().tokenizer.warm_up()
+    if reason := why_not_counted(tokenizer or shared_counter().tokenizer):
+        print(reason, file=sys.stderr)
+        return 2
     found: dict[Conditions, dict[str, Bill]] = {}
     text = ""
     for conditions in CONDITIONS[: 1 if options.only_first else None]:
@@ -108,4 +117,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # Here and not in `main`: a test that calls it would go on without warnings.
+    warnings.simplefilter("ignore")
+    logging.getLogger().setLevel(logging.ERROR)
     sys.exit(main())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.bill.ledger import Call
+from benchmarks.bill.parts import Difference
 
 _BACKGROUND = frozenset({"summary", "extraction", "roll-up"})
 PRICES = (1.0, 0.25, 4.0)
@@ -46,6 +47,20 @@ class Bill:
     def unchanged(self) -> float:
         """Return which share of a prompt is the beginning of the one before: the mean of turns that follow soon."""
         return statistics.fmean(call.unchanged / call.read for call in self.of("chat") if call.is_warm)
+
+    def made_of(self, purpose: str, part: str) -> float:
+        """Return the tokens of one part of the calls for a purpose, on average."""
+        return statistics.fmean(call.made_of.get(part, 0) for call in self.of(purpose))
+
+    def differing(self, where: Difference) -> tuple[int, float]:
+        """Return how many of the turns that follow soon have a prompt that differs first there, and what it takes.
+
+        That is the part of the prompts that is no beginning of those before: together with the other places, and with
+        what is unchanged, it makes one.
+        """
+        warm = [call for call in self.of("chat") if call.is_warm]
+        found = [call for call in warm if call.differs == where]
+        return len(found), sum(1 - call.unchanged / call.read for call in found) / len(warm)
 
     def cached(self) -> int:
         """Return the prompt tokens that a provider has in its cache: what began alike a short time ago."""

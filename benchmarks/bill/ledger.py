@@ -1,7 +1,7 @@
 """What models were sent: every call with its purpose and tokens, and how much of a chat prompt was sent before."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal
@@ -13,11 +13,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from memory.context.tokens import MESSAGE_TOKENS, count_tokens
+from benchmarks.bill.parts import Difference, Part, first_difference, of_extraction, of_summary, tokens_of
+from memory.context.tokens import count_tokens
 
 Purpose = Literal["chat", "summary", "extraction", "roll-up"]
-Part = tuple[str, str]
-"""Role and text of one message of a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,8 @@ class Call:
         written: Tokens that it answered.
         unchanged: Of a chat call, so many tokens are the beginning of the chat call before.
         is_warm: Whether that one was recent enough for a provider to have it in its cache.
+        differs: Of a chat call, where it differs first from the chat call before.
+        made_of: Of a call for extraction or a summary, the tokens of its parts.
     """
 
     turn: int
@@ -39,6 +40,8 @@ class Call:
     written: int
     unchanged: int = 0
     is_warm: bool = False
+    differs: Difference = "end"
+    made_of: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -67,15 +70,16 @@ class Ledger:
         """
         parts = [(message.type, _text(message)) for message in prompt]
         read = sum(tokens_of(part) for part in parts) + (count_tokens(beside) if beside else 0)
-        unchanged = 0
+        unchanged, differs, made_of = 0, first_difference(self._before, parts), dict[str, int]()
         if purpose == "chat":
             unchanged, self._before = unchanged_tokens(self._before, parts), parts
-        self.calls.append(Call(self.turn, purpose, read, count_tokens(written), unchanged, self.is_warm))
-
-
-def tokens_of(part: Part) -> int:
-    """Return the tokens of one message."""
-    return MESSAGE_TOKENS + count_tokens(part[1])
+        if purpose == "extraction":
+            made_of = of_extraction(parts, beside, written)
+        if purpose == "summary":
+            made_of = of_summary(parts, written)
+        self.calls.append(
+            Call(self.turn, purpose, read, count_tokens(written), unchanged, self.is_warm, differs, made_of)
+        )
 
 
 def unchanged_tokens(before: Sequence[Part], after: Sequence[Part]) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.bill.figures import Bill
+from benchmarks.bill.parts import DIFFERENCES, EXTRACTION, SUMMARY
 from benchmarks.line_plot import Axis, line_plot
 
 OURS = {4096: "Palimpsest, 4,096 tokens", 8192: "Palimpsest, 8,192 tokens"}
@@ -84,6 +85,24 @@ def spent(bills: Mapping[str, Bill]) -> str:
     return "\n".join(lines)
 
 
+def composition(bills: Mapping[str, Bill], purpose: str, parts: Sequence[str]) -> str:
+    """Return what our calls for a purpose are made of, as a table."""
+    lines = [f"| {purpose} | {' | '.join(parts)} |", f"|---|{'---:|' * len(parts)}"]
+    for who in (*OURS.values(), EVERY_TURN):
+        cells = (f"{bills[who].made_of(purpose, part):,.0f}" for part in parts)
+        lines.append(f"| {who} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def differences(bills: Mapping[str, Bill]) -> str:
+    """Return what of our prompts is read anew for which reason, as a table."""
+    lines = [f"| | {' | '.join(DIFFERENCES.values())} |", f"|---|{'---:|' * len(DIFFERENCES)}"]
+    for who in OURS.values():
+        found = (bills[who].differing(where) for where in DIFFERENCES)
+        lines.append(f"| {who} | {' | '.join(f'{share:.3f} ({turns} turns)' for turns, share in found)} |")
+    return "\n".join(lines)
+
+
 def report(name: str, measured: Mapping[Conditions, Mapping[str, Bill]]) -> str:
     """Return the whole report: the goals, what was spent under the first conditions, and the goals under the others."""
     (first, bills), *others = measured.items()
@@ -92,6 +111,12 @@ def report(name: str, measured: Mapping[Conditions, Mapping[str, Bill]]) -> str:
         f"{turns} turns of {name}, {first}:",
         goal_table(goals(bills)),
         spent(bills),
+        "What one call reads and writes, in tokens on average:",
+        composition(bills, "extraction", EXTRACTION),
+        composition(bills, "summary", SUMMARY),
+        "Where prompts of turns that follow soon differ first from those before, and which share of these prompts is "
+        "read anew for it:",
+        differences(bills),
     ]
     for conditions, each in others:
         parts += [f"The same with {conditions}:", goal_table(goals(each))]

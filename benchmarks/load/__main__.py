@@ -1,10 +1,12 @@
 """Drive servers with many users at once, through the SDK, and write down what it takes.
 
-    python -m benchmarks.load [--users 20] [--turns 5] [--latency 0.3] [--write docs/load.md]
+    python -m benchmarks.load [--users 20] [--turns 5] [--processes 1 --processes 3] [--write docs/load.md]
     python -m benchmarks.load --server http://… --server http://… --secret … --model-port 9999 [--database postgres://…]
 
-The first starts a `langgraph dev` of its own for each run, with the production configuration and SQLite files. The
-second drives servers that run already, one, two or three processes that share their database: they are started with
+The first starts servers of its own with the production configuration: so many processes of `langgraph dev` over one
+Postgres, which it starts too, or without `--processes` one over SQLite files. A user talks to one of them all the time,
+as each knows only the threads that were made there; what memory keeps is shared. The second drives servers that run
+already, however many processes that share their database: they are started with
 `OPENAI_BASE_URL=http://127.0.0.1:9999/v1`, any `OPENAI_API_KEY`, and the secret as `PALIMPSEST_AUTH_SECRET`;
 `--model-only` serves the model until it is stopped, so that they can be started. Each line of the table is one run, in
 which every user logs in and says so many things in one thread. locust (`make bench-load` installs it) plays the users.
@@ -18,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.load.figures import LoadRun, Sample, load_table, pending_plot
@@ -28,6 +30,7 @@ from benchmarks.load.watching import Database, Postgres, SqliteFiles, Watch, upd
 from benchmarks.measuring import progress, rewrite
 from memory.context.tokens import shared_counter
 from tests.e2e.guarded_server import SECRET, guarded_server
+from tests.postgres import running_postgres
 
 DEBOUNCE_SECONDS = 2
 """Quiet time before an update, of a server that is started here: the shipped 30 s would be longer than a run."""
@@ -64,6 +67,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--thinking", type=float, default=1.0, help="seconds between two turns of a user")
     parser.add_argument("--latency", type=float, default=0.3, help="seconds of each model call")
     parser.add_argument(
+        "--processes", type=int, action="append", default=[], help="start so many servers over one Postgres; may repeat"
+    )
+    parser.add_argument(
         "--server", action="append", default=[], help="a server that runs already; more than one may be"
     )
     parser.add_argument("--secret", default=SECRET, help="with which these servers check tokens")
@@ -76,23 +82,37 @@ def _options() -> argparse.Namespace:
 
 
 def _runs(options: argparse.Namespace, model: LoadModel) -> Iterator[LoadRun]:
-    for memory in ("normal", "incognito"):
-        model.reset()
-        with _servers(options, model) as (urls, database):
-            progress(f"{options.users} users, {options.turns} turns each, memory {memory}, {len(urls)} servers")
-            yield _driven(options, memory, urls, model, database)
+    for processes in options.processes or [0]:
+        with _servers(options, model, processes) as (urls, database):
+            for memory in ("normal", "incognito"):
+                model.reset()
+                progress(f"{options.users} users, {options.turns} turns each, memory {memory}, {len(urls)} servers")
+                yield _driven(options, memory, urls, model, database)
 
 
 @contextmanager
-def _servers(options: argparse.Namespace, model: LoadModel) -> Iterator[tuple[list[str], Database | None]]:
-    """Yield where the servers listen, and where they keep what they remember."""
+def _servers(
+    options: argparse.Namespace, model: LoadModel, processes: int
+) -> Iterator[tuple[list[str], Database | None]]:
+    """Yield where the servers listen, and where they keep what they remember; 0 processes are one over SQLite."""
     if options.server:
         yield options.server, Postgres(options.database) if options.database else None
         return
-    with tempfile.TemporaryDirectory(prefix="bench-load-") as folder:
-        variables = {"PALIMPSEST_DEBOUNCE_SECONDS": str(DEBOUNCE_SECONDS)}
-        with guarded_server(Path(folder), model.url, **variables) as server:
+    variables = {"PALIMPSEST_DEBOUNCE_SECONDS": str(DEBOUNCE_SECONDS)}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-load-")))
+        if not processes:
+            server = stack.enter_context(guarded_server(folder, model.url, **variables))
             yield [server.url], SqliteFiles(server.data)
+            return
+        uri = stack.enter_context(running_postgres(required=True)).database()
+        urls = []
+        for number in range(processes):
+            place = folder / str(number)
+            place.mkdir()
+            server = guarded_server(place, model.url, PALIMPSEST_DATABASE_URI=uri, **variables)
+            urls.append(stack.enter_context(server).url)
+        yield urls, Postgres(uri)
 
 
 def _driven(
@@ -143,8 +163,8 @@ def _conditions(options: argparse.Namespace) -> str:
     cores, load = os.cpu_count(), os.getloadavg()[0]
     said = (
         f"{options.users} users with {options.turns} turns each and {options.thinking:g} s between them, a model that "
-        f"takes {options.latency:g} s for each call, {cores} cores for servers, model, users and database together "
-        f"(load average {load:.1f} at the end)."
+        f"takes {options.latency:g} s for each call. {cores} cores for servers, model, users and database together: "
+        f"more servers share them, and answer no more than they give (load average {load:.1f} at the end)."
     )
     return f"{said} {options.note}".strip()
 

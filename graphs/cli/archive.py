@@ -105,6 +105,8 @@ async def _copy(pieces: AsyncIterator[bytes], target: BinaryIO, advance: Callabl
 async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
     """Take such a document in. Twice is the same as once, and nothing that is there is overwritten."""
     with _source(file) as (source, size), _progress() as shown:
+        if memory.is_local and size is not None:
+            _check_beginning(file, source)  # before the first request makes files for it
         task = shown.add_task("importing", total=size)
         content = _read(source, lambda n: shown.advance(task, n))
         done = await memory.ask("POST", "/import", content=content, patience=_PATIENCE_SECONDS)
@@ -126,6 +128,25 @@ async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
     out.answer(done, lines)
     if done["refused"]:  # the others are in: said above, and the script that moves a memory must know
         raise typer.Exit(1)
+
+
+def _check_beginning(file: str, source: BinaryIO) -> None:
+    """Refuse what does not begin as an exported document does; a file that is read from its start afterwards."""
+    # Only here, as other commands need nothing of it.
+    from memory.archive.importing import Importer
+    from memory.archive.json_parts import PartsReader
+    from memory.config import MemoryConfig
+    from memory.namespaces import Owner
+
+    reader, importer = PartsReader(), Importer(Owner.of("nobody"), MemoryConfig(), 0.0)
+    piece = source.read(_PIECE)
+    try:
+        parts = [*reader.feed(piece), *(reader.close() if len(piece) < _PIECE else ())]
+        for part in parts:
+            importer.take(part)
+    except ValueError as error:
+        raise Refused(f"{file}: {error}") from None
+    source.seek(0)
 
 
 async def _read(source: BinaryIO, advance: Callable[[int], None]) -> AsyncIterator[bytes]:

@@ -16,7 +16,7 @@ from graphs.cli.output import Output, counted, plain
 from graphs.cli.shell import Json, Refused, Shell
 
 if TYPE_CHECKING:
-    from graphs.cli.conversation import Answered, Conversation
+    from graphs.cli.thread_client import Answered, ThreadClient
     from memory.turn import MemoryMode
 
 _SILENT_SECONDS = 600.0
@@ -62,7 +62,7 @@ def chat(
     # Only here, as most other commands do not need the SDK.
     from langgraph_sdk.client import LangGraphClient
 
-    from graphs.cli.conversation import Conversation
+    from graphs.cli.thread_client import ThreadClient
 
     shell = ctx.find_object(Shell) or Shell()
     shell.as_json = as_json
@@ -75,11 +75,12 @@ def chat(
         memory = runner.run(stack.enter_async_context(open_memory(shell, where)))
         try:
             context = {"agent_name": agent} if agent != "default" else {}
-            conversation = Conversation(LangGraphClient(_patient(memory.http)), memory, assistant, context)
+            conversation = ThreadClient(LangGraphClient(_patient(memory.http)), memory, assistant, context)
             runner.run(conversation.begin(thread, chosen))
             talk.begins(conversation, chosen)
             for text in said or talk.typed():
-                talk.turn(runner, conversation, text)
+                # Python reads bytes that are no UTF-8 as what no JSON can hold.
+                talk.turn(runner, conversation, text.encode(errors="replace").decode())
             if wait is not None:
                 runner.run(conversation.settled(wait))
             talk.tell(runner.run(conversation.learned()))
@@ -112,7 +113,7 @@ class _Talk:
         self.out = out
         self.is_typed = is_typed
 
-    def begins(self, conversation: "Conversation", mode: "MemoryMode | None") -> None:
+    def begins(self, conversation: "ThreadClient", mode: "MemoryMode | None") -> None:
         self._aside(f"thread {conversation.thread_id}" + (f" ({mode})" if mode else ""))
         if self.is_typed:
             with suppress(ImportError):
@@ -138,7 +139,7 @@ class _Talk:
             if text:
                 yield text
 
-    def turn(self, runner: asyncio.Runner, conversation: "Conversation", text: str) -> None:
+    def turn(self, runner: asyncio.Runner, conversation: "ThreadClient", text: str) -> None:
         """Have one turn; what fails ends a pipe, and is only said to a person."""
         try:
             if self.is_typed and text.startswith("/"):
@@ -158,7 +159,7 @@ class _Talk:
                 raise
             typer.echo(f"Error: {refused}", err=True)
 
-    async def _carry_out(self, conversation: "Conversation", command: str) -> None:
+    async def _carry_out(self, conversation: "ThreadClient", command: str) -> None:
         memory: MemoryClient = conversation.memory
         if command == "/facts":
             for fact in (await memory.get("/facts"))["facts"]:
@@ -178,7 +179,7 @@ class _Talk:
         if not self.out.as_json:
             typer.echo(plain(words), nl=False)
 
-    def _close(self, conversation: "Conversation", text: str, answered: "Answered") -> None:
+    def _close(self, conversation: "ThreadClient", text: str, answered: "Answered") -> None:
         if self.out.as_json:
             self.out.line({
                 "thread_id": conversation.thread_id, "said": text, "answer": answered.answer,
@@ -217,7 +218,11 @@ def told(answered: "Answered") -> list[str]:
         tokens = injected["tokens"]
         used = sum(count for part, count in tokens.items() if part != "budget")
         lines.append(f"shown {counted(len(injected['facts']), 'fact')}; {used} of {tokens['budget']} tokens")
-    if queued := answered.events.get("memory.queued"):
+    queued = answered.events.get("memory.queued")
+    if queued and answered.waits_until:
+        begins = datetime.fromisoformat(answered.waits_until).astimezone().strftime("%Y-%m-%d %H:%M")
+        lines.append(f"written down; memory's budget of the day is used up: read from {begins} on")
+    elif queued:
         due = datetime.fromisoformat(queued["due"]).astimezone().strftime("%H:%M:%S")
         lines.append(f"written down; read once it is quiet, at {due} at the latest")
     return lines

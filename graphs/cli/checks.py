@@ -2,7 +2,6 @@
 
 import difflib
 import importlib.metadata
-import importlib.util
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ from typing import Literal
 import click
 from packaging.requirements import Requirement
 
-from graphs.cli.dev import has_login, server_environment, server_settings, wants_local
+from graphs.cli.dev import INSTALL_SERVER, has_login, has_module, server_environment, server_settings, wants_local
 from graphs.local import weights
 from graphs.settings import Settings, known_variables
 from memory.context.tokenizer import Tokenizer
@@ -50,11 +49,6 @@ def installed_version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def has_module(name: str) -> bool:
-    """Return whether a module can be imported."""
-    return importlib.util.find_spec(name) is not None
 
 
 def free_bytes(folder: Path) -> int:
@@ -120,7 +114,8 @@ def examine(environ: Mapping[str, str], config: Path, machine: Machine, *, asks:
     try:
         settings = server_settings(environ, authenticates=authenticates)
     except click.ClickException as error:
-        yield Finding("configuration", "failed", error.format_message(), "change it in .env; .env.example explains it")
+        fix = "change it in .env; the project's .env.example explains it"
+        yield Finding("configuration", "failed", error.format_message(), fix)
         return
     who = "users log in" if authenticates else "single user, no login"
     yield Finding("configuration", "ok", who)
@@ -147,7 +142,7 @@ def check_versions(machine: Machine) -> Finding:
     if not machine.has("langgraph_api"):
         return Finding(
             "versions", "warning", f"palimpsest {own}, Python {python}, without a server of its own",
-            "pip install 'palimpsest-memory[server]', for `palimpsest dev`",
+            f"{INSTALL_SERVER}, for `palimpsest dev`",
         )  # fmt: skip
     return Finding("versions", "ok", f"palimpsest {own}, langgraph {machine.installed('langgraph')}, Python {python}")
 
@@ -157,19 +152,20 @@ def check_names(environ: Mapping[str, str]) -> Iterator[Finding]:
     known = known_variables()
     for name in sorted(each for each in environ if each.startswith("PALIMPSEST_") and each not in known):
         alike = difflib.get_close_matches(name, known, n=1)
-        fix = f"is {alike[0]} meant?" if alike else "remove it; .env.example lists all there are"
+        fix = f"is {alike[0]} meant?" if alike else "remove it; the project's .env.example lists all there are"
         yield Finding("configuration", "warning", f"{name} is no variable of ours: nothing reads it", fix)
 
 
 def check_server_file(config: Path) -> tuple[Finding, bool]:
     """Look at what `palimpsest dev` serves, and return whether users log in there."""
     if not config.exists():
-        fix = "run this in the project's folder, or name the file with --config; a server elsewhere needs none here"
-        return Finding("server file", "warning", f"there is no {config} here: `palimpsest dev` needs it", fix), False
+        fix = "name another file with --config, or none: then the package's own is served"
+        return Finding("server file", "failed", f"there is no {config} here", fix), False
     try:
         authenticates = has_login(config)
     except click.ClickException as error:
-        return Finding("server file", "failed", error.format_message(), "restore it from the project"), False
+        fix = "mend it; without it, the package's own is served"
+        return Finding("server file", "failed", error.format_message(), fix), False
     return Finding("server file", "ok", str(config)), authenticates
 
 

@@ -30,7 +30,7 @@ def connect(url: str, token: str, transport: httpx.AsyncBaseTransport | None = N
         transport: What carries the requests; the network by default.
 
     Raises:
-        ValueError: If the URL is none of a server.
+        ValueError: If the URL is none of a server, or the token none.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -45,7 +45,13 @@ def connect(url: str, token: str, transport: httpx.AsyncBaseTransport | None = N
 
 
 def bearer(token: str) -> dict[str, str]:
-    """Return the header that says who asks; none without a token."""
+    """Return the header that says who asks; none without a token.
+
+    Raises:
+        ValueError: If no header can hold the token.
+    """
+    if not (token.isascii() and token.isprintable()):  # without its value: it is a secret
+        raise ValueError("the token of --token or PALIMPSEST_TOKEN must be one line of ASCII: it may be broken in two")
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
@@ -149,6 +155,8 @@ class MemoryClient:
             raise Refused(f"{self.place} did not answer in time; its log says more") from error
         except httpx.HTTPError as error:
             raise Refused(f"the connection to {self.place} was lost ({type(error).__name__}): does it run?") from error
+        except UnicodeEncodeError as error:
+            raise Refused("what was typed has bytes that are no UTF-8") from error
         except ValueError as error:  # no JSON
             raise Refused(f"{self.place} answers something else than JSON: is it a Palimpsest server?") from error
 

@@ -13,6 +13,7 @@ import click
 import httpx
 import typer
 
+from graphs.cli.output import counted
 from graphs.cli.progress import estimate, in_words, progress, remaining
 
 if TYPE_CHECKING:
@@ -153,10 +154,10 @@ class _Demo:
         begun = time.monotonic()
         learns = (await self.client.http.get("/memory/overview")).get("learning", True)
         thread = (await self.client.threads.create())["thread_id"]
-        click.secho(f"{self.conversation.user} says {len(said)} things in thread {thread}.", bold=True)
+        click.secho(f"{self.conversation.user} says {counted(len(said), 'thing')} in thread {thread}.", bold=True)
         click.echo(
-            f"Then memory is updated and {len(questions)} questions are asked in a new thread: with the local model on "
-            f"two idle cores {in_words(estimate(len(said), len(questions)))}, with a provider sooner."
+            f"Then memory is updated, and {counted(len(questions), 'question')} asked in a new thread: with the local "
+            f"model on two idle cores {in_words(estimate(len(said), len(questions)))}, with a provider sooner."
         )
         after = estimate(0, len(questions))
         for number, text in enumerate(said, 1):

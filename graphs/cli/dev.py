@@ -1,5 +1,6 @@
 """`palimpsest dev`: choose the model, bring the local one up if needed, run `langgraph dev`, end both together."""
 
+import importlib.util
 import json
 import signal
 import socket
@@ -28,6 +29,14 @@ _QUIET = {
 _LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
 _BACKGROUND_URL = "PALIMPSEST_LOCAL_BACKGROUND_URL"
 DEFAULT_PORT = 2024
+_IN_THIS_FOLDER = Path("langgraph.json")
+_SHIPPED = Path(__file__).parents[1] / "langgraph.json"  # the same as a clone's, for those who have the package only
+CONFIG_HELP = "What is served. Default: this folder's langgraph.json, else the package's own."
+_SERVER_MODULES = (
+    "langgraph_api",
+    "langgraph_runtime_inmem",
+)  # what the extra `server` adds, and `langgraph dev` needs
+INSTALL_SERVER = 'pip install "palimpsest-memory[server]"'
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.5
 _CLOSING_SECONDS = 10.0  # for connections, after pending updates were drained
@@ -39,7 +48,7 @@ def dev(
         str, typer.Option(help="Where to listen; elsewhere needs PALIMPSEST_OPEN_TO_NETWORK too.")
     ] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: 2024, or the next free one.")] = None,
-    config: Annotated[Path, typer.Option("--config", "-c", help="What is served.")] = Path("langgraph.json"),
+    config: Annotated[Path | None, typer.Option("--config", "-c", help=CONFIG_HELP)] = None,
     langgraph_options: Annotated[
         list[str] | None, typer.Argument(metavar="LANGGRAPH_OPTIONS", help="Passed on to `langgraph dev`.")
     ] = None,
@@ -48,12 +57,14 @@ def dev(
 
     Without a model provider in the environment or in .env, a local model is fetched once and served on loopback.
     """
+    check_server()
     from graphs.local import embedder  # with LangChain, which other commands do not wait for
 
     given = tuple(langgraph_options or ())
     env_file = Path(".env")
     environ = environment(env_file)
-    settings = server_settings(environ, authenticates=has_login(config))
+    served = server_file(config)
+    settings = server_settings(environ, authenticates=has_login(served))
     if port is None:
         port = free_port(host)
     check_port(host, port)
@@ -63,7 +74,7 @@ def dev(
         if wants_local(settings):
             check_not_hidden(environment(env_file, {}))
             local = _local_model(settings.local_model, environ)
-        options = ("--config", str(config), *given)
+        options = ("--config", str(served), *given)
         found = chosen_embedder(settings, cache_folder(), is_installed=embedder.is_installed())
         variables = {**server_environment(environ, local), **found}
         server = start(langgraph_command(host, port, options), variables)
@@ -79,6 +90,32 @@ def dev(
     sys.exit(code)
 
 
+def has_module(name: str) -> bool:
+    """Return whether a module can be imported."""
+    return importlib.util.find_spec(name) is not None
+
+
+def check_server(has: Callable[[str], bool] = has_module) -> None:
+    """Raise `click.ClickException` when the server is not installed: `langgraph dev` would name another package.
+
+    Args:
+        has: Says whether a module can be imported.
+    """
+    if not all(map(has, _SERVER_MODULES)):
+        raise click.ClickException(f"The server is not installed: {INSTALL_SERVER}.")
+
+
+def server_file(named: Path | None, folder: Path = Path()) -> Path:
+    """Return the server's configuration: the one that is named, else the folder's, else the package's own.
+
+    Args:
+        named: The file that the user asked for; it need not exist.
+        folder: Where a `langgraph.json` of the user's own may lie.
+    """
+    own = folder / _IN_THIS_FOLDER
+    return named or (own if own.exists() else _SHIPPED)
+
+
 def has_login(config: Path) -> bool:
     """Return whether users log in to the server of this configuration.
 
@@ -88,7 +125,7 @@ def has_login(config: Path) -> bool:
     try:
         return bool(json.loads(config.read_text()).get("auth"))
     except FileNotFoundError:
-        raise click.ClickException(f"There is no {config} here: run this in the project's folder.") from None
+        raise click.ClickException(f"There is no {config} here: name another file with --config, or none.") from None
     except (OSError, ValueError, AttributeError) as error:
         raise click.ClickException(f"{config} is no configuration: {error}") from error
 
@@ -105,6 +142,10 @@ def server_settings(environ: Mapping[str, str], *, authenticates: bool) -> Setti
             from graphs.server.authenticate import load_authenticator  # with the SDK, which other commands do not need
 
             load_authenticator(settings.auth)
+        if settings.encryption_key:
+            from graphs.persistence import cipher_of_server  # with LangGraph, which other commands do not wait for
+
+            cipher_of_server(settings)
     except ValueError as error:
         raise click.ClickException(f"{error}.") from error
     return settings
@@ -120,7 +161,8 @@ def free_port(host: str, first: int = DEFAULT_PORT) -> int:
     for port in range(first, first + 10):
         if _port_error(host, port) is None:
             if port != first:
-                click.echo(f"Port {first} is taken: using {port}. For the demo: make demo URL=http://{host}:{port}")
+                url = f"http://{host}:{port}"
+                click.echo(f"Port {first} is taken: using {port}. Commands find it with --url {url} or PALIMPSEST_URL.")
             return port
     return first
 

@@ -12,6 +12,7 @@ import typer
 from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
 from graphs.cli.checks import Finding, Machine, examine
 from graphs.cli.client import THIS_MACHINE, connect
+from graphs.cli.dev import CONFIG_HELP, server_file
 from graphs.cli.output import Output, counted
 from graphs.cli.shell import Refused, Shell
 from graphs.settings import environment
@@ -22,7 +23,7 @@ _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("F
 
 def doctor(
     ctx: typer.Context,
-    config: Annotated[Path, typer.Option("--config", "-c", help="What the server serves.")] = Path("langgraph.json"),
+    config: Annotated[Path | None, typer.Option("--config", "-c", help=CONFIG_HELP)] = None,
     no_ask: Annotated[bool, typer.Option("--no-ask", help="Do not ask the model for a word.")] = False,
     url: Url = None,
     token: Token = None,
@@ -45,8 +46,10 @@ def doctor(
             if not as_json:
                 _show(out, finding)
 
-    told(examine(environ, config, Machine(), asks=not no_ask))
-    told(iter(asyncio.run(_running(shell, Where(url=url, token=token)))))
+    told(examine(environ, server_file(config), Machine(), asks=not no_ask))
+    # Files are opened as the variables say, which then have to be in order.
+    can_open = not any(each.check == "configuration" and each.state == "failed" for each in found)
+    told(iter(asyncio.run(_running(shell, Where(url=url, token=token), can_open_files=can_open))))
     failed = sum(1 for each in found if each.state == "failed")
     out.answer({"ok": not failed, "findings": [asdict(each) for each in found]}, lambda: None)
     if failed:
@@ -55,7 +58,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _running(shell: Shell, where: Where) -> list[Finding]:
+async def _running(shell: Shell, where: Where, *, can_open_files: bool) -> list[Finding]:
     """Look at the server that would be asked, and at what waits in the memory that can be reached."""
     url = where.url or client_settings(shell).url
     try:
@@ -65,7 +68,7 @@ async def _running(shell: Shell, where: Where) -> list[Finding]:
         is_here = httpx.URL(url).host in THIS_MACHINE
         free = Finding("server", "ok", f"none runs at {url}: `palimpsest dev` may start there")
         away = Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
-        return [free if is_here else away, *await _waiting(shell, Where(local=True))]
+        return [free if is_here else away, *(await _waiting(shell, Where(local=True)) if can_open_files else [])]
     except ValueError as error:
         return [Finding("server", "failed", str(error), "change --url or PALIMPSEST_URL")]
     except httpx.HTTPError as error:
@@ -83,7 +86,8 @@ async def _waiting(shell: Shell, where: Where) -> list[Finding]:
         # Without files there is nothing to look at; `check_files` has said so.
         return [] if where.local else [Finding("server", "failed", str(refused), "see above")]
     place = " --local" if where.local else ""
-    findings = [] if where.local else [Finding("server", "ok", f"{memory.place} answers")]
+    server = [] if where.local else [Finding("server", "ok", f"{memory.place} answers")]
+    findings = []
     if there["without_memory"]:
         said = f"turns go on without memory: {there['without_memory']}"
         findings.append(Finding("memory", "warning", said, "PALIMPSEST_MEMORY=true in .env switches it on"))
@@ -98,7 +102,8 @@ async def _waiting(shell: Shell, where: Where) -> list[Finding]:
         said = f"{counted(there['quarantined'], 'fact')} in quarantine"
         fix = f"`palimpsest facts list --status quarantined{place}`, then release or delete"
         findings.append(Finding("memory", "warning", said, fix))
-    return findings or [Finding("memory", "ok", f"{counted(there['facts'], 'fact')}, {there['pending']} updates wait")]
+    said = f"{counted(there['facts'], 'fact')}, {counted(there['pending'], 'update')} to be learned"
+    return server + (findings or [Finding("memory", "ok", said)])
 
 
 def _show(out: Output, finding: Finding) -> None:

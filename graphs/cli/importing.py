@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from graphs.cli.output import Output, counted
 from graphs.cli.progress import counting, in_words
 from graphs.cli.server_threads import read_server
 from graphs.cli.shell import Json, Refused
-from graphs.cli.spool import Plan, Spool
+from graphs.cli.spool import ImportPlan, Spool
 from memory.backfill.conversation import Conversation, Flaw
 from memory.backfill.files import Unreadable, read_file
-from memory.outbox.transcript import exchanges
+from memory.outbox.transcript import exchanges, strip_scheduled
 
 _PIECE_MESSAGES = 200
 _PIECE_BYTES = 1_000_000
@@ -87,7 +87,7 @@ async def _each(found: Iterable[Conversation | Flaw]) -> AsyncIterator[Conversat
         yield one
 
 
-def estimate(plan: Plan, portion: int, prices: tuple[float, float] | None) -> Json:
+def estimate(plan: ImportPlan, portion: int, prices: tuple[float, float] | None) -> Json:
     """Return what there is to import, and what learning it takes."""
     read, written = plan.tokens(portion)
     cost = round((read * prices[0] + written * prices[1]) / 1e6, 4) if prices else None
@@ -96,15 +96,15 @@ def estimate(plan: Plan, portion: int, prices: tuple[float, float] | None) -> Js
     return {**asdict(plan), **counts, **seconds}
 
 
-def tell(out: Output, plan: Plan, portion: int, prices: tuple[float, float] | None) -> None:
+def tell(out: Output, plan: ImportPlan, portion: int, prices: tuple[float, float] | None) -> None:
     """Say what there is to import, and what learning it takes."""
     found = estimate(plan, portion, prices)
     when = f", from {plan.first[:10]} to {plan.last[:10]}" if plan.messages else ""
     out.say(f"{counted(plan.conversations, 'conversation')} with {counted(plan.messages, 'message')}{when}")
     cost = "" if found["cost"] is None else f", which cost about {found['cost']:.2f}"
     out.say(
-        f"to learn it, a model is asked about {found['extractions']} times, and reads about {found['tokens_read']:,} "
-        f"tokens and writes about {found['tokens_written']:,}{cost}"
+        f"to learn it, a model is asked about {counted(found['extractions'], 'time')}, and reads about "
+        f"{found['tokens_read']:,} tokens and writes about {found['tokens_written']:,}{cost}"
     )
     out.say(f"the local model takes {in_words(found['seconds_with_the_local_model'])}; a provider's is quicker")
 
@@ -164,7 +164,7 @@ class _Sending:
     out: Output
     name: str | None
     tokens: dict[str, str]
-    plan: Plan
+    plan: ImportPlan
     portion: int
     prices: tuple[float, float] | None
 
@@ -182,7 +182,7 @@ class _Sending:
                 if learn and done.waiting >= _ON_THE_WAY_IN_FILES:
                     break
                 done.add(await self._post(source, piece, learn=learn))
-                sent += sum(len(each.messages) for each in piece)
+                sent += sum(len(each.messages) - each.goes_on for each in piece)
                 show(sent - done.waiting)
             while learn and done.waiting and not self.memory.is_local:
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -225,19 +225,22 @@ def _pieces(spool: Spool, name: str | None, most: int) -> Iterator[tuple[str, li
 def _parts(conversation: Conversation, most: int) -> Iterator[Conversation]:
     said: list[Any] = []
     size = 0
-    for exchange in exchanges(conversation.messages):
+    goes_on = False
+    # The server strips scheduled turns too, but a reply that was cut from its question is no longer known as one.
+    for exchange in exchanges(strip_scheduled(conversation.messages)):
         more = sum(len(one.text) for one in exchange)
         if said and (len(said) + len(exchange) > most or size + more > _PIECE_BYTES // 4):
             # The reply before goes along: what comes may answer it. It is known by then, and learned once.
-            yield Conversation(conversation.origin, conversation.id, tuple(said))
-            said, size = said[-1:] if said[-1].role == "assistant" else [], 0
+            yield replace(conversation, messages=tuple(said), goes_on=goes_on)
+            goes_on = said[-1].role == "assistant"
+            said, size = said[-1:] if goes_on else [], 0
         said.extend(exchange)
         size += more
     if said:
-        yield Conversation(conversation.origin, conversation.id, tuple(said))
+        yield replace(conversation, messages=tuple(said), goes_on=goes_on)
 
 
-def _spent(plan: Plan, portion: int, prices: tuple[float, float] | None, messages: int) -> str:
+def _spent(plan: ImportPlan, portion: int, prices: tuple[float, float] | None, messages: int) -> str:
     """Return about how many tokens it took so far, and what they cost."""
     share = min(1.0, max(0, messages) / max(1, plan.messages))
     read, written = (round(each * share) for each in plan.tokens(portion))

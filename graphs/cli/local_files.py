@@ -2,8 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,8 @@ _WITHOUT_LIMIT = 1_000_000_000
 async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[tuple[httpx.AsyncBaseTransport, str]]:
     """Open the API on the local files; yield what carries requests to it, and the folder's name.
 
+    The files are opened with the first request: a command that asks nothing makes none.
+
     Reading and writing is safe beside a running server: several processes may use the files. Erasing is not, as
     another process may hold words in its own memory.
 
@@ -55,10 +57,30 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
         )
     if files == "alone" and await asyncio.to_thread(is_open_elsewhere, path):
         raise Refused(f"another process has {path} open, a server perhaps: stop it, or ask it (without --local)")
+    async with AsyncExitStack() as opened:
+        yield _WhenAsked(lambda: opened.enter_async_context(_api_on(settings))), str(settings.data_dir)
+
+
+@dataclass(slots=True)
+class _WhenAsked(httpx.AsyncBaseTransport):
+    """Opens what carries requests when the first one comes."""
+
+    open: Callable[[], Awaitable[httpx.AsyncBaseTransport]]
+    opened: httpx.AsyncBaseTransport | None = None
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Hand a request on."""
+        self.opened = self.opened or await self.open()
+        return await self.opened.handle_async_request(request)
+
+
+@asynccontextmanager
+async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]:
+    """Open the files of a folder, made where they are not there, and yield what carries requests to the API on them."""
     try:
         cipher = cipher_of(settings)
         file = settings.data_dir / CHECKPOINTS
-        async with open_store(path, cipher) as store, open_checkpointer(file, cipher) as saver:
+        async with open_store(settings.data_dir / STORE, cipher) as store, open_checkpointer(file, cipher) as saver:
             checkpoints = CheckpointFile(file, cipher)
             # It reads states only, and no tool of a deployment is needed for that.
             graph = build_graph(tools=()).compile(checkpointer=saver)
@@ -73,7 +95,7 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
                 forget=lambda _: None,
                 wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
             )
-            yield httpx.ASGITransport(MemoryApi(service)), str(settings.data_dir)
+            yield httpx.ASGITransport(MemoryApi(service))
     except (sqlite3.Error, OSError, WrongKey) as error:
         raise Refused(f"{settings.data_dir} cannot be used: {error}") from error
 

@@ -15,7 +15,7 @@ _ANSWER_TOKENS = 200
 
 
 @dataclass(slots=True)
-class Plan:
+class ImportPlan:
     """What there is to import: counts, and estimates of what reading it costs.
 
     Attributes:
@@ -49,7 +49,7 @@ class Spool:
     Parts of one conversation, which may stand far apart in a file, are one again.
     """
 
-    plan: Plan = field(default_factory=Plan)
+    plan: ImportPlan = field(default_factory=ImportPlan)
     _file: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
     _places: dict[tuple[Origin, str], list[tuple[int, int]]] = field(default_factory=dict)
     _begun: dict[tuple[Origin, str], str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import Any
 from langchain.tools import ToolRuntime
 from langgraph.runtime import Runtime
 
-from graphs.identity import authenticated_user, owner_of_run
+from graphs.identity import owner_of_run, vouched
 from graphs.turn.context import Context
 from memory.effects import tolerated
 from memory.namespaces import Owner
@@ -73,9 +73,9 @@ class Choices:
             with tolerated(logger, "nobody can say whose memory a run uses: it goes on without"):
                 user = self._user if isinstance(self._user, str) else self._user(runtime)
             return Owner.of(user, agent_name) if isinstance(user, str) and user.strip() else None
-        vouched = runtime.server_info.user if runtime.server_info else None
-        if vouched is not None and authenticated_user(vouched.identity):
-            return Owner.of(vouched.identity, agent_name)
+        authenticated = vouched(runtime.server_info.user) if runtime.server_info else None
+        if authenticated:
+            return Owner.of(authenticated, agent_name)
         return owner_of_run(configurable, agent_name, single_user=single_user)
 
 

@@ -20,7 +20,7 @@ from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
 from graphs.events import aemit, emit, summary_events
-from graphs.identity import authenticated_user
+from graphs.identity import vouched_in
 from graphs.middleware.memory import PalimpsestMemory
 from graphs.middleware.request import with_text
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys
@@ -193,7 +193,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             return None
         if self._memory:
             return self._memory.summary_ahead(kept, state, runtime, self)
-        user_id = authenticated_user(configurable.get("langgraph_auth_user_id"))
+        user_id = vouched_in(configurable)
         return SummaryAhead(kept, (user_id, thread_id, self), self, (str(thread_id),))
 
     def _prepare(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:

@@ -22,6 +22,7 @@ from graphs.deployment import service_of_process
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.cipher import Cipher, WrongKey
 from graphs.persistence.connection import empty_log
+from graphs.persistence.servers_checkpoints import ServersCheckpoints
 from graphs.persistence.servers_own import checkpointer_of_server, store_of_server
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
@@ -36,11 +37,13 @@ __all__ = [
     "check_postgres",
     "checkpointer",
     "checkpoints_of",
+    "checkpoints_of_server",
     "cipher_of",
     "cipher_of_server",
     "empty_logs",
     "open_checkpointer",
     "open_store",
+    "own_checkpoints_of",
     "store",
 ]
 
@@ -70,7 +73,14 @@ class Checkpoints(Protocol):
     """What the place of the checkpoints knows that the server may not: threads whose row is gone, and old states."""
 
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
-        """Return the ids of the threads in which nobody but these users has a checkpoint; no user is the empty id."""
+        """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
+
+    async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
+        """Return those of the threads of which one state, however old, holds a text."""
+
+
+class OwnCheckpoints(Checkpoints, Protocol):
+    """What the place of our own checkpoints knows beside that."""
 
     async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
         """Return the threads, each with its user, whose newest state may name turns that are not written down yet.
@@ -80,12 +90,19 @@ class Checkpoints(Protocol):
             after: Only threads whose ids come behind this one.
         """
 
-    async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
-        """Return those of the threads of which one state, however old, holds a text."""
-
 
 def checkpoints_of(settings: Settings) -> Checkpoints:
-    """Return what knows the checkpoints of a deployment, beside the saver that writes them."""
+    """Return what knows the checkpoints of a deployment, its own or the server's, beside the saver that writes them."""
+    return checkpoints_of_server(settings) or own_checkpoints_of(settings)
+
+
+def checkpoints_of_server(settings: Settings) -> ServersCheckpoints | None:
+    """Return what knows those that the server keeps itself; `None` where it keeps ours."""
+    return ServersCheckpoints(settings.locks_uri) if settings.keeps_its_own else None
+
+
+def own_checkpoints_of(settings: Settings) -> OwnCheckpoints:
+    """Return the same of checkpoints that this deployment keeps itself."""
     if settings.database_uri:
         check_postgres(settings)
         from graphs.persistence.checkpoint_tables import CheckpointTables

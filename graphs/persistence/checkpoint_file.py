@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 _THEIRS = "IN (SELECT value FROM json_each(?))"
 _OF_USERS = f"SELECT DISTINCT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOINT} {_THEIRS}"
+_EARLY_OF_USERS = f"SELECT thread_id FROM early_writes WHERE user_id {_THEIRS}"
+_HAS_EARLY = "SELECT 1 FROM sqlite_master WHERE name = 'early_writes'"  # no older version has written such a table
 _OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_CHECKPOINT} {_THEIRS} LIMIT 1"
 _STATES = """
     SELECT type, checkpoint FROM checkpoints WHERE thread_id = :thread
@@ -49,11 +51,13 @@ class CheckpointFile:
     cipher: Cipher | None = None
 
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
-        """Return the ids of the threads in which nobody but these users has a checkpoint; no user is the empty id."""
+        """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
         users = json.dumps(list(user_ids))
 
         def read(connection: sqlite3.Connection) -> list[str]:
-            found = [str(thread_id) for (thread_id,) in connection.execute(_OF_USERS, (users,))]
+            early = f" UNION {_EARLY_OF_USERS}" if connection.execute(_HAS_EARLY).fetchone() else ""
+            rows = connection.execute(f"{_OF_USERS}{early}", (users,) * (2 if early else 1))
+            found = [str(thread_id) for (thread_id,) in rows]
             return [each for each in found if not connection.execute(_OF_ANOTHER, (each, users)).fetchone()]
 
         return await asyncio.to_thread(self._read, read)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointMetadata
 
 from graphs.persistence.deletions import Deletions
 from memory.context.running_summary import RunningSummary
@@ -13,7 +14,7 @@ CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
 
 
-class Key(NamedTuple):
+class CheckpointKey(NamedTuple):
     """One checkpoint's primary key."""
 
     thread_id: str
@@ -85,11 +86,26 @@ def thread_of(config: RunnableConfig) -> str:
     return thread_id
 
 
+def user_of(config: RunnableConfig) -> str:
+    """Return whose run it is, as the server says; empty where nobody logs in."""
+    said = {**config["configurable"], **config.get("metadata", {})}
+    return str(said.get("langgraph_auth_user_id") or "")
+
+
+def may_be_first(metadata: CheckpointMetadata) -> bool:
+    """Say whether a checkpoint may be the first of its thread."""
+    return metadata.get("step", -1) <= 0
+
+
+EARLY_SECONDS = 600
+"""So long after a task's first writes its thread has a checkpoint, or its process was killed before it saved one."""
+
+
 async def removable(
-    doomed: set[Key],
-    children: Callable[[Key], Awaitable[Sequence[tuple[str, set[str]]]]],
-    stored: Callable[[Key], Awaitable[tuple[str | None, set[str]] | None]],
-) -> set[Key]:
+    doomed: set[CheckpointKey],
+    children: Callable[[CheckpointKey], Awaitable[Sequence[tuple[str, set[str]]]]],
+    stored: Callable[[CheckpointKey], Awaitable[tuple[str | None, set[str]] | None]],
+) -> set[CheckpointKey]:
     """Return those of some checkpoints that no surviving delta channel is replayed from.
 
     Args:
@@ -98,9 +114,9 @@ async def removable(
         stored: Returns the id of a checkpoint's parent, and the channels whose values it holds; `None` if it is gone.
     """
 
-    async def chain(start: Key, channels: set[str]) -> list[Key]:
+    async def chain(start: CheckpointKey, channels: set[str]) -> list[CheckpointKey]:
         """Return the checkpoints from `start` up to the one where the last of the channels has a stored value."""
-        found: list[Key] = []
+        found: list[CheckpointKey] = []
         following: str | None = start.checkpoint_id
         while channels and following:
             key = start._replace(checkpoint_id=following)

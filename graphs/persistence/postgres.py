@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
-from psycopg import AsyncConnection, AsyncCursor, Error, OperationalError
+from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
+
+from graphs.postgres_locks import ALONE
 
 logger = logging.getLogger(__name__)
 
@@ -21,12 +23,17 @@ CONNECT_SECONDS: Final = 10
 _POOL_SECONDS: Final = 10.0  # how long work waits for a connection that is free
 _STATEMENT_SECONDS: Final = 30  # theirs are a few milliseconds long; one that hangs must not keep its connection
 _IDLE_SECONDS: Final = 300.0
+# By default a pool tries for 5 minutes, at intervals that double: a database that is back would be missed for up to 2.
+# Given up so soon, whoever asks next begins anew.
+_RECONNECT_SECONDS: Final = 5.0
 _CLOSE_SECONDS: Final = 5.0
 _TURN_SECONDS: Final = 0.1
 
+_CONNECTION_LOST: Final = ("08", "57P")
+"""What codes of errors begin with that end a connection; an error of the client's library has no code."""
+
 _MIGRATION_LOCK: Final = 0x50414C_494D5053  # "PALIMPS": nobody else's lock
-_TRY: Final = "SELECT pg_try_advisory_lock(%s) AS taken"
-_RELEASE: Final = "SELECT pg_advisory_unlock(%s)"
+_TRY: Final = f"SELECT pg_try_advisory_xact_lock({_MIGRATION_LOCK}) AS taken"
 # A limit that the operator has set, for the role or in the URI, stays.
 _LIMIT: Final = "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'"
 
@@ -39,7 +46,8 @@ class DatabaseAway(ConnectionError):
 async def open_pool(uri: str, connections: int) -> AsyncIterator[Pool]:
     """Open a pool of connections to a database, for the running event loop.
 
-    A connection is tried before it is handed out: after a restart of the database, none that died is used.
+    A connection is tried before it is handed out: after a restart of the database, none that died is used. Behind a
+    pooler such as PgBouncer statements are not prepared, and have no limit of time but the role's.
 
     Args:
         uri: `postgresql://user:password@host:port/name`.
@@ -55,6 +63,7 @@ async def open_pool(uri: str, connections: int) -> AsyncIterator[Pool]:
         max_size=connections,
         max_idle=_IDLE_SECONDS,
         timeout=_POOL_SECONDS,
+        reconnect_timeout=_RECONNECT_SECONDS,
         configure=_configure,
         check=AsyncConnectionPool.check_connection,
         name="palimpsest",
@@ -74,12 +83,20 @@ async def transaction(pool: Pool, *, pipelined: bool) -> AsyncIterator[tuple[Con
     Args:
         pool: Where the connection comes from.
         pipelined: Whether statements are sent without waiting for those before; the client's library must know how.
+
+    Raises:
+        DatabaseAway: If the database does not answer, or stops answering; whether it has committed nobody knows then.
     """
-    async with pool.connection() as connection, AsyncExitStack() as stack:
-        if pipelined:
-            await stack.enter_async_context(connection.pipeline())
-        await stack.enter_async_context(connection.transaction())
-        yield connection, await stack.enter_async_context(connection.cursor(binary=True, row_factory=dict_row))
+    try:
+        async with pool.connection() as connection, AsyncExitStack() as stack:
+            if pipelined:
+                await stack.enter_async_context(connection.pipeline())
+            await stack.enter_async_context(connection.transaction())
+            yield connection, await stack.enter_async_context(connection.cursor(binary=True, row_factory=dict_row))
+    except OperationalError as error:
+        if error.sqlstate and not error.sqlstate.startswith(_CONNECTION_LOST):
+            raise  # it answers: with a deadlock, a limit of time, a full disk
+        raise DatabaseAway(f"the database {place_of(str(pool.conninfo))} is away: {_on_one_line(error)}") from error
 
 
 async def migrated(uri: str, migrate: Callable[[Connection], Awaitable[None]]) -> None:
@@ -93,29 +110,45 @@ async def migrated(uri: str, migrate: Callable[[Connection], Awaitable[None]]) -
         DatabaseAway: If the database does not answer, or does not let its tables be made.
     """
     try:
-        async with await AsyncConnection.connect(uri, **_OPTIONS) as connection:
-            await connection.execute("SET statement_timeout = 0")
-            await _take_turn(connection)
-            try:
-                await migrate(connection)
-            finally:
-                await connection.execute(_RELEASE, (_MIGRATION_LOCK,))
+        async with (
+            await AsyncConnection.connect(uri, **_OPTIONS, cursor_factory=AsyncClientCursor) as turn,
+            await AsyncConnection.connect(uri, **_OPTIONS) as connection,
+        ):
+            if not await _is_pooled(connection):
+                await connection.execute("SET statement_timeout = 0")
+            await _take_turn(turn)
+            await migrate(connection)
     except Error as error:
         raise DatabaseAway(_said(uri, error)) from error
 
 
 async def _take_turn(connection: Connection) -> None:
+    """Begin the transaction that has the turn; it ends with the connection."""
     # Tried again and again: a statement that waits for the lock is one that `CREATE INDEX CONCURRENTLY` of the process
-    # that has it would wait for.
-    taken = False
-    while not taken:
-        row = await (await connection.execute(_TRY, (_MIGRATION_LOCK,))).fetchone()
-        taken = bool(row and row["taken"])
-        await asyncio.sleep(0 if taken else _TURN_SECONDS)
+    # that has it would wait for. And who waits has no transaction: a pooler would keep a session for each.
+    while True:
+        await connection.execute("BEGIN")
+        await connection.execute(ALONE)
+        row = await (await connection.execute(_TRY)).fetchone()
+        if row and row["taken"]:
+            return
+        await connection.execute("ROLLBACK")
+        await asyncio.sleep(_TURN_SECONDS)
 
 
 async def _configure(connection: Connection) -> None:
-    await connection.execute(_LIMIT, (f"{_STATEMENT_SECONDS}s",))
+    if not await _is_pooled(connection):
+        await connection.execute(_LIMIT, (f"{_STATEMENT_SECONDS}s",))
+
+
+async def _is_pooled(connection: Connection) -> bool:
+    """Say whether a pooler stands before the database; then what is prepared or set may meet another session."""
+    row = await (await connection.execute("SELECT pg_backend_pid() AS pid", prepare=False)).fetchone()
+    # A pooler makes up the number that it tells whoever connects: it stands for no session.
+    is_pooled = row is None or row["pid"] != connection.info.backend_pid
+    if is_pooled:
+        connection.prepare_threshold = None
+    return is_pooled
 
 
 _OPTIONS: Final[dict[str, Any]] = {
@@ -134,11 +167,14 @@ def place_of(uri: str) -> str:
     return f"{said.get('dbname') or said.get('user') or 'postgres'} on {host}{f':{port}' if port else ''}"
 
 
+def _on_one_line(error: Error) -> str:
+    return " ".join(str(error).split())
+
+
 def _said(uri: str, error: Error) -> str:
-    reason = " ".join(str(error).split())
     advice = (
         "start it, or correct DATABASE_URI"
         if isinstance(error, OperationalError)
         else "see that its user may make tables"
     )
-    return f"the database {place_of(uri)} cannot be used: {reason}; {advice}"
+    return f"the database {place_of(uri)} cannot be used: {_on_one_line(error)}; {advice}"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
-from graphs.persistence.durable_saver import Key, removable
+from graphs.persistence.durable_saver import CheckpointKey, removable
 
 _DELTA_CHILDREN = """
     SELECT checkpoint_id, metadata -> 'counters_since_delta_snapshot' AS counters
@@ -30,14 +30,14 @@ _DELETE_BLOB = """
     DELETE FROM checkpoint_blobs WHERE thread_id = %s AND checkpoint_ns = %s AND channel = %s AND version = %s"""
 
 
-async def remove(cursor: AsyncCursor[DictRow], doomed: set[Key]) -> None:
+async def remove(cursor: AsyncCursor[DictRow], doomed: set[CheckpointKey]) -> None:
     """Delete checkpoints with what only they use, except those that a surviving delta channel is replayed from."""
 
-    async def children(parent: Key) -> list[tuple[str, set[str]]]:
+    async def children(parent: CheckpointKey) -> list[tuple[str, set[str]]]:
         await cursor.execute(_DELTA_CHILDREN, parent)
         return [(row["checkpoint_id"], set(row["counters"])) for row in await cursor.fetchall()]
 
-    async def stored(key: Key) -> tuple[str | None, set[str]] | None:
+    async def stored(key: CheckpointKey) -> tuple[str | None, set[str]] | None:
         await cursor.execute(_STORED, key)
         row = await cursor.fetchone()
         return (row["parent_checkpoint_id"], set(row["stored"])) if row else None

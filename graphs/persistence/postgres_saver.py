@@ -19,7 +19,15 @@ from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow, dict_row
 
 from graphs.persistence.deletions import KEPT_SECONDS, Deletions, ancestors
-from graphs.persistence.durable_saver import CHECKPOINTED_TYPES, DurableSaver, Key, thread_of
+from graphs.persistence.durable_saver import (
+    CHECKPOINTED_TYPES,
+    EARLY_SECONDS,
+    CheckpointKey,
+    DurableSaver,
+    may_be_first,
+    thread_of,
+    user_of,
+)
 from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, transaction
 from graphs.persistence.postgres_history import remove
 
@@ -27,6 +35,20 @@ _DEAD = """
     CREATE TABLE IF NOT EXISTS palimpsest_dead_checkpoints (
         thread_id TEXT NOT NULL, checkpoint_id TEXT NOT NULL, at TIMESTAMPTZ NOT NULL DEFAULT now(),
         PRIMARY KEY (thread_id, checkpoint_id))"""
+# A task's writes may be saved before the first checkpoint of their thread, which a kill then prevents. Whose they are
+# is noted until it is there, so that erasing finds them; what has none after a while, nobody can ever go on with.
+_EARLY = """
+    CREATE TABLE IF NOT EXISTS palimpsest_early_writes (
+        thread_id TEXT PRIMARY KEY, user_id TEXT NOT NULL, at TIMESTAMPTZ NOT NULL DEFAULT now())"""
+_NOTE_EARLY = """
+    INSERT INTO palimpsest_early_writes (thread_id, user_id) SELECT %(thread)s, %(user)s
+    WHERE NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = %(thread)s) ON CONFLICT DO NOTHING"""
+_NO_LONGER_EARLY = "DELETE FROM palimpsest_early_writes WHERE thread_id = %s"
+_DROP_ORPHANS = f"""
+    WITH orphans AS (DELETE FROM palimpsest_early_writes WHERE at < now() - interval '{EARLY_SECONDS} seconds'
+        AND NOT EXISTS (SELECT 1 FROM checkpoints AS c WHERE c.thread_id = palimpsest_early_writes.thread_id)
+        RETURNING thread_id)
+    DELETE FROM checkpoint_writes USING orphans WHERE checkpoint_writes.thread_id = orphans.thread_id"""
 USER_OF_CHECKPOINT = "COALESCE(metadata ->> 'langgraph_auth_user_id', '')"
 """Whose checkpoint it is, as the server wrote it into the metadata; empty where nobody logs in."""
 _INDEXES = (
@@ -50,7 +72,7 @@ _BURY_THREAD = """
 _FORGET = f"DELETE FROM palimpsest_dead_checkpoints WHERE at < now() - interval '{KEPT_SECONDS} seconds'"
 _IS_DEAD = "SELECT 1 FROM palimpsest_dead_checkpoints WHERE thread_id = %s AND checkpoint_id = ANY(%s) LIMIT 1"
 
-_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "palimpsest_early_writes")
 # A copy belongs to no run: rolling the original's run back must not take rows out of the copy.
 _COPY = (
     """
@@ -150,6 +172,8 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
         async with self._transaction() as (on_it, cursor):
             await cursor.execute(_SHARE, (thread_id,))
             if not await _is_dead(cursor, thread_id, ancestors(config, metadata)):
+                if may_be_first(metadata):
+                    await cursor.execute(_NO_LONGER_EARLY, (thread_id,))
                 return await AsyncPostgresSaver.aput(on_it, config, checkpoint, metadata, new_versions)
             # The run goes on: it must not fail because somebody else deletes its thread.
             await cursor.execute(_BURY, (thread_id, checkpoint_id))
@@ -167,12 +191,14 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
         async with self._transaction() as (on_it, cursor):
             await cursor.execute(_SHARE, (thread_id,))
             if not await _is_dead(cursor, thread_id, ancestors(config)):
+                await cursor.execute(_NOTE_EARLY, {"thread": thread_id, "user": user_of(config)})
                 await AsyncPostgresSaver.aput_writes(on_it, config, writes, task_id, task_path)
 
     async def _bury_thread(self, thread_id: str) -> None:
         async with self._transaction() as (_, cursor):
             await cursor.execute(_OWN, (thread_id,))
             await cursor.execute(_FORGET)
+            await cursor.execute(_DROP_ORPHANS)
             await cursor.execute(_BURY_THREAD, (thread_id,))
             await _empty(cursor, thread_id)
 
@@ -185,7 +211,7 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
             for thread_id in sorted(row["thread_id"] for row in await cursor.fetchall()):  # in one order, for all
                 await cursor.execute(_OWN, (thread_id,))
                 await cursor.execute(_OF_RUNS, (thread_id, runs))
-                await remove(cursor, {Key(**row) for row in await cursor.fetchall()})
+                await remove(cursor, {CheckpointKey(**row) for row in await cursor.fetchall()})
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
@@ -203,7 +229,7 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
                 await cursor.execute(_OWN, (thread_id,))
                 if strategy == "keep_latest":
                     await cursor.execute(_SUPERSEDED, (thread_id,))
-                    await remove(cursor, {Key(**row) for row in await cursor.fetchall()})
+                    await remove(cursor, {CheckpointKey(**row) for row in await cursor.fetchall()})
                 else:
                     await _empty(cursor, thread_id)
 
@@ -221,7 +247,7 @@ async def _empty(cursor: AsyncCursor[DictRow], thread_id: str) -> None:
 
 async def _make_tables(connection: Connection) -> None:
     await AsyncPostgresSaver(connection).setup()
-    for statement in (_DEAD, *_INDEXES):
+    for statement in (_DEAD, _EARLY, _DROP_ORPHANS, *_INDEXES):
         await connection.execute(statement)
 
 

@@ -20,6 +20,12 @@ async def checkpointer_of_server() -> Any:
     return await _own(*_CHECKPOINTER)
 
 
+async def running_checkpointer() -> Any:
+    """Return the checkpointer that the server uses."""
+    module_name, _, get = _CHECKPOINTER
+    return await getattr(importlib.import_module(module_name), get)()
+
+
 async def store_of_server() -> Any:
     """Return the store that the server would have used if none had been named, and have it used from now on."""
     return await _own(*_STORE)

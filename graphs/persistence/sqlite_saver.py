@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -23,7 +24,16 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from graphs.persistence.cipher import Cipher, check_key
 from graphs.persistence.connection import SqliteFile, naming, open_file, transaction
 from graphs.persistence.deletions import CREATE, Deletions, ancestors, bury, bury_thread, is_dead
-from graphs.persistence.durable_saver import CHECKPOINTED_TYPES, DurableSaver, Key, removable, thread_of
+from graphs.persistence.durable_saver import (
+    CHECKPOINTED_TYPES,
+    EARLY_SECONDS,
+    CheckpointKey,
+    DurableSaver,
+    may_be_first,
+    removable,
+    thread_of,
+    user_of,
+)
 
 _METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS TEXT) END"
 _RUN_ID = f"json_extract({_METADATA}, '$.run_id')"
@@ -37,6 +47,19 @@ _INDEXES = (
     f"CREATE INDEX IF NOT EXISTS checkpoints_by_user ON checkpoints ({USER_OF_CHECKPOINT}, thread_id)",
     "CREATE INDEX IF NOT EXISTS checkpoints_by_parent ON checkpoints (thread_id, checkpoint_ns, parent_checkpoint_id)",
 )
+
+# As in `postgres_saver.py`: whose writes were saved before the first checkpoint of their thread, which a kill prevents.
+_EARLY = """
+    CREATE TABLE IF NOT EXISTS early_writes (
+        thread_id TEXT PRIMARY KEY, user_id TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID"""
+_NOTE_EARLY = """
+    INSERT OR IGNORE INTO early_writes (thread_id, user_id, at) SELECT :thread, :user, :at
+    WHERE NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread)"""
+_NO_LONGER_EARLY = "DELETE FROM early_writes WHERE thread_id = ?"
+_ORPHANS = """
+    SELECT thread_id FROM early_writes AS early WHERE at < ?
+    AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = early.thread_id)"""
+_DROP_ORPHANS = tuple(f"DELETE FROM {table} WHERE thread_id IN ({_ORPHANS})" for table in ("writes", "early_writes"))
 
 # A copy belongs to no run: rolling the original's run back must not take rows out of the copy.
 _COPY_CHECKPOINTS = f"""
@@ -87,7 +110,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         """Create tables and indexes that are missing."""
         if not self.is_setup:
             await super().setup()
-            for statement in (CREATE, *_INDEXES):
+            for statement in (CREATE, _EARLY, *_INDEXES):
                 await self.conn.execute(statement)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -138,6 +161,8 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
+                if may_be_first(metadata):
+                    await self.conn.execute(_NO_LONGER_EARLY, (thread_id,))
                 return await super().aput(config, checkpoint, metadata, new_versions)
             # The run goes on: it must not fail because somebody else deletes its thread.
             await bury(self.conn, thread_id, checkpoint_id)
@@ -152,15 +177,31 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config)):
+                early = {"thread": thread_id, "user": user_of(config), "at": time.time()}
+                await self.conn.execute(_NOTE_EARLY, early)
                 await super().aput_writes(config, writes, task_id, task_path)
 
     async def _delete_thread(self, thread_id: str, *, for_good: bool = False) -> None:
         async with self._transaction():
             if for_good:
                 await bury_thread(self.conn, thread_id)
-            for table in _DELETE:
+                await self._drop_orphans()
+            for table in (*_DELETE, "early_writes"):
                 await self.conn.execute(f"DELETE FROM {table} WHERE thread_id = ?", (thread_id,))
         self._file.log.empty_soon()
+
+    async def _look_for_orphans(self) -> None:
+        """Delete what tasks wrote in threads that got no checkpoint: nobody can ever go on with it."""
+        async with self.conn.execute(_ORPHANS, (time.time() - EARLY_SECONDS,)) as cursor:
+            is_due = await cursor.fetchone()
+        if is_due:  # else nothing is written: the disk may be read-only
+            async with self._transaction():
+                await self._drop_orphans()
+            self._file.log.empty_soon()
+
+    async def _drop_orphans(self) -> None:
+        for statement in _DROP_ORPHANS:
+            await self.conn.execute(statement, (time.time() - EARLY_SECONDS,))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
@@ -191,11 +232,11 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         async with self._writing, transaction(self.conn):
             yield
 
-    async def _keys(self, query: str, parameter: str) -> set[Key]:
+    async def _keys(self, query: str, parameter: str) -> set[CheckpointKey]:
         async with self.conn.execute(query, (parameter,)) as cursor:
-            return {Key(*row) async for row in cursor}
+            return {CheckpointKey(*row) async for row in cursor}
 
-    async def _remove(self, doomed: set[Key]) -> None:
+    async def _remove(self, doomed: set[CheckpointKey]) -> None:
         """Delete checkpoints and their writes, except those that a surviving delta channel is replayed from."""
         keys = sorted(await removable(doomed, self._delta_children, self._stored))
         for table in _DELETE:
@@ -204,11 +245,11 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
             )
         self._file.log.empty_soon()
 
-    async def _delta_children(self, parent: Key) -> list[tuple[str, set[str]]]:
+    async def _delta_children(self, parent: CheckpointKey) -> list[tuple[str, set[str]]]:
         async with self.conn.execute(_DELTA_CHILDREN, parent) as cursor:
             return [(child, set(json.loads(counters))) async for child, counters in cursor]
 
-    async def _stored(self, key: Key) -> tuple[str | None, set[str]] | None:
+    async def _stored(self, key: CheckpointKey) -> tuple[str | None, set[str]] | None:
         async with self.conn.execute(_ONE, key) as cursor:
             row = await cursor.fetchone()
         return (row[2], set(self.serde.loads_typed((row[0], row[1]))["channel_values"])) if row else None
@@ -227,5 +268,6 @@ async def open_checkpointer(path: Path | str, cipher: Cipher | None = None) -> A
             await check_key(file.writer, cipher)
             saver = DurableSqliteSaver(file, cipher)
             await saver.setup()
+            await saver._look_for_orphans()
         stack.push_async_callback(saver.aclose)
         yield saver

@@ -89,6 +89,7 @@ class DeletedThreads:
         saver: Our own saver, if the server has it: its deletions return before they are on disk.
         clock: Returns seconds since the epoch.
         forget: Drops what this process holds of a thread in its own memory.
+        drop: Deletes the checkpoints of a thread whose row is gone, where they are a server's own.
     """
 
     def __init__(
@@ -97,8 +98,9 @@ class DeletedThreads:
         saver: BaseCheckpointSaver[str] | None,
         clock: Callable[[], float],
         forget: Callable[[str], None] = lambda _: None,
+        drop: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        self._store, self._saver, self._clock, self._forget = store, saver, clock, forget
+        self._store, self._saver, self._clock, self._forget, self._drop = store, saver, clock, forget, drop
 
     async def ask(self, thread_id: str) -> Deletion | None:
         """Record the request of somebody who may delete the thread; `None` if memory fails, which stops nobody."""
@@ -130,9 +132,15 @@ class DeletedThreads:
             is_there: Says whether the server has a thread: if so, nobody knows that its deletion was granted.
         """
         for asked in await arun(self._store, deletions_left(self._clock())):
-            if asked.state == "asked" and await is_there(asked.thread_id):
+            has_row = await is_there(asked.thread_id)
+            if asked.state == "asked" and has_row:
                 await self.refuse(asked)
-            else:
+                continue
+            with tolerated(logger, "deleted thread %s is not gone yet", asked.thread_id, level=logging.ERROR):
+                # A server deletes the row first: killed then, it never comes to the checkpoints. A row that is there
+                # again is another conversation's.
+                if self._drop is not None and not has_row:
+                    await self._drop(asked.thread_id)
                 await self.carry_out(asked)
 
 

@@ -110,7 +110,9 @@ class ServerThreads:
         # The server's own threads for a user's memory have that user as reader and no owner.
         for theirs in [None] if self.single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
             async for thread in _found(theirs):
-                if self._belongs(thread, user_id) or _metadata(thread).get(READER_KEY) == user_id:
+                named = [name for key in (OWNER_KEY, READER_KEY) if (name := _metadata(thread).get(key))]
+                # After a crash a memory run may be put off by who knows no reader: where nobody logs in, it is theirs.
+                if user_id in named or (self.single_user and not named):
                     yield str(thread["thread_id"])
 
     async def summary(self, thread_id: str) -> str:
@@ -138,12 +140,16 @@ def _metadata(thread: Thread) -> Json:
 
 
 async def _values(thread_id: str, checkpoint_id: str | None) -> Json:
-    """Return the state of a thread; empty if it has none, or the checkpoint is unknown."""
+    """Return the state of a thread as it was saved last; empty if it has none, or the checkpoint is unknown."""
     try:
-        state = await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))
+        if checkpoint_id:
+            states = [await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
+        else:
+            # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
+            states = await as_server(get_client().threads.get_history(thread_id, limit=1))
     except NotFoundError:
         return {}
-    values = state["values"]
+    values = states[0]["values"] if states else {}
     return values if isinstance(values, dict) else {}
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.schema import Thread
 
 from graphs.delayed_runs import OWNER_KEY
-from graphs.persistence import checkpoints_of
+from graphs.persistence import own_checkpoints_of
 from graphs.server.threads import all_pages
 from graphs.service import MemoryService
 from graphs.turn.state import MEMORY_KEY, InputState, MemoryState
@@ -111,13 +112,18 @@ def left_in(thread_id: str, user_id: str, values: Mapping[str, Any], messages: S
 
 async def _of_checkpoints(service: MemoryService, saver: BaseCheckpointSaver[str], page: int) -> AsyncIterator[Left]:
     # Read where they are, not through the server: after a crash it may lack a thread's row.
-    checkpoints = checkpoints_of(service.settings)
+    checkpoints = own_checkpoints_of(service.settings)
     # A graph that only reads: whichever graph wrote a state, what is asked for stands under these names.
     graph = StateGraph(KeptState).add_node("read", _nothing).add_edge(START, "read").compile(checkpointer=saver)
     found = await checkpoints.unwritten(page)
     while found:
         for thread_id, user_id in found:
-            values = (await graph.aget_state({"configurable": {"thread_id": thread_id}})).values
+            values: Mapping[str, Any] = {}
+            with _one_thread(thread_id):
+                # As it was saved: of what a client sent last nobody knows that it is a message, and without naming the
+                # checkpoint LangGraph adds it, or fails.
+                newest = await saver.aget_tuple({"configurable": {"thread_id": thread_id}})
+                values = (await graph.aget_state(newest.config)).values if newest else {}
             for left in left_in(thread_id, user_id, values, values.get("messages", [])):
                 yield left
         found = await checkpoints.unwritten(page, after=found[-1][0])
@@ -133,10 +139,16 @@ async def _of_server() -> AsyncIterator[Left]:
         async for thread in _threads_with({key: {HAS_UNWRITTEN: True}}):
             values, metadata = thread.get("values"), thread.get("metadata") or {}
             if isinstance(values, Mapping):
-                messages = convert_to_messages(values.get("messages") or [])
-                user_id = str(metadata.get(OWNER_KEY) or "")
-                for left in left_in(str(thread["thread_id"]), user_id, values, messages):
+                thread_id, messages = str(thread["thread_id"]), list[BaseMessage]()
+                with _one_thread(thread_id):
+                    messages = convert_to_messages(values.get("messages") or [])
+                for left in left_in(thread_id, str(metadata.get(OWNER_KEY) or ""), values, messages):
                     yield left
+
+
+def _one_thread(thread_id: str) -> AbstractContextManager[None]:
+    """Let a thread that cannot be read keep no other one, maybe of another user, from being looked at."""
+    return tolerated(logger, "thread %s cannot be read: turns of it that were not written down stay so", thread_id)
 
 
 def _threads_with(values: dict[str, Any]) -> AsyncIterator[Thread]:

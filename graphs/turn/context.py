@@ -70,6 +70,14 @@ class Context:
     memory_tokens: Annotated[
         int, Field(ge=0, description="Tokens of the memory block at most, fence included. 0: inject nothing.")
     ] = 2000
+    delta_tokens: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="Tokens of memory before one later message at most, fence included: what is new since the "
+            "block, and what the message recalls. Empty: a share of memory_tokens.",
+        ),
+    ] = None
     time_zone: Annotated[
         str,
         AfterValidator(_zone_or_none),

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -152,13 +153,19 @@ class TurnDeadlines:
         self._clock = clock
         self._seconds: dict[Access, float] = {"read": read, "write": write}
         self._left: dict[Hashable, dict[Access, float]] = {}
+        self._begun: dict[Hashable, float] = {}
 
-    def begin(self, turn: Hashable) -> None:
-        """Give a turn its whole time: it begins, or begins again."""
+    def begin(self, turn: Hashable, now: float = math.inf) -> None:
+        """Give a turn its whole time: it begins, or begins again, at a time in seconds since the epoch."""
         self._left.pop(turn, None)
-        self._left[turn] = dict(self._seconds)
+        self._left[turn], self._begun[turn] = dict(self._seconds), now
         if len(self._left) > _KEPT_TURNS:
-            del self._left[next(iter(self._left))]
+            oldest = next(iter(self._left))
+            del self._left[oldest], self._begun[oldest]
+
+    def begun(self, turn: Hashable) -> float:
+        """Return when a turn began, in seconds since the epoch; infinite where this process does not know."""
+        return self._begun.get(turn, math.inf)
 
     @asynccontextmanager
     async def within(self, turn: Hashable, access: Access) -> AsyncIterator[None]:

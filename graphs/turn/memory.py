@@ -88,7 +88,7 @@ class TurnMemory:
         if run.owner is None or run.store is None:
             return Opening(run.context.memory_mode)
         store = run.store
-        self._deadlines.begin(run.turn)
+        self._deadlines.begin(run.turn, self._service.clock())
         try:
             mode = await mode_in_time(run, self._deadlines, "read")
         except TimeoutError:
@@ -138,6 +138,7 @@ class TurnMemory:
             will_summarize=given.will_summarize,
             budget=given.block,
             protected_categories=self._config.protected_categories,
+            delta_budget=run.context.delta_tokens,
             room=given.deltas,
             recalled=recalled,
         )

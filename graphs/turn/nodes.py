@@ -22,13 +22,14 @@ from graphs.models import in_background
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
+from graphs.turn.edits import left_of
 from graphs.turn.ending import end_turn
 from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prepared import SummaryAhead, when_summarized
 from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.run import STATELESS, Run
-from graphs.turn.sources import sources_of, with_sources
+from graphs.turn.sources import sources_of, with_sources, with_tokens
 from graphs.turn.state import State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
@@ -80,13 +81,9 @@ class ChatNodes:
         return TurnMemory(self._service)
 
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
-        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts.
-
-        Raises:
-            ValueError: If the thread has no messages, so that there is nothing to answer.
-        """
+        """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
         if not state.get("messages"):
-            raise ValueError("messages must hold at least one message: there is nothing to answer")
+            return {}  # `call_model` says that there is nothing to answer
         with self._turns.first(superstep_of(runtime)):
             run, thread = await self._run(state, runtime)
             begun = await self._begun(run, thread, runtime)
@@ -108,7 +105,7 @@ class ChatNodes:
         A turn begins beside `inject_memory`, whose choice has its share of the budget: it is made once for both.
         """
         if not state.get("messages"):
-            return {}  # `inject_memory` says that there is nothing to answer
+            return left_of(state)
         run, thread = await self._run(state, runtime)
         begun = await self._begun(run, thread, runtime) if thread.begins_turn else None
         now = begun.in_state(state) if begun else state
@@ -138,7 +135,13 @@ class ChatNodes:
         return {**update, "messages": begun.with_mode} if begun and needs_mode else update
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
-        """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one."""
+        """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one.
+
+        Raises:
+            ValueError: If the thread has no messages, so that there is nothing to answer.
+        """
+        if not state.get("messages"):
+            raise ValueError("messages must hold at least one message: there is nothing to answer")
         run, thread = await self._run(state, runtime)
         mode = mode_of_newest(thread.messages)
         fresh = self._turns.take_fresh(_name(run, thread))
@@ -150,6 +153,7 @@ class ChatNodes:
         with observed("chat", run.model, self._service.accounts.called):
             answer = await self._answer(model, prompt, run.model)
         answer = with_sources(answer, sources_of(thread.injected, snapshot))
+        answer = with_tokens(answer, prompt.tokens().model_dump())
         return {"messages": [with_mode(answer, mode)]}
 
     async def _answer(self, model: BaseChatModel, prompt: Prompt, name: str) -> AIMessage:

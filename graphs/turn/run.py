@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 
-from graphs.identity import as_server, authenticated_user, owner_of_run
+from graphs.identity import as_server, owner_of_run, vouched_in
 from graphs.models import fit_to_profile, profile, resolve
 from graphs.settings import Settings
 from graphs.synchronous import ThreadedStore
@@ -85,7 +85,7 @@ class Run:
             owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
             store=runtime.store,
             thread_id=thread_id,
-            user_id=authenticated_user(configurable.get("langgraph_auth_user_id")),
+            user_id=vouched_in(configurable),
             on_server=runtime.server_info is not None,
             calls_tools=limits is None or limits.calls_tools,
             asked=asked,

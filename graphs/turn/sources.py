@@ -1,4 +1,4 @@
-"""What a reply was shown of memory: ids in its `response_metadata`, for whoever shows the conversation."""
+"""What a reply was shown: ids of memory, and tokens of each part, in its `response_metadata`, for any client."""
 
 from collections.abc import Mapping
 from typing import Final, TypeVar
@@ -10,6 +10,8 @@ from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected
 
 SOURCES_KEY: Final = "palimpsest"
+TOKENS_KEY: Final = "palimpsest_tokens"
+"""A key of its own: that there are sources says that a reply drew on memory."""
 
 Message = TypeVar("Message", bound=BaseMessage)
 
@@ -50,9 +52,15 @@ def with_sources(answer: AIMessage, sources: Sources | None) -> AIMessage:
     return answer.model_copy(update={"response_metadata": {**answer.response_metadata, SOURCES_KEY: sources}})
 
 
+def with_tokens(answer: AIMessage, tokens: Mapping[str, int]) -> AIMessage:
+    """Return the answer with the tokens of each part of its prompt."""
+    return answer.model_copy(update={"response_metadata": {**answer.response_metadata, TOKENS_KEY: {**tokens}}})
+
+
 def without_sources(message: Message) -> Message:
     """Return the message as a provider may have it: what earlier replies were shown is no business of it."""
-    if SOURCES_KEY not in message.response_metadata:
+    ours = {SOURCES_KEY, TOKENS_KEY}
+    if ours.isdisjoint(message.response_metadata):
         return message
-    kept: Mapping[str, object] = {key: value for key, value in message.response_metadata.items() if key != SOURCES_KEY}
+    kept: Mapping[str, object] = {key: value for key, value in message.response_metadata.items() if key not in ours}
     return message.model_copy(update={"response_metadata": kept})

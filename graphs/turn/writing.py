@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -86,7 +86,8 @@ class TurnWriting:
             return Closed(not_written="mode_unknown", unwritten=unwritten)
         if not may_learn(mode):
             return Closed(unwritten=unwritten)
-        work = partial(self._write, run, messages, newest, epochs, view, unwritten)
+        seen = view and replace(view, begun=self._deadlines.begun(run.turn))
+        work = partial(self._write, run, messages, newest, epochs, seen, unwritten)
         reason: NotWritten = "failed"
         with tolerated_store(logger, "the turn was not written down; a later one does that"):
             try:

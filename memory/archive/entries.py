@@ -16,6 +16,7 @@ from memory.facts.fact import (
     checked_period,
     checked_topic,
     moment,
+    period_end,
 )
 from memory.facts.profile import SECTIONS
 from memory.journal.entry import JournalEntry
@@ -92,10 +93,15 @@ def _short_texts(value: object) -> tuple[str, ...]:
 def read_entry(value: Json, *, epoch: str) -> JournalEntry:
     """Return the journal entry that an entry of a document describes; `ValueError` if it is none."""
     entry = JournalEntry.from_json({**value, "epoch": ""})
-    if moment(entry.day) is None:
-        raise ValueError("day must be ISO 8601")
+    # Both are compared as text, and roll-ups count from them: another form of ISO 8601 is another order.
+    if not (_is_day(entry.day) and _is_day(entry.written)):
+        raise ValueError("day and written must be days of ISO 8601")
     messages = _messages(entry.messages)
     return replace(entry, thread_id=_short_text(entry.thread_id), messages=messages, epoch=epoch)
+
+
+def _is_day(text: str) -> bool:
+    return len(text) == len("2026-05-08") and text.isascii() and period_end(text) is not None
 
 
 def read_update(value: Json, *, owner: Owner, epoch: str, now: float) -> Entry:

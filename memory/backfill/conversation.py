@@ -33,11 +33,13 @@ class Conversation:
         origin: Where it was held.
         id: Its id there.
         messages: What was said, under the ids and at the times that it had there.
+        goes_on: The first message ended the piece before: it only leads into what follows.
     """
 
     origin: Origin
     id: str
     messages: tuple[StoredMessage, ...]
+    goes_on: bool = False
 
     @property
     def begun(self) -> str:
@@ -47,7 +49,7 @@ class Conversation:
     def to_json(self) -> dict[str, object]:
         """Return the JSON form in which it is sent to the memory API."""
         said = [{"id": one.id, "role": one.role, "text": one.text, "time": one.time} for one in self.messages]
-        return {"origin": self.origin, "id": self.id, "messages": said}
+        return {"origin": self.origin, "id": self.id, "messages": said, "goes_on": self.goes_on}
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Self:
@@ -65,7 +67,7 @@ class Conversation:
             message = said_by("user" if one["role"] == "user" else "assistant", one.get("text"), one.get("time"))
             if message is not None:
                 messages.append(replace(message, id=text_id(one.get("id")) or message.id))
-        return cls(origin, text_id(value.get("id")), unique(messages))
+        return cls(origin, text_id(value.get("id")), unique(messages), value.get("goes_on") is True)
 
 
 def text_id(value: object) -> str:

@@ -59,7 +59,7 @@ class ImportSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class ConversationProgress:
     """How far one conversation is imported.
 
     Attributes:
@@ -142,7 +142,9 @@ class SourceCounts:
 def read_sources(owner: Owner) -> StoreEffects[list[SourceCounts]]:
     """Read what was imported, oldest first."""
     epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("sources")))
-    talks = [talk for item in items if item.key.startswith(_TALK) and (talk := Talk.of_item(item, epoch))]
+    talks = [
+        talk for item in items if item.key.startswith(_TALK) and (talk := ConversationProgress.of_item(item, epoch))
+    ]
     conversations = Counter(talk.source for talk in talks)
     messages: Counter[str] = Counter()
     learned: Counter[str] = Counter()

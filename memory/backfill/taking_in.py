@@ -4,13 +4,14 @@ What was said goes the way of a turn from there: the same outbox, the same extra
 noted of the conversation comes last, so that an import that was killed goes on where it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
 from memory.backfill.conversation import Conversation, portions, short_id
-from memory.backfill.sources import ImportSource, Talk, read_source, source_key, talk_key, thread_of
-from memory.control import INITIAL_EDIT, read_epoch, read_known_time_zone, read_learning
+from memory.backfill.sources import ConversationProgress, ImportSource, read_source, source_key, talk_key, thread_of
+from memory.config import Topic
+from memory.control import INITIAL_EDIT, read_approval, read_epoch, read_known_time_zone, read_learning
 from memory.effects import StoreEffects, delete, put, read_many, side_by_side
 from memory.erase import forget_rows
 from memory.facts.deletions import forgotten_messages
@@ -28,7 +29,7 @@ from memory.threads import read_thread_epoch
 _APART = 1e-4
 
 
-class SourceErased(Exception):
+class SourceGone(Exception):
     """The source is not there any more, or is another one of the same name: nothing of it may be taken in."""
 
 
@@ -44,7 +45,7 @@ class TakenIn:
         told: How many messages came into the journal.
         queued: How many messages were written down to be learned.
         updates: In how many pending updates.
-        known: How many had been taken in before.
+        known: How many had been taken in before, without the reply that only leads into a piece.
         elsewhere: Why it was left alone: the source that has it, or `thread` for a thread of this memory; else empty.
         thread_id: Under which id memory knows it.
     """
@@ -58,7 +59,14 @@ class TakenIn:
 
 
 def take_in(
-    owner: Owner, source: ImportSource, conversation: Conversation, *, now: float, learn: bool, portion_messages: int
+    owner: Owner,
+    source: ImportSource,
+    conversation: Conversation,
+    *,
+    now: float,
+    learn: bool,
+    portion_messages: int,
+    approval: Collection[Topic] = (),
 ) -> StoreEffects[TakenIn]:
     """Take in a conversation; twice is the same as once, also if two do it at the same time.
 
@@ -69,51 +77,54 @@ def take_in(
         now: Seconds since 1970.
         learn: Whether it is to be learned too; otherwise it is only written into the journal.
         portion_messages: So many messages one extraction reads.
+        approval: The topics that wait for a yes by the deployment's word; the user's own are added.
 
     Raises:
-        SourceErased: If the source was erased meanwhile; nothing of the conversation is left then.
+        SourceGone: If the source was erased meanwhile; nothing of the conversation is left then.
         LearningPaused: If the user has learning paused.
     """
     thread_id = thread_of(owner, source, conversation)
-    thread_epoch, (source_item, talk_item), epoch, learning, (zone, owners) = yield from side_by_side(
+    thread_epoch, (source_item, talk_item), epoch, learning, (zone, owners, chosen) = yield from side_by_side(
         read_thread_epoch(source.unit(owner)),
         read_many(owner.namespace("sources"), [source_key(source.name), talk_key(conversation)]),
         read_epoch(owner),
         read_learning(owner),
-        side_by_side(read_known_time_zone(owner), outbox.read_owners(conversation.id)),
+        side_by_side(read_known_time_zone(owner), outbox.read_owners(conversation.id), read_approval(owner)),
     )
     current = ImportSource.of_item(source_item, epoch)
     if current is None or current.token != source.token:
-        raise SourceErased
+        raise SourceGone
     if not learning:
         raise LearningPaused
-    talk = Talk.of_item(talk_item, epoch) or Talk(source.name, thread_id)
+    talk = ConversationProgress.of_item(talk_item, epoch) or ConversationProgress(source.name, thread_id)
     # A thread of this very server, whose turns were learned when they were said.
     is_own = conversation.origin == "langgraph" and owner in owners
     if talk.source != source.name or is_own:
         return TakenIn(known=len(conversation.messages), elsewhere="thread" if is_own else talk.source)
     said = yield from _without_forgotten(owner, epoch, thread_id, strip_scheduled(conversation.messages))
     whole = replace(conversation, messages=tuple(said))
-    untold = [each for each in exchanges(said) if any(short_id(one.id) not in talk.told for one in each)]
+    # What leads into a piece came with the piece before, or was erased since: it is not taken in here.
+    lead = frozenset(short_id(one.id) for one in conversation.messages[: conversation.goes_on])
+    ids = frozenset(short_id(one.id) for one in said) - lead
+    untold = [each for each in exchanges(said) if any(short_id(one.id) in ids - talk.told for one in each)]
     if untold:
         draft = JournalEntry(day_of(timestamp(now), zone or UTC), thread_id, (), epoch, source="turn")
-        yield from append(owner, entries_of(draft, untold, zone or UTC))
-    cut = portions(whole, talk.known, portion_messages) if learn else []
+        yield from append(owner, entries_of(draft, untold, zone or UTC, approval={*approval, *chosen}))
+    cut = portions(whole, talk.known | lead, portion_messages) if learn else []
     for number, portion in enumerate(cut):
         at = now + number * _APART
         entry = Entry(kind="turn", owner=owner, thread_id=thread_id, epoch=epoch, created=at, due=at, messages=portion)
         yield from outbox.record(entry, thread_epoch=thread_epoch)
-    ids = frozenset(short_id(one.id) for one in said)
     after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
     if after != talk:
         yield [put(owner.namespace("sources"), talk_key(conversation), after.to_json(epoch))]
     yield from _look_again(owner, source, conversation, thread_id, [one.id for one in said])
     fresh = [one for portion in cut for one in portion if not one.seen]
     return TakenIn(
-        told=sum(short_id(one.id) not in talk.told for one in said),
+        told=len(ids - talk.told),
         queued=len(fresh),
         updates=len(cut),
-        known=sum(short_id(one.id) in (talk.known if learn else talk.told) for one in said),
+        known=len(ids & (talk.known if learn else talk.told)),
         thread_id=thread_id,
     )
 
@@ -139,7 +150,7 @@ def _look_again(
         yield from forget_rows(owner, thread_id, source.epoch)
         yield [delete(owner.namespace("sources"), talk_key(conversation))]
         yield from outbox.settle_thread(owner, thread_id)
-        raise SourceErased
+        raise SourceGone
     gone = yield from forgotten_messages(owner, source.epoch, thread_id, ids)
     if gone:
         yield from redact(owner, {thread_id: with_replies(conversation.messages, gone)})

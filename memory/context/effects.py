@@ -52,14 +52,14 @@ SoFar = Callable[[WrittenSummary], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SummaryProgress:
     """The effect of telling what a summary that is being written stands for already; whether to go on is sent back."""
 
     written: WrittenSummary
 
 
 T = TypeVar("T")
-SummaryEffects = Generator[Ask | Flush | Fetch | Progress, Any, T]
+SummaryEffects = Generator[Ask | Flush | Fetch | SummaryProgress, Any, T]
 """Asks a model, is sent its reply's text, calls the flush hook, and looks for a summary written ahead of time."""
 
 
@@ -74,7 +74,7 @@ def summary_handlers(config: RunnableConfig | None = None, so_far: SoFar = lambd
         Ask: ask,
         Flush: lambda effect: _finished(effect.hook(effect.messages)),
         Fetch: lambda effect: _finished(effect.source()),
-        Progress: lambda effect: so_far(effect.written),
+        SummaryProgress: lambda effect: so_far(effect.written),
     }
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage
@@ -105,7 +105,8 @@ class Summarizer:
         final_prompt: A template for the resulting messages, with the placeholders `system_message`, `summary` and
             `messages` as langmem takes it; `None` puts the summary into a system message.
         portion_tokens: Summarize so many tokens of messages in one call, each portion for itself, and join what comes
-            of it to the existing summary; `None` has the existing summary rewritten.
+            of it to the existing summary, of which the sentences stay that tell most; `None` has the existing summary
+            rewritten.
         memory_flush_hook: Is given the messages that are about to leave, when their summary exists.
         prepared_summary: Is asked for a summary that `prepare` wrote, when one is due.
 
@@ -171,7 +172,12 @@ class Summarizer:
         if not self.budget.is_exceeded(messages=measured.tokens, beside=measured.beside):
             view = self.views.composed(conversation, running, live)
             return SummarizationResult(view, running, handed_over=LeftOut.of(live, handed))
-        leaving = choose_cut(live, measured.counts, self.budget.keep(measured.system))
+        keep = self.budget.keep(measured.system)
+        leaving, shown = choose_cut(live, measured.counts, keep), None
+        if waits and not leaving:
+            shown = self.views.fitting(conversation, running, drop=False)
+            if shown[1]:  # tool calls cannot be shortened: what goes for their sake is worth a summary, however little
+                leaving, shown = choose_cut(live, measured.counts, replace(keep, least_cut=0)), None
         written: WrittenSummary | None = None
         if (leaving or not waits) and not has_failed:
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
@@ -186,7 +192,7 @@ class Summarizer:
                 cutting = self._summarized(measured, leaving, cut, summary, handed, drop=drop, waits=waits, ready=ready)
                 return (yield from cutting)
         without = None if waits else Without(handed, measured.ids(leaving))
-        view, left_out = self.views.fitting(conversation, running, drop=bool(leaving), without=without)
+        view, left_out = shown or self.views.fitting(conversation, running, drop=bool(leaving), without=without)
         return SummarizationResult(
             view,
             running,

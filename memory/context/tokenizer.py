@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 logger = logging.getLogger(__name__)
 
@@ -55,23 +55,31 @@ def load_tiktoken() -> Encoder:
 class Tokenizer:
     """Counts the tokens of texts, with an encoder that is loaded once, in a thread of its own.
 
-    Loading may wait for a network that never answers. So nobody waits longer than `patience`, the event loop does
-    not wait at all, and what has been settled stays: the counts of one process do not change under way.
+    Loading may wait for a network that never answers. So nobody waits longer for that than `patience`, the event loop
+    does not wait at all, and what has been settled stays: the counts of one process do not change under way.
 
     Args:
         loaders: Tried in this order; the first that returns an encoder is used, the rest is not tried.
         patience: Seconds after which an unfinished load counts as failed.
+        offline: Those of the loaders that need no network. They have the time that they take: a busy machine would
+            otherwise count by estimates for as long as the process lives.
     """
 
     def __init__(
-        self, loaders: Sequence[Callable[[], Encoder]] = (load_toktok, load_tiktoken), *, patience: float = 5.0
+        self,
+        loaders: Sequence[Callable[[], Encoder]] = (load_toktok, load_tiktoken),
+        *,
+        patience: float = 5.0,
+        offline: Collection[Callable[[], Encoder]] = (load_toktok,),
     ) -> None:
         self._loaders = tuple(loaders)
         self._patience = patience
+        self._offline = offline
         self._encode: Encoder = estimate
         self._lock = threading.Lock()
         self._started = self._has_told = False
         self._settled = threading.Event()
+        self._needs_network = threading.Event()
 
     @property
     def settled(self) -> bool:
@@ -84,8 +92,9 @@ class Tokenizer:
         return self._encode is not estimate
 
     def warm_up(self) -> None:
-        """Load the encoder now, waiting `patience` seconds at most. Not for the event loop: it blocks."""
+        """Load the encoder now, waiting `patience` seconds at most for a network. Not for the event loop: it blocks."""
         self._start()
+        self._needs_network.wait()
         if not self._settled.wait(self._patience):
             self._settle(None)
 
@@ -128,6 +137,8 @@ class Tokenizer:
 
     def _load(self) -> None:
         for load in self._loaders:
+            if load not in self._offline:
+                self._needs_network.set()
             try:
                 encode = load()
                 encode("")
@@ -135,8 +146,10 @@ class Tokenizer:
                 logger.debug("%s cannot be loaded: %s", load.__name__, type(error).__name__)
             else:
                 self._settle(encode)
-                return
-        self._settle(None)
+                break
+        else:
+            self._settle(None)
+        self._needs_network.set()  # what waits for either event goes on
 
     def _settle(self, encode: Encoder | None) -> None:
         with self._lock:

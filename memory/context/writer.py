@@ -8,7 +8,8 @@ from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage
 
 from memory.context.budget import units
-from memory.context.effects import Progress, SummaryEffects
+from memory.context.condensed import condensed
+from memory.context.effects import SummaryEffects, SummaryProgress
 from memory.context.running_summary import RunningSummary, WrittenSummary, written_summary
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, summary_in, words_for
 from memory.context.view import Views
@@ -59,7 +60,7 @@ class SummaryWriter:
             summary = yield from self._extended(summary, portion)
             end = places[portion[-1].id] + 1
             # A cut never comes between a call of a tool and its result.
-            if end in ends and not (yield Progress(part := written_summary(summary, existing, leaving[:end]))):
+            if end in ends and not (yield SummaryProgress(part := written_summary(summary, existing, leaving[:end]))):
                 return part
         return written_summary(summary, existing, leaving)
 
@@ -76,8 +77,12 @@ class SummaryWriter:
             raise ValueError("the model returned an empty summary")
         if self.portion_tokens is not None:
             summary = f"{existing}\n{summary}" if existing else summary
-            most //= 2  # so that not every portion makes it too long again
-        return (yield from self._shorter(summary, most)) if self.views.is_too_long(summary) else summary
+        if not self.views.is_too_long(summary):
+            return summary
+        # A model that reads portions is a small one: what it writes shorter may lose nearly all.
+        if self.portion_tokens is not None:
+            return condensed(summary, self.views.is_too_long) or self.views.cut(summary)
+        return (yield from self._shorter(summary, most))
 
     def _shorter(self, summary: str, max_words: int) -> SummaryEffects[str]:
         reply = yield Ask(self.model, shorter(summary, max_words))

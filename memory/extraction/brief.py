@@ -17,11 +17,14 @@ from memory.config import MemoryConfig
 from memory.extraction.answer import Answer, parse_sentences
 from memory.extraction.days import with_dates
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, day_of, new_messages, shortened, takes_up
+from memory.extraction.foreign_examples import examples_for
 from memory.extraction.grounding import in_third_person, is_thanks_or_greeting
+from memory.extraction.overlooked import with_overlooked
 from memory.extraction.reasons import Note, tells, with_reasons
 from memory.facts.fact import Fact
 from memory.facts.words import words
 from memory.message import StoredMessage
+from memory.recall.foreign_standing import foreign_wish
 from memory.text import one_line, word_set
 
 # The model names no confidence: what it writes in this form is what the user said.
@@ -54,7 +57,8 @@ def read_briefly(
         config: The longest fact, and the prompt if another than the shipped one.
     """
     prompt: list[BaseMessage] = [SystemMessage(config.extraction_prompt or prompts.BRIEF_EXTRACTION)]
-    for said, noted in prompts.BRIEF_EXAMPLES:
+    # A small model writes in the language of its examples, whatever language it is told to write in.
+    for said, noted in examples_for(" ".join(message.text for message in new_messages(messages))):
         prompt += [HumanMessage(said), AIMessage(noted)]
     facts: list[dict[str, object]] = []
     for number, message in enumerate(new_messages(messages), 1):
@@ -67,11 +71,11 @@ def read_briefly(
             (*prompt, HumanMessage(asked)), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars))
         )
         notes = [about_its_subject(each, message.text) for each in parse_sentences(raw)[:most] if is_statement(each)]
-        notes += _wishes(_sentences(told), notes)
-        facts += [
-            _fact(each, number)
-            for each in with_reasons([note for note in notes if note], _sentences(told), config.max_fact_chars)
-        ]
+        sentences = _sentences(told)
+        notes = [note for note in notes if note]
+        notes += _wishes(sentences, notes)
+        kept = with_reasons(with_overlooked(notes, sentences), sentences, config.max_fact_chars)
+        facts += [_fact(each, number) for each in kept]
         # A model that saw itself note nothing goes on to note nothing.
         prompt += [HumanMessage(asked), AIMessage(raw)] if notes else []
     return Answer(tuple(_corrected(facts, [fact.content for fact in shown], new_messages(messages))))
@@ -136,10 +140,26 @@ _WISH = re.compile(
 )
 
 
+# A wish of another language stays as it was said: nobody here knows the grammar to say "User wants …" in it.
+_FOREIGN_WISHES: Final = {
+    "es": "El usuario pide: {}",
+    "de": "Der Nutzer bittet: {}",
+    "fr": "L'utilisateur demande : {}",
+    "pt": "Pedido do usuário: {}",
+    "ru": "Пользователь просит: {}",
+    "ja": "ユーザーの希望: {}",
+}
+
+
 def _wishes(parts: Sequence[str], notes: Sequence[str]) -> list[str]:
     """Return how the user wants to be answered where no note tells it: a small model may obey instead of noting."""
-    found = [in_third_person(match["wish"]) for part in parts if (match := _WISH.match(part))]
-    return [f"User prefers the assistant to {wish}." for wish in found if not any(tells(note, wish) for note in notes)]
+    found = [
+        (in_third_person(match["wish"]), "User prefers the assistant to {}.")
+        for part in parts
+        if (match := _WISH.match(part))
+    ]
+    found += [(part, _FOREIGN_WISHES[language]) for part in parts if (language := foreign_wish(part))]
+    return [told.format(wish) for wish, told in found if not any(tells(note, wish) for note in notes)]
 
 
 # "Write a limerick", "please shorten this": done with one answer. What names somebody's own things tells of them.
@@ -167,7 +187,14 @@ _ACKNOWLEDGED = re.compile(
 )
 _IDLE = re.compile(
     r"(?:the )?user (?:asks|asked|is asking|wonders|wants to know|would like to know|needs? (?:advice|help|to know)|"
-    r"is looking for (?:advice|tips|help)|says?\b|said\b|thanks?\b|greets?\b)",
+    r"is looking for (?:advice|tips|help)|says?\b|said\b|thanks?\b|greets?\b|"
+    r"does(?:n['\u2019]t| not) know(?: yet)?[.!]?$)"
+    r"|el usuario (?:pregunta|quiere saber|agradece|saluda|da las gracias)\b"
+    r"|der nutzer (?:fragt|möchte wissen|will wissen|bedankt|dankt?e?|grüßt)\b"
+    r"|l['\u2019]utilisateur (?:demande|veut savoir|souhaite savoir|remercie|salue)\b"
+    r"|o usuário (?:pergunta|quer saber|agradece|cumprimenta)\b"
+    r"|пользователь (?:спрашивает|хочет знать|благодарит|здоровается|приветствует)\b"
+    r"|ユーザーは.{0,80}(?:尋ねて|質問して|聞いて|知りたい|感謝して|挨拶)",
     re.IGNORECASE,
 )
 

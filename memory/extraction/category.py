@@ -10,6 +10,7 @@ from typing import Final
 
 from memory.config import Category
 from memory.facts.words import words
+from memory.recall.foreign_standing import foreign_wish, is_about_foreign_answers
 
 _DAYS: Final = "mon|tues|wednes|thurs|fri|satur|sun"
 
@@ -31,11 +32,12 @@ _TELLING: Mapping[Category, re.Pattern[str]] = {
         r"convinced|unconvinced|s[kc]eptical|wary of|a (?:big )?fan of|tired of|sick of|overrate|underrate|over-?hyped|"
         r"over-?engineer|over-?kill|worth (?:it|the|a)\b|(?:a|the) (?:waste|mistake|joke|trap)\b|"
         r"(?:should|ought to) (?:just |never |always |not |simply |really |only )?be\b|shouldn['\u2019]t|"
-        r"for me, please|tires? \w+ out|answers?\b.*\b(?:sentences?|words|short|brief))",
+        r"please[.!]?$|tires? \w+ out|answers?\b.*\b(?:sentences?|words|short|brief))",
         re.IGNORECASE,
     ),
     "context": re.compile(
-        r"\b(?:deciding|picked\b(?! up)|settled|(?:went|go|goes|going|gone|stick|sticks|sticking) with\b|"
+        r"\b(?:deciding|picked\b(?! up)|settled|(?<!is )(?:went|go|goes|going|gone|stick|sticks|sticking) with\b|"
+        r"new rule|plan (?:for [\w ]{1,30} )?is\b|wants? to (?:keep|use|stick|switch)\b|"
         r"go(?:es|ing)? ahead|signed off|locked in|finali[sz]ed|made the call|ended up|in the end we|"
         r"said (?:yes|no) to|hold(?:ing)? off|(?:replac|switch|migrat|dropp|ditch|scrapp|abandon|reject|adopt|cancel|"
         r"cancell|postpon|shelv|retir|consolidat|standardi[sz])(?:ed|ing)\b|(?:is|are|['\u2019]re|was|were) moving\b|"
@@ -44,7 +46,8 @@ _TELLING: Mapping[Category, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "goal": re.compile(
-        r"\b(?:promise[sd]?\b|commit(?:s|ted|ting|ment)?\b|agreed to\b|pledge[ds]?\b|vow(?:s|ed)\b|signed up|"
+        r"\b(?:promise[sd]?\b|commit(?:s|ted|ting)? (?:to|myself|ourselves|themselves)\b|"
+        r"commitment\b|agreed to\b|pledge[ds]?\b|vow(?:s|ed)\b|signed up|"
         r"signed (?:a|the) contract|volunteered|count me in|told .{2,30}(?:['\u2019]d| would)\b|plan(?:s|ned|ning)?\b|"
         r"intend|wants? to\b|would like to\b|hopes?\b|aims?\b|goal|saving for|deadline for me|by end of)",
         re.IGNORECASE,
@@ -80,6 +83,8 @@ def category_of(sentence: str, source: str) -> Category:
     found = (_first(cues, text) for cues in (_TELLING, _HINTING) for text in texts)
     if _DECIDES.search(sentence):
         return "context"
+    if foreign_wish(nearest) or is_about_foreign_answers(sentence):
+        return "preference"
     return next((category for category in found if category), "knowledge")
 
 

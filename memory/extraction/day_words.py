@@ -26,7 +26,7 @@ _COUNTS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _DayWords:
     """How a language says when something was.
 
     Attributes:
@@ -48,8 +48,8 @@ class _Words:
     spans: Mapping[str, str]
 
 
-_LANGUAGES: Final[Mapping[str, _Words]] = {
-    "es": _Words(
+_LANGUAGES: Final[Mapping[str, _DayWords]] = {
+    "es": _DayWords(
         {
             r"anteayer|antes de ayer": -2,
             r"ayer|anoche": -1,
@@ -69,7 +69,7 @@ _LANGUAGES: Final[Mapping[str, _Words]] = {
         },
         {"week": "semana", "month": "mes", "year": "año", "weekend": "fin de semana"},
     ),
-    "de": _Words(
+    "de": _DayWords(
         {
             r"vorgestern": -2,
             r"gestern|letzte nacht": -1,
@@ -89,7 +89,7 @@ _LANGUAGES: Final[Mapping[str, _Words]] = {
         },
         {"week": "woche", "month": "monat", "year": "jahr", "weekend": "wochenende"},
     ),
-    "fr": _Words(
+    "fr": _DayWords(
         {
             r"avant-hier": -2,
             r"(?<!avant-)hier": -1,
@@ -108,7 +108,7 @@ _LANGUAGES: Final[Mapping[str, _Words]] = {
         },
         {"week": "semaine", "month": "mois", "year": "année|an", "weekend": "week-?end"},
     ),
-    "pt": _Words(
+    "pt": _DayWords(
         {
             r"anteontem|antes de ontem": -2,
             r"(?<!antes de )ontem": -1,
@@ -127,7 +127,7 @@ _LANGUAGES: Final[Mapping[str, _Words]] = {
         },
         {"week": "semana", "month": "mês", "year": "ano", "weekend": "fim de semana"},
     ),
-    "ru": _Words(
+    "ru": _DayWords(
         {
             r"позавчера": -2,
             r"(?<!поза)вчера": -1,
@@ -146,7 +146,7 @@ _LANGUAGES: Final[Mapping[str, _Words]] = {
         },
         {"week": "недел[юяе]", "month": "месяце?", "year": "году?", "weekend": "выходные"},
     ),
-    "ja": _Words(
+    "ja": _DayWords(
         {
             r"一昨日|おととい": -2,
             r"(?<!一)昨日|きのう|昨夜|昨晩": -1,
@@ -170,7 +170,7 @@ _LANGUAGES: Final[Mapping[str, _Words]] = {
 _SHARED: Final = re.compile(r"hier|morgen|ce (?:matin|soir)")
 
 
-def _pattern(words: _Words, is_spaced: bool) -> re.Pattern[str]:
+def _pattern(words: _DayWords, is_spaced: bool) -> re.Pattern[str]:
     """Return the pattern of a language; its groups are named by what they say."""
     number, unit, spans = r"(?:\d{1,3}|[^\W\d]{1,9})", "|".join(words.units), "|".join(words.spans.values())
     parts = [f"(?P<day{at}>{pattern})" for at, pattern in enumerate(words.days)]

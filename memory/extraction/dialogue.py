@@ -19,8 +19,12 @@ logger = logging.getLogger(__name__)
 MAX_USER_CHARS: Final = 4000
 # Of a longer message, a book pasted into the chat, beginning and end are read.
 MAX_READ_CHARS: Final = 100_000
-# What the assistant said is there to understand the user's next words; its beginning and end do that.
+# What the assistant said is there to understand the user's next words; its beginning and end do that. Where these
+# words stand by themselves, less of it does.
 MAX_CONTEXT_CHARS: Final = 600
+MAX_PASSED_CHARS: Final = 240
+# A reply of so few words may lean on what was said before without pointing at it: "I'd rather have the red one."
+_LEANING: Final = 12
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]]*\s|[。！？\n]")  # noqa: RUF001 - full-width punctuation is meant
 _SPACE = re.compile(r"\s")
 
@@ -78,18 +82,30 @@ def new_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
 
 
 def render_dialogue(messages: Sequence[StoredMessage]) -> str:
-    """Return the messages, one line each: a number in brackets for those of `new_messages`, a dash for context."""
+    """Return the messages, one line each: a number in brackets for those of `new_messages`, a dash for context.
+
+    What follows the last new message is left out: it says nothing about the words before it, and is read as context
+    with the words that follow it.
+    """
     numbers = {id(message): n for n, message in enumerate(new_messages(messages), 1)}
+    last = max((at for at, message in enumerate(messages) if id(message) in numbers), default=-1)
+    taken_up = {id(before) for before, reply in pairwise(messages) if _leans_on(reply, before)}
     lines = []
-    for message in messages:
+    for message in messages[: last + 1]:
         label = f"[{numbers[id(message)]}]" if id(message) in numbers else "-"
-        text = shortened(message.text, MAX_USER_CHARS if message.role == "user" else MAX_CONTEXT_CHARS)
+        limit = MAX_CONTEXT_CHARS if id(message) in taken_up else MAX_PASSED_CHARS
+        text = shortened(message.text, MAX_USER_CHARS if message.role == "user" else limit)
         if day := day_of(message):
             when, text = f"{ENGLISH_WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}", with_dates(text, day)
         else:
             when = "date unknown"
         lines.append(f"{label} {message.role}, {when}: {text}")
     return "\n".join(lines)
+
+
+def _leans_on(reply: StoredMessage, before: StoredMessage) -> bool:
+    """Say whether a reply may not be understood without the whole of what was said before it."""
+    return len(reply.text.split()) <= _LEANING or takes_up(reply.text, before.text)
 
 
 def day_of(message: StoredMessage) -> date | None:

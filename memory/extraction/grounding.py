@@ -48,6 +48,19 @@ _TALK: Final = word_set("""
     ciao buongiorno grazie mille olá obrigado obrigada dag hoi bedankt dank je wel
     привет здравствуйте спасибо こんにちは ありがとう ありがとうございます おはよう 你好 谢谢 您好 谢谢你
 """)
+# Beside one of those only: "it is" alone may be an answer.
+_BESIDE_TALK: Final = _TALK | word_set("""
+    that this it is was really useful helpful
+    für deine ihre die den hilfe das es hilft mir weiter ist war hat geholfen nützlich hilfreich nochmal nochmals lieben
+    mil por tu su la ayuda de todo todos eso esto me sirve ayudado mucho muy útil ha sido otra vez
+    pour ton ta votre l aide c est était ça cela m aidé bien très utile encore fois infiniment il tuo aiuto molto
+    muito muita mesmo pela pelo ajuda sua isso isto é foi ajudou
+    большое огромное за помощь это очень полезно помогло мне вам тебе ещё раз
+""")
+_TALK_UNSPACED = re.compile(
+    r"(?:助けて|手伝って|教えて|くれて|いただいて|いただき|本当に|ほんとうに|どうも|とても|すごく|役に立ちました|助かりました|"
+    r"ありがとう|ございます|ございました|おかげで|です|ね|よ)+"
+)
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(
     r"\"[^\"]{0,200}\"|\u201c[^\u201d]{0,200}\u201d|\u201e[^\u201c]{0,200}\u201c|\u00ab[^\u00bb]{0,200}\u00bb|`[^`]{0,200}`"
@@ -86,7 +99,8 @@ def is_small_talk(text: str) -> bool:
 def is_thanks_or_greeting(message: str) -> bool:
     """Say whether a message of the user has nothing in it but thanks and greetings."""
     words = _WORD.findall(normalize(message))
-    return bool(words) and all(word in _TALK for word in words)
+    is_talk = any(word in _TALK or "ありがとう" in word for word in words)
+    return is_talk and all(word in _BESIDE_TALK or _TALK_UNSPACED.fullmatch(word) for word in words)
 
 
 def in_third_person(text: str) -> str:

@@ -5,17 +5,18 @@ loses its reason without it. So such a sentence is set behind the note that it l
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from memory.config import Category
 from memory.extraction.category import category_of
 from memory.extraction.grounding import in_third_person, is_thanks_or_greeting
+from memory.extraction.retelling import retold
 from memory.facts.words import words
 from memory.screening.door import screened
 
 # Who people are and what they do every day is kept sentence by sentence: each of these may change for itself.
-_STANCES: Final[frozenset[Category]] = frozenset({"preference", "context", "goal"})
+STANCES: Final[frozenset[Category]] = frozenset({"preference", "context", "goal"})
 _BACKWARDS = re.compile(
     r"(?:(?:and|but|so|also|plus|then|still|mainly|mostly)\s)?"
     r"(?:it|its|it['\u2019]s|they|they['\u2019](?:re|ve|d)|their|that|that['\u2019]s|this|these|those|which|he|she|his|her|"
@@ -59,17 +60,17 @@ def with_reasons(notes: Sequence[str], parts: Sequence[str], longest: int) -> li
     base = -1
     for at, part in enumerate(parts):
         own = taken_from.get(at, [])
-        if base >= 0 and not _is_about(part, parts[at - 1]):
+        if base >= 0 and not _is_about(part, parts[at - 1], is_unnoted=not own and categories[base] in STANCES):
             base = -1
         if base >= 0 and not tells(texts[base], part):
-            more = _told(part) or "; ".join(texts[n].rstrip(". ") for n in own)
+            more, taken = _more(texts[base], part, {n: texts[n] for n in own})
             whole = f"{texts[base].rstrip('. ')}; {_within(more)}".rstrip(". ") + "."
-            takes = categories[base] in _STANCES or all(_ANAPHOR.search(texts[n]) for n in own)
+            takes = categories[base] in STANCES or all(_ANAPHOR.search(texts[n]) for n in own)
             if more and takes and len(whole) <= longest and not any(map(screened, (texts[base], more, whole))):
                 texts[base] = whole
-                if categories[base] not in _STANCES:
+                if categories[base] not in STANCES:
                     categories[base] = category_of(whole, part)
-                for n in own:
+                for n in taken:
                     texts[n] = ""
                 continue
         base = own[-1] if own else base
@@ -89,12 +90,28 @@ def tells(note: str, part: str) -> bool:
     return len(words(note) & wanted) >= _TOLD * len(wanted)
 
 
-def _is_about(part: str, before: str) -> bool:
+def _is_about(part: str, before: str, *, is_unnoted: bool) -> bool:
+    """Say whether a sentence says more about the one before; behind a stance, what nobody noted for itself does."""
     if part.endswith("?") or is_thanks_or_greeting(part):
         return False
     if _BACKWARDS.match(part) or _ANAPHOR.search(part):
         return True
-    return not _FIRST_PERSON.match(part) and bool(words(part) & words(before))
+    return not _FIRST_PERSON.match(part) and (is_unnoted or bool(words(part) & words(before)))
+
+
+def _more(base: str, part: str, own: Mapping[int, str]) -> tuple[str, list[int]]:
+    """Return what goes behind a note for a sentence, and which of the sentence's own notes are told by both in full."""
+    # A note says it better than a sentence that had to be turned.
+    told, noted = _told(part) or ("" if own else retold(part)), "; ".join(note.rstrip(". ") for note in own.values())
+    besides = [n for n, note in own.items() if not words(note) <= words(base) | words(told)]
+    if told and not besides:
+        return told, list(own)
+    if not told or tells(noted, part):
+        return noted, list(own)
+    # A note says something else than its sentence: it stays apart, unless it cannot be understood there.
+    apart = [n for n in besides if not _ANAPHOR.search(own[n])]
+    behind = (own[n] for n in besides if n not in apart)
+    return "; ".join(each.rstrip(". ") for each in (told, *behind)), [n for n in own if n not in apart]
 
 
 def _told(part: str) -> str:

@@ -12,6 +12,7 @@ from memory.config import CATEGORIES, NAMED_TOPICS, Category, MemoryConfig, Topi
 from memory.extraction.answer import MAX_FACTS_PER_ANSWER, Answer
 from memory.extraction.days import with_dates
 from memory.extraction.dialogue import affirmed, day_of, new_messages
+from memory.extraction.foreign_examples import FOREIGN_NOTES
 from memory.extraction.grounding import (
     Grounds,
     has_placeholder,
@@ -31,7 +32,7 @@ from memory.text import normalize, one_line
 
 # What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
 _GROUNDED: Final = 0.5
-_EXAMPLE: Final = frozenset(map(normalize, prompts.EXTRACTION_EXAMPLE))
+_EXAMPLE: Final = frozenset(map(normalize, (*prompts.EXTRACTION_EXAMPLE, *FOREIGN_NOTES)))
 _BRACKETS = re.compile(r" \([^()]{4,40}\)")
 _NUMERAL = re.compile(r"\s{0,8}[+-]?(?:\d{1,64}(?:\.\d{0,64})?|\.\d{1,64})\s{0,8}")
 

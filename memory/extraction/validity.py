@@ -106,10 +106,19 @@ def _this_time(content: str) -> Validity:
     if len(times) != 1:
         return "", ""
     begin, days = times[0]["begin"], {"week": 6, "weekend": 1}.get((times[0]["span"] or "").lower(), 0)
-    return begin, (date.fromisoformat(begin) + timedelta(days)).isoformat() if days else begin
+    return begin, _days_after(begin, days) if days else begin
+
+
+def _days_after(begin: str, days: int) -> str:
+    """Return a day so many days later; empty where the text names no day, as a model may write anything in brackets."""
+    try:
+        return (date.fromisoformat(begin) + timedelta(days)).isoformat()
+    except (ValueError, OverflowError):
+        return ""
 
 
 def _checked(begin: str, end: str, said: date | None) -> Validity:
+    begin = begin if period_end(begin) else ""
     last = period_end(end)
     if end and (last is None or said is None or last < said):
         return begin, ""
@@ -132,7 +141,7 @@ def _read(
     if resolved := found[f"{part}resolved"]:
         if is_end and found[f"{part}span"]:  # the bracket has the day on which it begins
             days = 6 if found[f"{part}span"].lower() == "week" else 1
-            return (date.fromisoformat(resolved) + timedelta(days)).isoformat()
+            return _days_after(resolved, days)
         return resolved
     if found[f"{part}iso"] or found[f"{part}only_year"]:
         return found[f"{part}iso"] or found[f"{part}only_year"]

@@ -36,7 +36,7 @@ _DAY: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FactIssue:
     """Something to look at.
 
     Attributes:
@@ -50,7 +50,7 @@ class Finding:
 
 def check(
     facts: Iterable[Fact], said: Mapping[str, str], now: float, *, stale_days: int = STALE_DAYS
-) -> tuple[Finding, ...]:
+) -> tuple[FactIssue, ...]:
     """Return what there is to look at, the most pressing first; a fact stands in one finding of a kind at most.
 
     Args:
@@ -60,22 +60,22 @@ def check(
         stale_days: So many days without a word of it make a fact stale; a pinned one never is.
     """
     newest = sorted(facts, key=lambda fact: (fact.updated_at, fact.id), reverse=True)
-    found: dict[Kind, list[Finding]] = {kind: [] for kind in KINDS}
+    found: dict[Kind, list[FactIssue]] = {kind: [] for kind in KINDS}
     for fact in newest:
         verdict = screened(fact.content)
         # A person may have released what reads as an order.
         if verdict == "secret":
-            found["secret"].append(Finding("secret", (fact,)))
+            found["secret"].append(FactIssue("secret", (fact,)))
         elif verdict and fact.reviewed != review_digest(fact.content):
-            found["order"].append(Finding("order", (fact,)))
+            found["order"].append(FactIssue("order", (fact,)))
         if is_over(fact, now):
-            found["over"].append(Finding("over", (fact,)))
+            found["over"].append(FactIssue("over", (fact,)))
         elif not fact.pinned and _days_since(fact, said.get(fact.id, ""), now) >= stale_days:
-            found["stale"].append(Finding("stale", (fact,)))
+            found["stale"].append(FactIssue("stale", (fact,)))
     current = [fact for fact in newest if not is_over(fact, now)]
     against, alike = _compared(current)
-    found["contradiction"] = [Finding("contradiction", each) for each in _groups(current, against)]
-    found["repeat"] = [Finding("repeat", each) for each in _groups(current, alike - against)]
+    found["contradiction"] = [FactIssue("contradiction", each) for each in _groups(current, against)]
+    found["repeat"] = [FactIssue("repeat", each) for each in _groups(current, alike - against)]
     return tuple(finding for kind in KINDS for finding in found[kind])
 
 

@@ -16,12 +16,14 @@ from memory.facts.chain import Chain
 from memory.facts.changes import Extraction, Outcome
 from memory.facts.confirmations import Confirmations, read_confirmations
 from memory.facts.deletions import (
+    DeletionRecord,
     aside_drop,
     aside_put,
     deletion_drops,
     edit_puts,
     forget,
     let_go,
+    message_deletion_puts,
     read_erasure,
 )
 from memory.facts.ending import end_held
@@ -41,6 +43,7 @@ from memory.facts.fact import (
     strongest_first,
     timestamp,
 )
+from memory.facts.merging import join_again, separate
 from memory.facts.profile import drop_sections_about
 from memory.facts.rows import (
     read_current_fact_set,
@@ -251,7 +254,10 @@ class FactEffects:
         yield from self._writing.rewrite(epoch, before, after, old)
         yield from self._writing.take_back_evicted(epoch, after)
         if normalize(fact.content) != normalize(old.content):
-            yield [aside_put(self.owner, old, at=now, edit=edit, epoch=epoch)]
+            # In the words of the message it must not be used either.
+            record = DeletionRecord(fact.id, now, edit, epoch, "edited")
+            said = message_deletion_puts(self.owner, {old.thread_id: old.message_ids}, record)
+            yield [aside_put(self.owner, old, at=now, edit=edit, epoch=epoch), *said]
         yield [aside_drop(self.owner, fact)]
         over = [each.content for each in after.archived if each.status == "superseded"]
         yield from drop_sections_about(self.owner, epoch, over)
@@ -311,6 +317,8 @@ class FactEffects:
         after, done = undone
         if not (yield from self._writing.take_back(epoch, before, after, done, edit, erasure)):
             return None
+        yield from separate(self.owner, epoch, history, done.restored)
+        yield from join_again(self.owner, epoch, after, done.removed)
         logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
         return done
 

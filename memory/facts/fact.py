@@ -24,6 +24,8 @@ BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
 MAX_CONTENT_CHARS: Final = 10_000
 
 _DAY: Final = timedelta(days=1)
+# Its own offset and that of the zone it is told in are a day each at most.
+_FARTHEST_ZONES: Final = timedelta(days=2)
 _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 # The last place on earth where a day ends is twelve hours behind UTC.
 _LAST_ZONE_SECONDS: Final = 12 * 3600.0
@@ -166,10 +168,14 @@ def timestamp(seconds: float) -> str:
 
 
 def moment(text: str) -> datetime | None:
-    """Return the time that ISO 8601 text names, UTC where it has no offset; `None` for any other text."""
+    """Return the time that ISO 8601 text names, UTC where it has no offset; `None` for any other text.
+
+    A time at the very ends of the calendar is none: some zones have no day for it.
+    """
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        _ = moment - _FARTHEST_ZONES, moment + _FARTHEST_ZONES
+    except (ValueError, OverflowError):
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 

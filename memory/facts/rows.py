@@ -22,11 +22,14 @@ logger = logging.getLogger(__name__)
 
 KEPT_HISTORY: Final = 1000
 KEPT_DELETIONS: Final = 2000
+KEPT_ANSWERS: Final = 2000
 # How many ids of one content are looked up in history before a new fact of it is placed; more relearnings of one
 # text than that never happened to anybody.
 _CANDIDATES: Final = 4
 # What keys of deletion records begin with: they stand among the revisions (`memory.facts.deletions`).
 DELETION: Final = "gone."
+# What keys of a person's answers about past messages begin with (`memory.facts.answers`).
+ANSWER: Final = "asked."
 # The item among the revisions that names the extractions applied last (`memory.facts.applying`).
 OUTCOMES: Final = "applied"
 # The item among the revisions that tells when facts were erased last (`memory.facts.deletions`).
@@ -256,20 +259,22 @@ def _revisions(items: Iterable[Item], epoch: str) -> Iterator[Fact]:
 
 
 def trim_history(owner: Owner) -> StoreEffects[None]:
-    """Delete the oldest revisions, and the oldest deletion records, above their bounds."""
+    """Delete the oldest revisions, deletion records and answers above their bounds; what lost its answer waits."""
     # By the store's time of the last write, which items of every kind have.
     items = sorted((yield from scan(owner.namespace("history"))), key=lambda item: (item.updated_at, item.key))
     evicted = [item for item in items if item.value.get("status") == "evicted"]
     revisions = [item for item in items if is_revision(item) and item.value.get("status") != "evicted"]
     deletions = [item for item in items if item.key.startswith(DELETION)]
+    answers = [item for item in items if item.key.startswith(ANSWER)]
     surplus = [*evicted[:-KEPT_HISTORY], *revisions[:-KEPT_HISTORY], *deletions[:-KEPT_DELETIONS]]
+    surplus += answers[:-KEPT_ANSWERS]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
 def is_revision(item: Item) -> bool:
-    """Say whether an item of history is a fact's revision, not a record of what was deleted."""
-    return item.key not in (OUTCOMES, ERASED) and not item.key.startswith(DELETION)
+    """Say whether an item of history is a fact's revision, not a record of what was deleted or answered."""
+    return item.key not in (OUTCOMES, ERASED) and not item.key.startswith((DELETION, ANSWER))
 
 
 def history_key(fact_id: str, revision: int) -> str:

@@ -1,7 +1,8 @@
 """Which memory a thread's prompt shows: a frozen block in the system prompt, and deltas appended to it. Pure."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Final, Literal
 
 from memory.config import Category
@@ -14,23 +15,26 @@ from memory.injection.past_turns import choose_lines, line_of, lines_by_entry, t
 from memory.journal.entry import line_id
 from memory.recall import is_about_answers
 from memory.recall.documents import fact_sources
-from memory.recall.search import relevant
+from memory.recall.index import Hit
 from memory.recall.user_index import NOTHING, Recalled
 
 Rebase = Literal["first", "summary", "stale", "idle"]
 
 # What the user asked of the assistant holds for every turn, so it comes before facts that only some turns need.
 STANDING: Final[frozenset[Category]] = frozenset({"preference", "correction"})
-# News in one delta takes at most a quarter of the block's budget: what arrives in a rush is told in several turns. When
-# all deltas together take more than half of it, what was recalled goes; where news alone take it, a new block has them.
+# News in one delta takes at most a quarter of the block's budget: what arrives in a rush is told in several turns.
 DELTA_SHARE: Final = 4
+# All deltas together have half of the budget at least. A message for which earlier deltas have to go has half at most:
+# once that begins, every message that asks for something else pays it.
 DELTAS_SHARE: Final = 2
-# Of one message's delta: so much of the block's budget is for what was recalled, and what fits the message a fifth as
-# well as the best does is worth its tokens. More found hardly more on public conversations (`make bench-quality`).
-RECALLED_SHARE: Final = 0.75
-RECALLED_LEAST: Final = 0.2
+# The hundredth hit fits a message as well as anything does. What stands out from it a tenth as far as the best one is
+# worth its tokens; what stands out less found hardly more on public conversations (`make bench-quality`).
+COMMON_PLACE: Final = 100
+RECALLED_LEAST: Final = 0.1
 # A message of whose words no text of the user's has a quarter, counted by their rarity, is about something else.
 LEAST_COVERAGE: Final = 0.27
+# Facts are short: without past turns beside them, much less of a question about them stands in any one text.
+LEAST_COVERAGE_OF_FACTS: Final = 0.15
 FRESH_SECONDS: Final = 7 * 86_400.0
 
 
@@ -47,6 +51,7 @@ class TurnConditions:
         will_summarize: `True` if messages leave the prompt in this turn, so that its prefix changes anyway.
         budget: Tokens of the block, fence included.
         protected_categories: Categories that come first, as those that are pinned.
+        delta_budget: Tokens of one message's delta at most, fence included; `None`: shares of the budget bound it.
         room: Tokens that all deltas together may take before one new block takes their place; the budget if it is more.
         recalled: What recall found for the newest message.
     """
@@ -59,12 +64,17 @@ class TurnConditions:
     will_summarize: bool
     budget: int
     protected_categories: frozenset[Category] = frozenset()
+    delta_budget: int | None = None
     room: int = 0
     recalled: Recalled = NOTHING
 
     def shows(self, fact: Fact) -> bool:
         """Say whether the model reads in the thread itself what a fact was taken from."""
         return fact.thread_id == self.thread_id and any(each in self.window for each in fact.message_ids)
+
+    def at_most(self, share: int) -> int:
+        """Return a share of the budget, or what one delta may take if that is less."""
+        return share if self.delta_budget is None else min(share, self.delta_budget)
 
 
 def inject(
@@ -79,12 +89,8 @@ def inject(
     if not snapshot.is_used:
         return Injected(since=NOT_USED, at=turn.now, edit=snapshot.edit)
     if previous is not None and needs_rebase(previous, snapshot, turn) is None:
-        # What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then all
-        # of it goes at once, so that the prompt changes once and not each turn. News stays until a new block has it.
-        # With a summary the messages before which it stands go, and the prompt changes behind the block anyway.
-        for only_news in (True,) if turn.will_summarize else (False, True):
-            kept = _only_news(previous, snapshot) if only_news else previous
-            after = _with_delta(kept, snapshot, turn, token_counter)
+        for kept, most in _kept(previous, snapshot, turn, token_counter):
+            after = _with_delta(kept, snapshot, turn, most, token_counter)
             shown = told(after, snapshot, turn.recalled)
             if tokens_of_deltas(after, shown, token_counter) <= _room(turn):
                 return after
@@ -102,11 +108,41 @@ def _room(turn: TurnConditions) -> int:
     return max(turn.room, turn.budget // DELTAS_SHARE)
 
 
-def _only_news(injected: Injected, snapshot: MemorySnapshot) -> Injected:
-    """Return the choice without what was recalled for single messages: of the deltas, what is newer than the block."""
-    news = {fact.id for fact in snapshot.facts if _is_news(fact, injected)}
-    told_of = [(each.message_id, tuple(entry for entry in each.facts if entry[0] in news)) for each in injected.deltas]
-    return replace(injected, deltas=tuple(Delta(message_id, facts) for message_id, facts in told_of if facts))
+def _kept(
+    previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
+) -> Iterator[tuple[Injected, int]]:
+    """Yield what may stay of the deltas, most first, and how many tokens the newest message's delta then has at most.
+
+    What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then the newest
+    of it goes first, as least of the prompt stands behind it and is read anew. News stays until a new block has it.
+    """
+    news = {fact.id for fact in snapshot.facts if _is_news(fact, previous)}
+    bare = [
+        Delta(each.message_id, tuple(entry for entry in each.facts if entry[0] in news)) for each in previous.deltas
+    ]
+
+    def kept(number: int) -> Injected:
+        return replace(previous, deltas=(*previous.deltas[:number], *(each for each in bare[number:] if each.facts)))
+
+    def sizes(injected: Injected) -> dict[str, int]:
+        return {name: token_counter(text) for name, text in render_deltas(injected, snapshot).items()}
+
+    whole, least = sizes(previous), sizes(kept(0))
+
+    def spare(number: int) -> int:
+        used = [whole.get(each.message_id, 0) for each in previous.deltas[:number]]
+        used += [least.get(each.message_id, 0) for each in previous.deltas[number:]]
+        return _room(turn) - sum(used)
+
+    full, less = len(bare), turn.budget // DELTAS_SHARE
+    # With a summary the messages before which it stands go, and the prompt changes behind the block anyway.
+    if turn.will_summarize:
+        yield kept(0), min(turn.budget, spare(0))
+        return
+    yield previous, min(turn.budget, max(less, spare(full)))
+    if fewer := next((number for number in range(full - 1, 0, -1) if spare(number) >= less), 0):
+        yield kept(fewer), less
+    yield kept(0), min(less, spare(0))
 
 
 def _is_news(fact: Fact, injected: Injected) -> bool:
@@ -116,11 +152,14 @@ def _is_news(fact: Fact, injected: Injected) -> bool:
 
 
 def _with_delta(
-    previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
+    previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, most: int, token_counter: TextCounter
 ) -> Injected:
-    """Return the choice with what is new, or matters to the newest message, and is not shown yet."""
+    """Return the choice with what is new, or matters to the newest message, and is not shown yet.
+
+    With what matters, its delta has so many tokens at most.
+    """
     news = choose_news(previous, snapshot, turn, token_counter)
-    wanted = choose_recalled(previous, news, snapshot, turn, token_counter)
+    wanted = choose_recalled(previous, news, snapshot, turn, most, token_counter)
     facts = tuple((fact.id, fact.revision) for fact in snapshot.facts if fact.id in {*news, *wanted})
     lines = lines_by_entry((each for each in wanted if each in turn.recalled.entries), turn.recalled.entries)
     added = (Delta(turn.message_id, facts, lines),) if facts or lines else ()
@@ -219,52 +258,88 @@ def choose_news(
     for fact in snapshot.facts:
         if fact.id in shown or turn.shows(fact) or not _is_news(fact, previous):
             continue
-        if token_counter(render_delta([*new, fact])) <= turn.budget // DELTA_SHARE:
+        if token_counter(render_delta([*new, fact])) <= turn.at_most(turn.budget // DELTA_SHARE):
             new.append(fact)
     return [fact.id for fact in new]
 
 
 def choose_recalled(
     previous: Injected,
-    news: Iterable[str],
+    news: Collection[str],
     snapshot: MemorySnapshot,
     turn: TurnConditions,
+    most: int,
     token_counter: TextCounter,
 ) -> list[str]:
     """Return the ids of facts and past turns that matter to a message and that the prompt does not show yet.
 
-    Wishes of earlier conversations come first. Then what fits the message, best first, in one order: a fact needs no
-    turn beside it that it was taken from, nor the other way round. What is shown already takes its part of the tokens.
+    They are what a new block would show for the message, without what is shown already. Wishes of earlier conversations
+    come first. Then what fits the message, best first: a fact needs no turn beside it that it was taken from, nor the
+    other way round. Half of the budget is for facts and half for past turns, and then either takes what the other left.
+    What is shown already takes its part of that, but none of what one delta may take.
     Nothing is chosen for a message that is about nothing the user ever spoke of, or only greets or thanks.
+
+    Args:
+        previous: What the prompt shows.
+        news: Facts that the same delta tells, by their ids.
+        snapshot: The memory.
+        turn: The turn.
+        most: Tokens of the delta at most, with its news and its fence.
+        token_counter: Counts tokens of a text.
     """
     recalled, facts = turn.recalled, {fact.id: fact for fact in snapshot.facts}
-    if recalled.coverage < LEAST_COVERAGE:
+    if recalled.coverage < (LEAST_COVERAGE if recalled.entries else LEAST_COVERAGE_OF_FACTS):
         return []
     shown = {*previous.fact_ids(), *news, *(line for _, line in previous.lines())}
     told_by = {source for name in shown if name in facts for source in fact_sources(facts[name])}
     told_by |= {line_id(turn.thread_id, message_id) for message_id in turn.window}
-    left = int(turn.budget * RECALLED_SHARE)
+    # A line says what each fact of it does; a fact says nothing of the other facts that its message told.
+    lines = {line for _, line in previous.lines()}
+    frame = token_counter(render_delta([fact for name, fact in facts.items() if name in news], [""]))
+    room = turn.at_most(most) - frame
     chosen = choose_lines(
-        replace(recalled, hits=()), budget=left, token_counter=token_counter, left_out=told_by, shown=shown
+        replace(recalled, hits=()), budget=room, token_counter=token_counter, left_out=told_by, shown=shown
     )
-    left -= sum(token_counter(line_of(each) + "\n") for each in recalled.standing if each.id in chosen)
-    shown_or_chosen = {*shown, *chosen}
-    for hit in relevant(recalled.hits, RECALLED_LEAST):
+    wishes = sum(token_counter(line_of(each) + "\n") for each in recalled.standing if each.id in chosen)
+    left, room = turn.budget - wishes, room - wishes
+    counted = set(chosen)
+    lines |= counted
+    half = dict.fromkeys(("fact", "turn"), left // 2)
+    for is_rest, hit in product((False, True), _worth_telling(recalled)):
         name, fact = hit.document.id, facts.get(hit.document.id)
-        is_shown = name in shown_or_chosen
+        if name in counted:
+            continue
+        is_shown = name in shown
         if fact is None:
             if name not in recalled.entries or (not is_shown and name in told_by):
                 continue
             text, sources = line_of(hit.document), {name}
         else:
             text, sources = fact_line(fact), set(fact_sources(fact))
-            if not is_shown and (turn.shows(fact) or (sources and sources <= told_by)):
+            if not is_shown and (turn.shows(fact) or (sources and sources <= lines)):
                 continue
         tokens = token_counter(text + "\n")
-        if not text or tokens > left or name in chosen:
+        fitting = left if is_rest else min(left, half[hit.document.kind])
+        if not text or tokens > (fitting if is_shown else min(fitting, room)):
             continue
+        counted.add(name)
         left -= tokens
+        half[hit.document.kind] -= tokens
         told_by |= sources
+        lines |= sources if fact is None else set()
         if not is_shown:
+            room -= tokens
             chosen.append(name)
     return chosen
+
+
+def _worth_telling(recalled: Recalled) -> list[Hit]:
+    """Return the hits, best first, that fit the message better than anything does; all where there are only facts.
+
+    Facts are short, and of those that fit less, many fit into the tokens of a few past turns.
+    """
+    hits = recalled.hits
+    if not recalled.entries:
+        return [*hits]
+    anything = hits[COMMON_PLACE].score if len(hits) > COMMON_PLACE else 0.0
+    return [hit for hit in hits if hit.score - anything >= RECALLED_LEAST * (hits[0].score - anything)]

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Literal, NamedTuple, Self
 
+from memory.config import NAMED_TOPICS, TOPICS, Topic
 from memory.message import Role, StoredMessage
 from memory.namespaces import is_imported
+from memory.screening.topics import held_topics
 from memory.text import digest
 
 LineSource = Literal["turn", "cut"]
@@ -26,6 +28,9 @@ class JournalEntry:
             after; empty means the same day.
         source: `turn`: a turn that was learned. `cut`: a summary took it out of its thread, so that only the journal
             and its roll-up still tell of it.
+        held: The messages that wait for the user's yes before anything tells of them: the topics of each, by its id,
+            as the words were judged when it was written down. What facts and answers make of it tells
+            `memory.facts.answers`.
         place: The key under which it was read. It stays when an erase takes the message that it is made of.
     """
 
@@ -36,6 +41,7 @@ class JournalEntry:
     model: str = ""
     written: str = ""
     source: LineSource = "cut"
+    held: Mapping[str, tuple[Topic, ...]] = field(default_factory=dict, hash=False)
     place: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +65,17 @@ class JournalEntry:
     def without(self, ids: Collection[str]) -> Self | None:
         """Return the entry without these messages; `None` if nothing is left."""
         kept = tuple(message for message in self.messages if message.id not in ids)
-        return replace(self, messages=kept) if kept else None
+        if not kept:
+            return None
+        return replace(self, messages=kept, held={each: said for each, said in self.held.items() if each not in ids})
+
+    def judged(self, approval: Collection[Topic]) -> Self:
+        """Return the entry with its messages judged by the topics that the user wants to be asked about.
+
+        Replies are judged too: one may say what the user had said in an exchange before.
+        """
+        found = {message.id: held_topics(message.text, approval) for message in self.messages}
+        return replace(self, held={each: topics for each, topics in found.items() if topics})
 
     def joined(self, other: Self) -> Self:
         """Return this entry, which is in the journal, once the other tells the same exchange; of one id one message.
@@ -74,10 +90,18 @@ class JournalEntry:
         words = {**mine, **theirs} if is_newer else {**theirs, **mine}
         order = dict.fromkeys((*mine, *theirs))
         times = {each: min(one[each].time for one in (mine, theirs) if each in one) for each in order}
+        if (
+            other.source == "cut" and self.source == "turn"
+        ):  # a cut knows no time of its own, but the first of those words
+            times |= {each: message.time for each, message in mine.items()}
         messages = tuple(replace(words[each], time=times[each]) for each in order)
+        # What is in use stays so, and what waits waits on: only other words are judged anew.
+        stays = {each for each, message in words.items() if each in mine and mine[each].text == message.text}
+        judged = {each: (self if each in stays else other).held.get(each) for each in order}
+        joined = replace(self, messages=messages, held={each: topics for each, topics in judged.items() if topics})
         if other.source == "cut" and self.source == "turn":
-            return replace(self, messages=messages, source="cut", written=other.written, model=other.model)
-        return replace(self, messages=messages)
+            return replace(joined, source="cut", written=other.written, model=other.model)
+        return joined
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
@@ -91,6 +115,7 @@ class JournalEntry:
             "model": self.model,
             "written": self.written,
             "source": self.source,
+            **({"held": {each: list(self.held[each]) for each in sorted(self.held)}} if self.held else {}),
             "epoch": self.epoch,
         }
 
@@ -104,9 +129,19 @@ class JournalEntry:
             epoch, model, written = (str(value.get(name) or "") for name in ("epoch", "model", "written"))
             # The first versions wrote down nothing but what summaries took away, and did not say so.
             source: LineSource = "turn" if value.get("source") == "turn" else "cut"
-            return cls(str(value["day"]), str(value["thread_id"]), messages, epoch, model, written, source)
+            held = _held_in(value.get("held"), {message.id for message in messages})
+            return cls(str(value["day"]), str(value["thread_id"]), messages, epoch, model, written, source, held)
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a journal entry: it lacks or garbles {error}") from error
+
+
+def _held_in(value: object, ids: Collection[str]) -> dict[str, tuple[Topic, ...]]:
+    """Return what an item says of the messages that wait; a topic that nobody knows waits as all of them do."""
+    held: dict[str, tuple[Topic, ...]] = {}
+    for each, said in value.items() if isinstance(value, Mapping) else ():
+        if each in ids and isinstance(said, list | tuple) and said:
+            held[each] = tuple(topic for topic in TOPICS if topic in said) or NAMED_TOPICS
+    return held
 
 
 def entry_key(thread_id: str, message_id: str) -> str:
@@ -166,11 +201,20 @@ def day_of(time: str, zone: tzinfo = UTC) -> str:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone).date().isoformat()
 
 
+def days_before(day: str, days: int) -> str:
+    """Return the day so many days before another; the calendar's first where that was longer ago."""
+    try:
+        return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
+    except OverflowError:
+        return date.min.isoformat()
+
+
 def entries_of(
     draft: JournalEntry,
     exchanges: Iterable[Sequence[StoredMessage]],
     zone: tzinfo = UTC,
     cut: Collection[str] | None = None,
+    approval: Collection[Topic] = (),
 ) -> list[JournalEntry]:
     """Return the journal entries for exchanges of one thread; each belongs to the day it began.
 
@@ -179,6 +223,7 @@ def entries_of(
         exchanges: What was said, each with at least one message.
         zone: The user's time zone.
         cut: Ids of the messages that a summary took away; by default all of them are as the draft says.
+        approval: The topics that wait for the user's yes.
     """
     made = []
     for exchange in exchanges:
@@ -186,7 +231,7 @@ def entries_of(
         entry = replace(draft, day=day_of(exchange[0].time, zone), messages=messages)
         if cut is not None:
             entry = replace(entry, source="cut" if any(one.id in cut for one in messages) else "turn")
-        made.append(entry)
+        made.append(entry.judged(approval))
     return made
 
 
@@ -228,7 +273,7 @@ def outdated(
         max_bytes: So many bytes the texts of all entries may take.
         sources: Only entries of these are looked at; others stay, and do not count.
     """
-    oldest = (date.fromisoformat(today) - timedelta(days=days)).isoformat()
+    oldest = days_before(today, days)
     looked_at = [(key, entry) for key, entry in held.items() if entry.source in sources]
     size, gone = sum(entry.size for _, entry in looked_at), []
     for key, entry in sorted(looked_at, key=lambda item: (*_age(item[1]), item[0])):

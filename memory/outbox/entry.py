@@ -68,7 +68,13 @@ class Lease:
             return None
 
 
-def is_held(lease: Lease | None, now: float, me: Worker, is_alive: Callable[[int], bool]) -> bool:
+def is_held(
+    lease: Lease | None,
+    now: float,
+    me: Worker,
+    is_alive: Callable[[int], bool],
+    is_under_way: Callable[[str], bool] = lambda _: True,
+) -> bool:
     """Say whether somebody else's claim still stands.
 
     Args:
@@ -76,13 +82,14 @@ def is_held(lease: Lease | None, now: float, me: Worker, is_alive: Callable[[int
         now: Seconds since the epoch.
         me: Who asks; one's own claim never stands in one's way.
         is_alive: Whether a process of this host exists.
+        is_under_way: Whether an update of this very process, by its token, still goes on.
     """
     if lease is None or lease.worker == me or not now < lease.until <= now + _LONGEST:
         return False
     if lease.worker.host != me.host:
         return True
     if lease.worker.pid == me.pid:
-        return lease.worker.process == me.process
+        return lease.worker.process == me.process and is_under_way(lease.worker.update)
     return is_alive(lease.worker.pid)
 
 
@@ -168,6 +175,8 @@ class Entry:
         messages: What was said, oldest first.
         edited_away: Ids of messages that the thread no longer has, as the user edited them away: they are not learned
             unless they are back before the update runs.
+        overlapped: Whether another run of the thread went on beside the one that said it, and the thread went on from
+            that: a later turn does not have its messages either, and nobody edited them away.
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
         attempts: How often it failed.
         lease: Who works on it.
@@ -184,6 +193,7 @@ class Entry:
     due: float
     messages: tuple[StoredMessage, ...]
     edited_away: tuple[str, ...] = ()
+    overlapped: bool = False
     thread_epoch: str = ""
     model: str = ""
     attempts: int = 0
@@ -232,6 +242,7 @@ class Entry:
             "lease": self.lease.to_json() if self.lease else None,
             "messages": [message.to_json() for message in self.messages],
             "edited_away": list(self.edited_away),
+            **({"overlapped": True} if self.overlapped else {}),
             "model": self.model,
             "extracted": self.extracted.to_json() if self.extracted else None,
             "state": self.state,
@@ -253,6 +264,7 @@ class Entry:
                 due=float(value["due"]),
                 messages=tuple(map(StoredMessage.from_json, value["messages"])),
                 edited_away=tuple(map(str, value.get("edited_away") or ())),
+                overlapped=value.get("overlapped") is True,
                 model=str(value.get("model") or ""),
                 attempts=int(value.get("attempts", 0)),
                 lease=Lease.from_json(value.get("lease")),

@@ -96,7 +96,7 @@ def record(
         changed = without_edits((one for one in entries if one.thread_id == entry.thread_id), view, fresh.created)
         yield from write(changed)
         if changed:
-            logger.info("thread %s: the user edited messages of %d pending updates", entry.thread_id, len(changed))
+            logger.info("thread %s: %d pending updates hold what it does not", entry.thread_id, len(changed))
     if late:
         yield [put(threads, owner.due_key, late.noted(found.note))]
     return Recorded(entry.key, entry.due, since)

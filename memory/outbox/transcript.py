@@ -1,5 +1,6 @@
 """What of a conversation is worth remembering, and which of its pending messages the user edited away. Pure."""
 
+import math
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -123,10 +124,13 @@ class ThreadView:
     Attributes:
         ids: The ids of its messages as memory keeps them, and of the messages whose ids its summary remembers.
         is_complete: Whether the summary stands for no others: it remembers only the newest.
+        begun: When the turn began that saw the thread so, in seconds since the epoch: what was written down since was
+            said in a run beside it. Infinite where nobody knows.
     """
 
     ids: Container[str]
     is_complete: bool = True
+    begun: float = math.inf
 
 
 def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
@@ -164,6 +168,13 @@ def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
     return frozenset(gone)
 
 
+def _is_beside(entry: Entry, view: ThreadView) -> bool:
+    """Say whether a turn was written down by a run that went on beside the one whose view this is."""
+    # An answer that is made again is of the same turn, whose question the thread has.
+    asked = [one.id for one in entry.messages if one.role == "user" and not one.seen]
+    return entry.created > view.begun and not all(identity in view.ids for identity in asked)
+
+
 def _predecessors(turns: Iterable[Entry]) -> dict[str, set[str]]:
     """Return what was said right before each new message of the turns: nothing, where a thread begins."""
     before: dict[str, set[str]] = {}
@@ -185,11 +196,17 @@ def without_edits(entries: Iterable[Entry], view: ThreadView, until: float) -> l
     pending = list(entries)
     gone = edited_away(pending, view)
     changed = []
-    for entry in pending:
+    for entry in (entry for entry in pending if entry.kind == "turn"):
         # From an entry that is worked on, or was written after the view, nothing more is taken. A message that is back
         # in the thread is given back in any case: then the entry is taken from its worker, to be read anew.
         is_idle = entry.lease is None and entry.extracted is None and entry.created <= until
-        aside = tuple(one.id for one in entry.messages if one.id in gone and (is_idle or one.id in entry.edited_away))
-        if entry.kind == "turn" and aside != entry.edited_away:
-            changed.append(replace(entry, edited_away=aside, extracted=None, lease=None))
+        before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
+        aside = tuple(one.id for one in entry.messages if one.id in gone) if is_idle else before
+        now = entry
+        if aside != before and (entry.overlapped or _is_beside(entry, view)):
+            now, aside = replace(entry, overlapped=True), before  # as later turns began when both had been said
+        if aside != entry.edited_away:
+            now = replace(now, edited_away=aside, extracted=None, lease=None)
+        if now != entry:
+            changed.append(now)
     return changed

@@ -15,7 +15,7 @@ from memory.text import check_encodable
 Message = BaseMessage | StoredMessage
 
 
-class Key(NamedTuple):
+class UpdateKey(NamedTuple):
     """What tells one pending update from another."""
 
     thread_id: str
@@ -67,9 +67,9 @@ class ConversationContext:
         object.__setattr__(self, "carried_over", tuple(self.carried_over))
 
     @property
-    def key(self) -> Key:
+    def key(self) -> UpdateKey:
         """The key of the pending update of this conversation."""
-        return Key(self.thread_id, self.user_id, self.agent_name)
+        return UpdateKey(self.thread_id, self.user_id, self.agent_name)
 
     def replacing(self, older: "ConversationContext") -> "ConversationContext":
         """Return this context in the older one's place, with what a summary took from the thread in between.
@@ -146,11 +146,11 @@ class Pending:
 class Plan(NamedTuple):
     """What a moment asks for: the update to start, if any, and else when to look again (`None`: nothing waits)."""
 
-    start: Key | None
+    start: UpdateKey | None
     wake: float | None
 
 
-def plan(now: float, pending: Mapping[Key, Pending], busy_users: Collection[str], earliest: float) -> Plan:
+def plan(now: float, pending: Mapping[UpdateKey, Pending], busy_users: Collection[str], earliest: float) -> Plan:
     """Decide what starts now: of those whose user has no running update, what is due longest.
 
     A user's updates follow each other whatever the agent, so that one user holds one of the process's few places for

@@ -17,7 +17,7 @@ from functools import partial
 
 from memory.config import MemoryConfig
 from memory.effects import tolerated
-from memory.queue.schedule import ConversationContext, Key, Pending, enqueue, failed, plan, put_back
+from memory.queue.schedule import ConversationContext, Pending, UpdateKey, enqueue, failed, plan, put_back
 
 __all__ = ["ConversationContext", "MemoryUpdateQueue", "Process", "StartThread", "start_daemon_thread"]
 
@@ -70,7 +70,7 @@ class MemoryUpdateQueue:
         self._start_thread = start_thread
         # Guards all that follows; whoever waits for work or for the end waits on it.
         self._changed = threading.Condition()
-        self._pending: dict[Key, Pending] = {}
+        self._pending: dict[UpdateKey, Pending] = {}
         self._busy_users: set[str] = set()
         self._earliest = float("-inf")
         self._wake: float | None = None
@@ -116,13 +116,14 @@ class MemoryUpdateQueue:
                 self._changed.wait(min(left, _LOOK_AGAIN if delay is None else delay))
 
     def close(self, timeout: float | None = None) -> bool:
-        """Flush, then take nothing more; `True` if nothing was left.
+        """Flush, then take nothing more; `True` if nothing was left. A timeout of 0 starts nothing of what waits.
 
         What is left is dropped here. It is still in the outbox if the graph added it, or `MemoryUpdater.process` was
         at work on it; in a program of one's own, `flush` first, and `pending()` tells what else would be lost.
         """
-        done = self.flush(timeout)
+        done = self.flush(timeout) if timeout is None or timeout > 0 else False
         with self._changed:
+            done = done or not (self._pending or self._busy_users)
             self._closed = True
             self._pending.clear()
             self._tell()

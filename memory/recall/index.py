@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Self
@@ -9,7 +10,7 @@ from typing import Final, Literal, NamedTuple, Self
 from memory.recall.postings import Postings
 from memory.recall.relations import Relations
 from memory.recall.standing import is_standing
-from memory.recall.words import date_words, is_phatic, terms
+from memory.recall.words import date_words, is_phatic, names, terms
 
 Kind = Literal["fact", "turn"]
 
@@ -18,9 +19,13 @@ Kind = Literal["fact", "turn"]
 _BEFORE: Final = 0.3
 # Pseudo-relevance feedback: words that the first finds share count as if they had been asked for.
 _FEEDBACK_FROM: Final = 5
-_FEEDBACK_WORDS: Final = 10
-_FEEDBACK: Final = 0.3
-_SIMILARITY: Final = 1.5
+_FEEDBACK_WORDS: Final = 12
+_FEEDBACK: Final = 0.35
+_SIMILARITY: Final = 1.3
+# A name that half of the texts have is hardly rare, but says whom a question is about.
+_NAME: Final = 1.5
+# What a conversation is about is said all over it: each text of it counts for the words of the whole.
+_CONVERSATION: Final = 0.45
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +146,12 @@ class Index:
         asked = dict.fromkeys(terms(before, today=now), _BEFORE)
         asked.update(dict.fromkeys(terms(query, today=now), 1.0))
         alike = None if similarity is None else self._by_number(similarity)
-        own = self._postings.scores(self._postings.with_alike(asked))
-        more = self._feedback(_fused(own, alike), asked)
+        own = self._postings.scores(self._with_names(self._postings.with_alike(asked), query))
+        more = self._feedback(self._fused(own, alike), asked)
         if more:
             own = [a + b for a, b in zip(own, self._postings.scores(more), strict=True)]
-        scores = self._relations_now().shared(_fused(own, alike))
+        own = self._with_conversations(own, asked)
+        scores = self._relations_now().shared(self._fused(own, alike))
         return [Hit(document, score) for score, document in self._best(scores, limit)]
 
     def coverage(self, query: str, now: str = "") -> float:
@@ -162,8 +168,10 @@ class Index:
         asked = dict.fromkeys(terms(query, today=now), 1.0)
         unheard = math.log(1 + len(self))
         whole = sum(self._postings.rarity(word) or unheard for word in asked)
+        # Squared, as words that look a little alike may have nothing to do with each other: "cellar" and "cello".
+        alike = {word: share**2 for word, share in self._postings.with_alike(asked).items()}
         # A message without a word of its own ("and when was that?") is about what was said before.
-        return min(1.0, self._postings.most_shared(self._postings.with_alike(asked)) / whole) if whole else 1.0
+        return min(1.0, self._postings.most_shared(alike) / whole) if whole else 1.0
 
     def standing(self, hits: Iterable[Hit] = ()) -> list[Document]:
         """Return the turns in which the user asked for something once and for all: those found first, then the newest.
@@ -179,6 +187,32 @@ class Index:
         """Return about how many bytes the index takes, without the texts of its documents."""
         # Measured with tracemalloc, as the constants in `Postings.size`.
         return self._postings.size() + 300 * len(self._documents)
+
+    def _with_names(self, weights: Mapping[str, float], query: str) -> dict[str, float]:
+        """Return words with their weights, the names among them as if they were rare."""
+        raised = dict(weights)
+        for name in names(query):
+            if rarity := self._postings.rarity(name):
+                raised[name] = raised.get(name, 1.0) * max(1.0, _NAME / rarity)
+        return raised
+
+    def _with_conversations(self, own: Sequence[float], asked: Mapping[str, float]) -> list[float]:
+        """Return the scores, each with a share of what its whole conversation says of the words, by number."""
+        relations = self._relations_now()
+        whole = self._postings.session_scores(asked, relations.session_of, relations.lengths)
+        return [a + _CONVERSATION * whole[at] for a, at in zip(own, relations.session_of, strict=True)]
+
+    def _fused(self, lexical: Sequence[float], similar: Sequence[float] | None) -> list[float]:
+        """Return the sum of both, each between 0 and 1; the lexical scores alone where there are no others."""
+        if similar is None:
+            return list(lexical)
+        # By a number that no document has any more the others are not scaled.
+        words = list(lexical)
+        if gone := set(self._free):
+            least = min((score for number, score in enumerate(lexical) if number not in gone), default=0.0)
+            for number in gone:
+                words[number] = least
+        return [a + _SIMILARITY * b for a, b in zip(_scaled(words), _scaled(similar), strict=True)]
 
     def _by_number(self, values: Mapping[str, float]) -> list[float]:
         lowest = min(values.values(), default=0.0)
@@ -217,8 +251,23 @@ class Index:
                     links.append((number, sources))
                 if document and document.is_reply:
                     replies.append(number)
-            self._relations = Relations.of(rows, links, replies)
+            self._relations = Relations.of(rows, links, replies, *self._whole_sessions())
         return self._relations
+
+    def _whole_sessions(self) -> tuple[list[int], list[int]]:
+        """Return the number of each document's session, facts and turns together, and how many words each has."""
+        together = Counter(document.session for document in self._documents if document is not None)
+        numbers: dict[object, int] = {}
+        session_of, lengths = [], [0]
+        for number, document in enumerate(self._documents):
+            at = 0
+            # What stands alone, as a fact by hand does, has no conversation: its own words would count twice.
+            if document is not None and document.session and together[document.session] > 1:
+                at = numbers.setdefault(document.session, len(numbers) + 1)
+                lengths[at:at] = [0] * (at == len(lengths))
+                lengths[at] += self._postings.length(number)
+            session_of.append(at)
+        return session_of, lengths
 
 
 def _order(document: Document) -> tuple[int, str, str]:
@@ -227,13 +276,6 @@ def _order(document: Document) -> tuple[int, str, str]:
 
 def _words(document: Document) -> list[str]:
     return [*terms(document.text), *terms(document.who), *date_words(document.when)]
-
-
-def _fused(lexical: Sequence[float], similar: Sequence[float] | None) -> list[float]:
-    """Return the sum of both, each between 0 and 1; the lexical scores alone where there are no others."""
-    if similar is None:
-        return list(lexical)
-    return [a + _SIMILARITY * b for a, b in zip(_scaled(lexical), _scaled(similar), strict=True)]
 
 
 def _scaled(scores: Sequence[float]) -> list[float]:

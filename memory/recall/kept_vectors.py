@@ -19,9 +19,9 @@ from memory.effects import Batch, StoreEffects, delete, put, read_many, scan, si
 from memory.facts.fact import Fact, from_item
 from memory.facts.rows import read_current_fact_set
 from memory.journal.entry import JournalEntry
-from memory.journal.journal import read_journal
 from memory.namespaces import Owner, vectors_key
 from memory.recall.documents import fact_document, turn_documents
+from memory.recall.past import read_past
 from memory.text import digest
 
 _ITEMS_AT_ONCE: Final = 32
@@ -91,6 +91,8 @@ def read_vectors(owner: Owner, epoch: str, embedder: str) -> StoreEffects[dict[s
 def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     """Make the vectors that an owner's active facts and journal entries lack, drop those of nothing; return how many.
 
+    What nothing may tell of is sent to no embedder: what a deleted fact came from, and what waits for the user's yes.
+
     What is erased while a text is being embedded is looked for after the write: then its vectors go, too.
 
     Args:
@@ -98,7 +100,7 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
         embedder: The embedder's name; vectors of another one are made anew.
     """
     (epoch, facts), stored = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("vectors")))
-    journal = yield from read_journal(owner, epoch)
+    journal = yield from read_past(owner, epoch)
     texts = {("facts", key): _of_fact(fact) for key, fact in facts.active().items()}
     texts |= {("journal", entry.key): _of_entry(entry) for entry in journal}
     places = {name: vectors_key(*name) for name in texts}
@@ -135,7 +137,12 @@ def _take_back(owner: Owner, epoch: str, written: Mapping[tuple[str, str], Seque
     for item in filter(None, [*of_facts, *of_entries]):
         with suppress(ValueError):  # what a hand garbled meanwhile says nothing
             texts[str(item.namespace[-1]), item.key] = _texts(item, epoch) if belongs(item.value, epoch) else ()
-    gone = [vectors_key(*name) for name, said in written.items() if current != epoch or texts.get(name) != said]
+    # An entry may hold more than may be told of it.
+    gone = [
+        vectors_key(*name)
+        for name, said in written.items()
+        if current != epoch or not set(said) <= set(texts.get(name, ()))
+    ]
     if gone:
         yield [delete(owner.namespace("vectors"), key) for key in gone]
 

@@ -1,10 +1,11 @@
-"""What of the journal may be told again: not what a deleted fact came from, nor what says the same."""
+"""What of the journal may be told again: not what a deleted fact came from, nor what waits for the user's yes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from memory.control import EDIT_KEY, edit_in
 from memory.effects import StoreEffects, read, side_by_side
+from memory.facts.answers import Exchange, Waiting, read_waiting, write_answer
 from memory.facts.deletions import read_gone
 from memory.journal import JournalEntry, read_journal
 from memory.journal.journal import JournalView, read_view
@@ -39,8 +40,38 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
 def tellable(owner: Owner, epoch: str, entries: Sequence[JournalEntry]) -> StoreEffects[list[JournalEntry]]:
     """Leave out the messages that nothing may tell of, and the replies to them; a journal keeps them until an erase.
 
+    That is what a deleted fact came from, or one that waits for a yes, and what waits for a yes itself.
+
     Who holds entries in memory has to ask again once the user changes something by hand: the count of such edits
     (`memory.control`, `EDIT_KEY`) tells, before and after each.
     """
-    gone = yield from read_gone(owner, epoch, [(entry.thread_id, entry.messages) for entry in entries])
-    return [left for entry in entries if (left := entry.without(gone.get(entry.thread_id, ())))]
+    looked = yield from _look(owner, epoch, entries)
+    return [left for entry, gone, waits in looked if (left := entry.without(gone | waits.ids))]
+
+
+def read_asked(owner: Owner, epoch: str, entries: Sequence[JournalEntry]) -> StoreEffects[list[Waiting]]:
+    """Read what of each entry waits for a yes to the message itself: not what goes with a fact, whose yes is asked."""
+    looked = yield from _look(owner, epoch, entries)
+    return [waits if not waits.ids & gone else Waiting() for _, gone, waits in looked]
+
+
+def answer_about(
+    owner: Owner, epoch: str, entries: Sequence[JournalEntry], *, yes: bool | None, now: str
+) -> StoreEffects[None]:
+    """Write whether the user lets these entries be told; `None` takes their answer back."""
+    yield from write_answer(owner, epoch, map(_exchange, entries), yes=yes, now=now)
+
+
+def _look(
+    owner: Owner, epoch: str, entries: Sequence[JournalEntry]
+) -> StoreEffects[list[tuple[JournalEntry, frozenset[str], Waiting]]]:
+    gone, waiting = yield from side_by_side(
+        read_gone(owner, epoch, [(entry.thread_id, entry.messages) for entry in entries]),
+        read_waiting(owner, epoch, list(map(_exchange, entries))),
+    )
+    none = frozenset[str]()
+    return [(entry, gone.get(entry.thread_id, none), waits) for entry, waits in zip(entries, waiting, strict=True)]
+
+
+def _exchange(entry: JournalEntry) -> Exchange:
+    return Exchange(entry.thread_id, entry.messages, entry.held)

@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from memory.recall.words import grams
@@ -66,6 +66,10 @@ class Postings:
                     if not self._alike[gram]:
                         del self._alike[gram]
 
+    def length(self, number: int) -> int:
+        """Return how many words a document has."""
+        return self._lengths[number]
+
     def rarity(self, word: str) -> float:
         """Return how much a word tells: BM25's inverse document frequency; 0 for a word that is nowhere."""
         places = self._places.get(word)
@@ -110,6 +114,31 @@ class Postings:
             weight = weights[word] * self.rarity(word) * (_K1 + 1)
             for number, count in zip(*places, strict=True):
                 scores[number] += weight * count / (count + norms[number])
+        return scores
+
+    def session_scores(
+        self, weights: Mapping[str, float], session_of: Sequence[int], lengths: Sequence[int]
+    ) -> list[float]:
+        """Return how well each session as a whole fits the words.
+
+        Args:
+            weights: The words.
+            session_of: Of each document, by its number; 0 where it has none.
+            lengths: How many words each session has.
+        """
+        count = len(lengths) - 1
+        mean = sum(lengths) / max(1, count) or 1.0
+        norms = [_K1 * (1 - _B + _B * length / mean) for length in lengths]
+        scores = [0.0] * len(lengths)
+        for word in sorted(weights.keys() & self._places.keys()):
+            said: dict[int, int] = {}
+            for number, times in zip(*self._places[word], strict=True):
+                if session := session_of[number]:
+                    said[session] = said.get(session, 0) + times
+            # Nothing for a word that every session has: where there is only one, it tells nothing.
+            weight = weights[word] * math.log((count + 1) / (len(said) + 1)) * (_K1 + 1)
+            for session, times in said.items():
+                scores[session] += weight * times / (times + norms[session])
         return scores
 
     def most_shared(self, weights: Mapping[str, float]) -> float:

@@ -27,6 +27,7 @@ _MONTHS: Final = [
     "december",
 ]
 _WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_DATE_WORDS: Final = frozenset([*_MONTHS, *_WEEKDAYS])
 _FROM_TODAY: Final = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
 
 # Words of grammar and of questions: who asks "what did she do there" is not looking for "what", "did" and "there".
@@ -37,20 +38,45 @@ _SILENT: Final = word_set(
     why how not no so than then too very just about into over after before up down out off again please tell show ask
     """
 )
+# The same of Spanish, Portuguese, French, German and Russian, without those that say something in another of these
+# languages or in English ("son", "die", "la"); those are common enough to weigh little.
+_SILENT_ELSEWHERE: Final = word_set(
+    """el las lo los unos unas y o de del que qué quién cuál cuándo dónde por para en mi mis tu tus su sus yo es está
+    estoy uma um e da das em ao meu minha seu sua quem qual quando onde é estou les une et ou du au aux qui quoi où
+    je j il ma ta tes sa ses est suis quel quelle der das dem ein eine einen einem einer und ist ich mein meine meinen
+    meiner dein sein wo wann wie wer и в на я он она мы мой моя моё мои что кто как где когда какой какая это не по к
+    """,
+    fold,
+)
 # Words that answer, thank or greet: a message of nothing else asks nothing of memory. English, and the first of others.
 _PHATIC: Final = word_set(
     """thanks thank thx cheers ok okay yes yeah yep yup no nope sure right well nice great good cool fine perfect lovely
     awesome wonderful excellent amazing fantastic sounds sound makes make sense got get see know think let lets never
-    mind really much help helpful appreciate hello hi hey morning evening afternoon night bye goodbye haha lol wow oh ah
-    um hmm welcome sorry worries problem talk later today now one bit way go ahead something else
-    danke bitte ja nein gut hallo merci oui non bonjour salut gracias si hola bueno grazie ciao obrigado obrigada sim
-    ola bedankt dank nee hoi goed
+    mind really much help helps helpful appreciate hello hi hey morning evening afternoon night bye goodbye haha lol wow
+    oh ah um hmm welcome sorry worries problem talk later today now one bit way go ahead something else
+    alright agreed understood noted exactly absolutely definitely indeed works brilliant super gotcha
+    danke bitte ja nein gut hallo klar genau prima merci oui non bonjour salut parfait gracias si hola bueno vale claro
+    grazie ciao perfetto obrigado obrigada sim ola bedankt dank nee hoi goed
     """
 )
 # Longest first: one ending goes, and what stays has three letters at least.
 _ENDINGS: Final = (("ness", ""), ("sses", "ss"), ("ings", ""), ("edly", ""), ("ies", "y"), ("ing", ""), ("ed", ""))
 _ENDINGS_LAST: Final = (("es", ""), ("s", ""), ("ly", ""))
 _GRAM: Final = 4
+# Forms that no ending tells, behind the word that they are forms of.
+_IRREGULAR: Final = """begin began begun, bite bit bitten, break broke broken, bring brought, build built, buy bought,
+    catch caught, choose chose chosen, come came, draw drew drawn, drink drank drunk, drive drove driven,
+    eat ate eaten, fall fell fallen, feel felt, fight fought, find found, fly flew flown, forget forgot forgotten,
+    get got gotten, give gave given, go went gone, grow grew grown, hear heard, hide hid hidden, hold held, keep kept,
+    know knew known, lead led, learn learnt, leave left, lend lent, lose lost, make made, mean meant, meet met,
+    pay paid, ride rode ridden, ring rang rung, run ran, say said, see saw seen, sell sold, send sent, shoot shot,
+    sing sang sung, sit sat, sleep slept, speak spoke spoken, spend spent, stand stood, steal stole stolen,
+    swim swam swum, take took taken, teach taught, tell told, think thought, throw threw thrown,
+    understand understood, wake woke woken, wear wore worn, win won, write wrote written,
+    child children, man men, woman women, person people, foot feet, tooth teeth, wife wives, knife knives,
+    shelf shelves"""
+_BASES: Final = {form: base for base, *forms in map(str.split, _IRREGULAR.split(",")) for form in forms}
+_SENTENCE_END: Final = ".!?:\n\u2026"
 
 
 def terms(text: str, *, today: str = "") -> list[str]:
@@ -68,12 +94,24 @@ def terms(text: str, *, today: str = "") -> list[str]:
             found += [part[at : at + 2] for part in parts for at in range(max(1, len(part) - 1))]
             continue
         word = _CLITIC.sub("", word)
-        if word not in _SILENT:
+        if word not in _SILENT and word not in _SILENT_ELSEWHERE:
             found.append(stem(word))
         if today and word in _FROM_TODAY:
             found += date_words(today, _FROM_TODAY[word])
     for day in _DAY.finditer(text):
         found += date_words(day[0])
+    return found
+
+
+def names(text: str) -> set[str]:
+    """Return the stems of the names in a text: of words with a capital letter that begin no sentence, dates aside."""
+    found = set()
+    for word in _WORD.finditer(text):
+        before = text[: word.start()].rstrip(" \t\"'(\u201c\u2018*-")
+        if word[0][0].isupper() and before and before[-1] not in _SENTENCE_END:
+            folded = _CLITIC.sub("", fold(word[0]))
+            if folded not in _SILENT and folded not in _DATE_WORDS:
+                found.add(stem(folded))
     return found
 
 
@@ -94,7 +132,8 @@ def date_words(when: str, days: int = 0) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return a word without its English ending: "camping" and "camps" as "camp"; other languages lose little."""
+    """Return a word without its English ending: "camping" and "camps" as "camp", "went" as "go"; others lose little."""
+    word = _BASES.get(word, word)
     if len(word) < 4 or not word.isascii():
         return word
     for ending, instead in _ENDINGS + _ENDINGS_LAST:

@@ -18,7 +18,7 @@ _NEAR: Final = r"[^.!?;\u3002\uff01\uff1f]{0,80}?"
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _OrderWords:
     """The words of a language, as patterns without accents.
 
     Attributes:
@@ -47,7 +47,7 @@ class _Words:
 
 
 _LANGUAGES: Final = (
-    _Words(
+    _OrderWords(
         r"por favor|ahora|siempre|debes|tienes que|deberas|el asistente debe",
         r"ignora|ignore|ignorar|olvida|olvide|olvidar|descarta|desobedece|anula|omite|no sigas|no obedezcas",
         r"anterior\w*|previ[ao]s|tus|todas|las de arriba|del sistema",
@@ -59,7 +59,7 @@ _LANGUAGES: Final = (
         r"(?:eres|seras) (?:ahora|a partir de ahora)[^.!?]{0,60}sin (?:reglas|limites|restricciones|filtros)"
         r"|(?:ahora|a partir de ahora) (?:eres|seras)[^.!?]{0,60}sin (?:reglas|limites|restricciones|filtros)",
     ),
-    _Words(
+    _OrderWords(
         r"bitte|ab jetzt|ab sofort|von nun an|immer|du musst|du sollst|sie mussen|der assistent (?:muss|soll)",
         r"ignoriere?|ignorieren|vergiss|vergessen sie|missachte|umgehe|ubergehe|befolge (?:nicht|keine)|verwirf",
         r"vorherigen?|bisherigen?|vorigen?|obigen?|alle|allen|deine|deiner|ihre|fruheren",
@@ -70,7 +70,7 @@ _LANGUAGES: Final = (
         r"e-?mails?|mails?|daten|notizen|nachrichten|dateien|passworter|gesprach\w*|rechnungen|kontakte|schlussel",
         r"du bist (?:jetzt|nun|ab jetzt|ab sofort)[^.!?]{0,60}ohne (?:regeln|grenzen|einschrankungen|filter)",
     ),
-    _Words(
+    _OrderWords(
         r"s'il (?:te|vous) plait|desormais|maintenant|toujours|tu dois|vous devez|l'assistant doit",
         r"ignore[zr]?|oublie[zr]?|contourne[zr]?|outrepasse[zr]?|ne suis pas|ne respecte pas|ne tiens pas compte d\w*",
         r"precedente?s?|anterieure?s?|tes|vos|toutes|ci-dessus|du systeme",
@@ -82,7 +82,7 @@ _LANGUAGES: Final = (
         r"e-?mails?|courriels?|donnees|notes|messages|fichiers|mots? de passe|conversations?|factures|contacts|cles",
         r"(?:tu es|vous etes) (?:maintenant|desormais)[^.!?]{0,60}sans (?:regles|limites|restrictions|filtres)",
     ),
-    _Words(
+    _OrderWords(
         r"por favor|agora|sempre|a partir de agora|voce deve|deves|o assistente deve|tu deves",
         r"ignore|ignora|ignorar|esqueca|esquece|desconsidere|desobedeca|contorne|nao siga|nao obedeca",
         r"anterior\w*|previas?|suas|tuas|todas|acima|do sistema",
@@ -94,7 +94,7 @@ _LANGUAGES: Final = (
         r"(?:voce e|tu es) agora[^.!?]{0,60}sem (?:regras|limites|restricoes|filtros)"
         r"|agora (?:voce e|tu es)[^.!?]{0,60}sem (?:regras|limites|restricoes|filtros)",
     ),
-    _Words(
+    _OrderWords(
         r"пожалуйста|теперь|отныне|всегда|ты должен|ты должна|вы должны|ассистент должен|помощник должен",
         r"игнорируи(?:те)?|забудь(?:те)?|не следуи(?:те)?|нарушаи(?:те)?|обоиди(?:те)?|отмени(?:те)?",
         r"предыдущ\w*|прежн\w*|все|всех|свои|твои|ваши|выше|системн\w*",
@@ -106,7 +106,7 @@ _LANGUAGES: Final = (
         r"ты (?:теперь|отныне)[^.!?]{0,60}без (?:правил|ограничении|фильтров)"
         r"|(?:теперь|отныне) ты[^.!?]{0,60}без (?:правил|ограничении|фильтров)",
     ),
-    _Words(
+    _OrderWords(
         "",
         r"無視|忘れ|破棄|従わない|従うな|無効に",
         r"以前|これまで|今まで|前|上記|すべて|全て|全部|あなた|システム",
@@ -137,7 +137,7 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", parts))
 
 
-def _patterns(words: _Words) -> re.Pattern[str]:
+def _patterns(words: _OrderWords) -> re.Pattern[str]:
     if words.verb_last:
         found = (
             rf"(?:{words.own})[^。！？]{{0,30}}?(?:{words.rules})[^。！？]{{0,20}}?(?:{words.void})",

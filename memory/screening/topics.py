@@ -150,6 +150,17 @@ def held_topic(text: str, wanted: Collection[Topic], told: Iterable[Topic] = ())
     return next((topic for topic in TOPICS if topic in wanted and (topic in found or topic == "everything")), None)
 
 
+def held_topics(text: str, wanted: Collection[Topic]) -> tuple[Topic, ...]:
+    """Return all the topics for which a text has to wait for a person's yes; none where it need not.
+
+    A text that waits because everything does waits for that alone: any yes is one to it.
+    """
+    if "everything" in wanted:
+        return ("everything",)
+    found = topics_of(text) if wanted else frozenset()
+    return tuple(topic for topic in TOPICS if topic in wanted and topic in found)
+
+
 def without_topics(text: str, wanted: Collection[Topic], may_tell: Callable[[str], bool]) -> str:
     """Return a text without its sentences that would have to wait, but for those that may be told all the same.
 

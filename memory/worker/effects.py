@@ -16,7 +16,7 @@ from memory.config import MemoryConfig
 from memory.effects import Batch, in_daemon_thread
 from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.outbox.entry import Entry, Lease, Worker
+from memory.outbox.entry import Entry, Lease, Worker, is_held
 from memory.usage import CallPurpose
 
 T = TypeVar("T")
@@ -60,6 +60,7 @@ class Terms:
         worker: Who it is.
         clock: Returns seconds since the epoch.
         is_alive: Whether a process of this host exists.
+        is_under_way: Whether an update of this process, by its token, still goes on.
         purse: What is known of users' budgets.
     """
 
@@ -67,6 +68,7 @@ class Terms:
     worker: Worker
     clock: Callable[[], float]
     is_alive: Callable[[int], bool]
+    is_under_way: Callable[[str], bool]
     purse: Purse
 
     def now(self) -> str:
@@ -76,6 +78,10 @@ class Terms:
     def lease(self) -> Lease:
         """Return this worker's claim from now on."""
         return Lease(self.worker, self.clock() + self.config.lease_seconds)
+
+    def is_held(self, entry: Entry) -> bool:
+        """Say whether somebody else's claim on the entry still stands."""
+        return is_held(entry.lease, self.clock(), self.worker, self.is_alive, self.is_under_way)
 
     def holds(self, entry: Entry) -> bool:
         """Say whether the entry is under this worker's lease."""

@@ -54,8 +54,15 @@ def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after
         return entry.kind == "turn" or not after_erase or message.id in said_since or _hash(message) in flushed
 
     written = [(entry.created, [one for one in entry.to_learn if counts(one, entry)]) for entry in entries]
-    # A message that comes again, in a cut, was said when it was flushed first.
-    messages = tuple(replace(one, time=min(one.time, flushed.get(_hash(one), one.time))) for one in merge(written))
+    # A message that comes again, in a cut, was said when it was flushed first. One of a turn was said then, also where
+    # somebody says the same on another day.
+    in_turns = {
+        one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "turn" for one in said
+    }
+    messages = tuple(
+        one if one.id in in_turns else replace(one, time=min(one.time, flushed.get(_hash(one), one.time)))
+        for one in merge(written)
+    )
     talk = strip_scheduled(_without_scheduled_replies(messages, flushed))
     cut_ids = {one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "cut" for one in said}
     cut = tuple(one for one in talk if one.id in cut_ids)
@@ -102,8 +109,10 @@ def together(entries: Iterable[Entry], limit: int = PORTION_MESSAGES) -> list[tu
     groups: dict[tuple[str, str], list[list[Entry]]] = {}
     for entry in sorted(entries, key=in_thread):
         parts = groups.setdefault((entry.thread_id, entry.model), [[]])
-        # Entries share messages: a turn begins with the answer before it, and a cut repeats turns.
-        messages = {message.id: message for one in (*parts[-1], entry) for message in one.to_learn}
+        # Turns share messages: one begins with the answer before it. A cut repeats what turns hold, or what was read:
+        # counted, it would take a call of its own. What else it brings is read in portions.
+        turns = [one for one in (*parts[-1], entry) if one.kind == "turn"]
+        messages = {message.id: message for one in turns for message in one.to_learn}
         if parts[-1] and _is_too_much(messages.values(), limit):
             parts.append([])
         parts[-1].append(entry)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import date, timedelta
 from functools import partial
 from html import escape
 from itertools import groupby
@@ -14,13 +13,16 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from memory import prompts
 from memory.budget import BudgetUsedUp
-from memory.control import Epochs, belongs, read_epochs, read_time_zone
-from memory.effects import StoreEffects, delete, put, read
+from memory.control import Epochs, belongs, read_approval, read_epochs, read_time_zone
+from memory.effects import StoreEffects, delete, put, read, side_by_side
+from memory.facts.answers import Exchange, read_waiting
 from memory.facts.changes import Section
 from memory.facts.deletions import forgotten_messages, read_gone
-from memory.facts.profile import Profile, read_profile, texts_of, write_profile
-from memory.journal.entry import JournalEntry, day_of
+from memory.facts.profile import Profile, approved_sections, read_profile, read_sections, texts_of, write_profile
+from memory.facts.rows import read_fact_set
+from memory.journal.entry import JournalEntry, day_of, days_before
 from memory.journal.journal import prune, read_journal
+from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.screening.door import without_suspects
 from memory.text import one_line
@@ -34,6 +36,9 @@ WEEK = 7
 MONTH = 30
 CHUNK_CHARS = 12_000
 """So much of the journal is given to the model at a time; what is more is folded in call by call."""
+
+REPLY_CHARS = 200
+"""So much of each of the assistant's messages."""
 
 PROGRESS_KEY = "rolled-up"
 """Key of the item, beside the journal's entries, that tells how far the history has been told."""
@@ -118,25 +123,23 @@ def plan_rollup(
         return (), progress
     folds: list[Fold] = []
     earlier, background = progress.earlier, progress.background
-    if _first_day_after(background, over) < _days_before(today, 2 * MONTH):
-        until = _days_before(today, MONTH)
+    if _first_day_after(background, over) < days_before(today, 2 * MONTH):
+        until = days_before(today, MONTH)
         folds.append(Fold("background", _between(over, background, until), anew=False))
-        folds.append(Fold("earlier", _between(over, until, _days_before(today, WEEK)), anew=True))
-        background, earlier = until, _days_before(today, WEEK)
-    elif _first_day_after(earlier, over) < _days_before(today, 2 * WEEK):
-        until = _days_before(today, WEEK)
+        folds.append(Fold("earlier", _between(over, until, days_before(today, WEEK)), anew=True))
+        background, earlier = until, days_before(today, WEEK)
+    elif _first_day_after(earlier, over) < days_before(today, 2 * WEEK):
+        until = days_before(today, WEEK)
         folds.append(Fold("earlier", _between(over, earlier, until), anew=earlier <= background))
         earlier = until
-    folds.append(Fold("recent", _between(over, earlier, today), anew=True))
+    # Told anew only when days have left it: else each day would tell the whole of two weeks once more.
+    goes_on = progress.recent > earlier == progress.earlier
+    folds.append(Fold("recent", _between(over, progress.recent if goes_on else earlier, today), anew=not goes_on))
     return tuple(folds), RollupProgress(over[-1].written, earlier, background, progress.looked)
 
 
 def _first_day_after(day: str, entries: Iterable[JournalEntry]) -> str:
     return next((entry.written for entry in entries if entry.written > day), "9999-12-31")
-
-
-def _days_before(day: str, days: int) -> str:
-    return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
 
 
 def _between(entries: Iterable[JournalEntry], after: str, until: str) -> tuple[JournalEntry, ...]:
@@ -149,13 +152,18 @@ def chunks(entries: Iterable[JournalEntry]) -> Iterator[tuple[JournalEntry, ...]
         portion: list[JournalEntry] = []
         size = 0
         for entry in of_one_model:
-            length = sum(len(message.text) for message in entry.messages)
+            length = sum(len(_told(message)) for message in entry.messages)
             if portion and size + length > CHUNK_CHARS:
                 yield tuple(portion)
                 portion, size = [], 0
             portion.append(entry)
             size += length
         yield tuple(portion)
+
+
+def _told(message: StoredMessage) -> str:
+    """Return what a roll-up is told of a message: an account of the user needs no more of a reply than what it was."""
+    return one_line(message.text)[: CHUNK_CHARS if message.role == "user" else REPLY_CHARS]
 
 
 def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -> str:
@@ -171,7 +179,7 @@ def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -
     """
     lines = []
     for entry in entries:
-        said = " ".join(f"{message.role}: {one_line(message.text)[:CHUNK_CHARS]}" for message in entry.messages)
+        said = " ".join(f"{message.role}: {_told(message)}" for message in entry.messages)
         lines.append(f"{entry.day} {escape(said, quote=False)}")  # escaped, so that no text can end the tag
     told = "\n".join(lines)
     request = prompts.ROLL_UP.format(existing=existing or "(nothing yet)")
@@ -211,14 +219,20 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     # Before the model is asked: what nobody has to tell of first must not be kept for as long as a model fails.
     dropped = yield from prune(owner, today, config.journal_days, config.journal_bytes, {"turn"})
     journal = [entry for entry in (yield from read_journal(owner, epoch)) if entry.source == "cut"]
-    planned, reached = plan_rollup(today, progress, journal)
-    folds = yield from _without_forgotten(owner, epoch, planned)
     texts = texts_of((yield from read_profile(owner, epoch)))
+    planned, reached = plan_rollup(today, progress, journal)
+    told = [entry for entry in journal if progress.earlier < entry.written <= progress.recent]
+    # It went with a fact that it told of, or may tell of one that was deleted since, in other words.
+    if planned and ("history.recent" not in texts or (yield from _gone_of(owner, epoch, told))):
+        planned, reached = plan_rollup(today, progress.without({"recent"}), journal)
+    folds = yield from _without_forgotten(owner, epoch, planned)
     until = (yield from terms.purse.look(owner)) if folds else None
     if until is not None:
         logger.info("the roll-up of %s waits for tomorrow: the budget of the day is used up", owner.due_key)
         raise BudgetUsedUp(until)
     sections = yield from _sections(owner, folds, texts, terms)
+    if sections:
+        sections = yield from _approved(owner, epoch, sections, terms)
     if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return False
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
@@ -253,6 +267,15 @@ def _sections(owner: Owner, folds: Sequence[Fold], texts: Profile, terms: Terms)
     return sections
 
 
+def _approved(owner: Owner, epoch: str, sections: Sequence[Section], terms: Terms) -> StoreEffects[list[Section]]:
+    """Leave out sentences of topics that wait for a yes: of what no fact was made of, nobody was even asked."""
+    stored, fact_set, chosen = yield from side_by_side(
+        read_sections(owner, epoch), read_fact_set(owner, epoch), read_approval(owner)
+    )
+    in_use = [fact.content for fact in fact_set.active().values()]
+    return list(approved_sections(sections, stored, in_use, terms.config.approval | chosen))
+
+
 def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects[None]:
     """Make due again what history sections told of that were dropped (`history.recent`); other names are ignored."""
     sections = {name.removeprefix("history.") for name in dropped if name.startswith("history.")}
@@ -269,14 +292,22 @@ def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) 
 
 
 def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> StoreEffects[list[Fold]]:
-    """Leave out messages that deleted facts came from, or that say the same: the journal itself still has them."""
+    """Leave out messages that deleted facts came from, or that wait for a yes: the journal itself still has them."""
     planned = list(folds)
     if not planned:
         return []
-    told = [(entry.thread_id, entry.messages) for one in planned for entry in one.entries]
-    gone = yield from read_gone(owner, epoch, told)
-    kept = [[entry.without(gone.get(entry.thread_id, ())) for entry in one.entries] for one in planned]
+    entries = {entry.key: entry for one in planned for entry in one.entries}
+    asked = [Exchange(entry.thread_id, entry.messages, entry.held) for entry in entries.values()]
+    gone, waiting = yield from side_by_side(_gone_of(owner, epoch, entries.values()), read_waiting(owner, epoch, asked))
+    waits = {key: each.ids for key, each in zip(entries, waiting, strict=True)}
+    kept = [
+        [entry.without({*gone.get(entry.thread_id, ()), *waits[entry.key]}) for entry in one.entries] for one in planned
+    ]
     return [replace(one, entries=tuple(filter(None, left))) for one, left in zip(planned, kept, strict=True)]
+
+
+def _gone_of(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> StoreEffects[Mapping[str, Collection[str]]]:
+    return read_gone(owner, epoch, [(entry.thread_id, entry.messages) for entry in entries])
 
 
 def _forgotten_in(owner: Owner, epoch: str, entry: JournalEntry) -> StoreEffects[frozenset[str]]:

@@ -8,7 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from functools import partial
 
 from langgraph.store.base import Item
@@ -27,7 +27,7 @@ from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.journal.journal import HeldJournal, read_held
 from memory.namespaces import Owner
 from memory.outbox import outbox
-from memory.outbox.entry import Entry, ExtractionProgress, edited_away_in, is_held
+from memory.outbox.entry import Entry, ExtractionProgress, edited_away_in
 from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
 from memory.queue.schedule import is_retryable, may_blame_text, retry_delay
 from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
@@ -82,7 +82,7 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     until = (yield from terms.purse.look(owner)) if waiting else None
     while waiting and until is None:
         batch = waiting.popleft()
-        if any(is_held(entry.lease, terms.clock(), terms.worker, terms.is_alive) for entry in batch):
+        if any(map(terms.is_held, batch)):
             continue
         try:
             receipt = yield from _update(batch, terms)
@@ -191,7 +191,7 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
     outcome, note = yield from change_facts(
         owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
     )
-    journaling = Journaling.of(last, reading, held, zone or UTC, terms.now())
+    journaling = Journaling.of(last, reading, held, zone=zone, now=terms.now(), approval=config.approval)
     # Not before everything is applied: what counts as flushed is never read again.
     flushed = remembered(flushed, reading.all, terms.config.seen_limit)
     receipt = UpdateReceipt(
@@ -255,11 +255,14 @@ def _journal_dead(dead: Sequence[Entry], terms: Terms) -> StoreEffects[None]:
     """Write the lines of entries that failed for good: what was said is known, whatever a model makes of it."""
     last = dead[-1]
     owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
-    epochs, flushed, zone, held = yield from side_by_side(
-        read_epochs(owner), read_seen(owner, thread_id, epoch), read_known_time_zone(owner), _read_held(dead)
+    epochs, flushed, zone, (held, chosen) = yield from side_by_side(
+        read_epochs(owner),
+        read_seen(owner, thread_id, epoch),
+        read_known_time_zone(owner),
+        side_by_side(_read_held(dead), read_approval(owner)),
     )
     reading = read_together(dead, flushed, after_erase=epoch != INITIAL_EPOCH)
-    journaling = Journaling.of(last, reading, held, zone or UTC, terms.now())
+    journaling = Journaling.of(last, reading, held, zone=zone, now=terms.now(), approval=terms.config.approval | chosen)
     if _is_cancelled(last, epochs) or not journaling.writes:
         return
     overwritten, *_ = yield journaling.with_reading()

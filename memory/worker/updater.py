@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
-from memory.budget import Budget, BudgetUsedUp, Purse
+from memory.budget import BudgetUsedUp, DailyBudget, Purse
 from memory.config import MemoryConfig
 from memory.effects import aperform, awithin, perform, run, tolerated, within
 from memory.message import iso_time, messages_of
@@ -21,6 +22,7 @@ from memory.queue.schedule import ConversationContext, Message
 from memory.tracing import SpanName, span
 from memory.usage import CallPurpose, ModelUsage, Observe, observed
 from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
+from memory.worker.locks import Locks, aheld, held
 from memory.worker.rollup import roll_up
 from memory.worker.update import Drained, drain
 
@@ -46,6 +48,9 @@ class MemoryUpdater:
         observe: Is told of each model call that has ended.
         purse: What is known of users' budgets; workers of one process share it.
         put_off: Is told of each roll-up that waits for the next day, as a user's budget is used up.
+        locks: Promises that one process at a time works on a user; `None` leaves that to leases.
+        under_way: The updates of this process that go on, by their tokens; workers of one process share it, and
+            `None` takes all of a shared `worker` for such.
     """
 
     def __init__(
@@ -62,6 +67,8 @@ class MemoryUpdater:
         observe: Observe = lambda _: None,
         purse: Purse | None = None,
         put_off: Callable[[CallPurpose], None] = lambda _: None,
+        locks: Locks | None = None,
+        under_way: set[str] | None = None,
     ) -> None:
         self._store = store
         self._load_model = load_model
@@ -69,14 +76,20 @@ class MemoryUpdater:
         self._clock = clock
         self._calls = calls or ModelCalls()
         self._gate = gate or UpdateGate()
+        self._under_way = set() if under_way is None and worker is None else under_way
         self._worker = worker or Worker.here()
         self._is_alive = is_alive
         self._observe, self._put_off = observe, put_off
-        self._purse = purse or Purse(Budget.of(config), clock, self._worker.process)
+        self._locks = locks
+        self._purse = purse or Purse(DailyBudget.of(config), clock, self._worker.process)
 
     def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop."""
-        return self._perform(drain(owner, self._terms(), thread_id))
+        with held(self._locks, owner) as is_ours:
+            if not is_ours:
+                return self._elsewhere()
+            with self._noted() as terms:
+                return self._perform(drain(owner, terms, thread_id))
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -105,9 +118,23 @@ class MemoryUpdater:
             view = ThreadView({message.id for message in stored}, is_complete=False) if is_thread else None
             run(self._store, outbox.record(draft, view))
 
-    async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
-        """Apply what is pending for an owner, or only for one thread."""
-        return await self._aperform(drain(owner, self._terms(), thread_id))
+    async def adrain(self, owner: Owner, thread_id: str | None = None, *, patience: float = 0.0) -> Drained:
+        """Apply what is pending for an owner, or only for one thread.
+
+        Args:
+            owner: Whose memory it is.
+            thread_id: Only this conversation; `None` means all.
+            patience: So many seconds it waits while another process works on the user.
+        """
+        async with aheld(self._locks, owner, patience) as is_ours:
+            if not is_ours:
+                return self._elsewhere()
+            with self._noted() as terms:
+                return await self._aperform(drain(owner, terms, thread_id))
+
+    def _elsewhere(self) -> Drained:
+        """Return what a drain comes to while another process works on the user: nothing, and it is tried again."""
+        return Drained(due=self._clock() + self._config.retry_base_seconds)
 
     async def asweep(self, owners: Sequence[Owner]) -> list[Drained]:
         """Drain several owners side by side; one whose store or model fails does not stop the others."""
@@ -118,7 +145,8 @@ class MemoryUpdater:
 
         async def roll_up_one(owner: Owner) -> bool:
             try:
-                return await self._aperform(roll_up(owner, self._terms()))
+                async with aheld(self._locks, owner) as is_ours:  # who has the user now is told of it in an hour again
+                    return is_ours and await self._aperform(roll_up(owner, self._terms()))
             except BudgetUsedUp:  # no failure: it is due again tomorrow
                 self._put_off("rollup")
                 return False
@@ -136,8 +164,20 @@ class MemoryUpdater:
 
         return list(await asyncio.gather(*map(guarded, owners)))
 
+    @contextmanager
+    def _noted(self) -> Iterator[Terms]:
+        """Note that an update goes on: one that broke off, with a store that is away, could not release its entries."""
+        terms = self._terms()
+        under_way = set() if self._under_way is None else self._under_way
+        under_way.add(terms.worker.update)
+        try:
+            yield terms
+        finally:
+            under_way.discard(terms.worker.update)
+
     def _terms(self) -> Terms:
-        return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive, self._purse)
+        is_under_way = (lambda _: True) if self._under_way is None else self._under_way.__contains__
+        return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive, is_under_way, self._purse)
 
     def _perform(self, effects: WorkerEffects[T]) -> T:
         return perform(

@@ -1,26 +1,57 @@
-"""A browser with the page in it: what its tests share. It needs Playwright (the group `page`) and a Chromium."""
+"""A browser with the page in it: what its tests share. It needs Playwright, a Chromium, and what `make page` builds."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.dev_server import PROJECT
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or ""
+UNPACKED = PROJECT / "tests" / "e2e" / "browser" / "node_modules" / "unpacked-chromium"
+"""The browser that `make test` unpacks where none is installed, beside the libraries and fonts that it needs."""
+BESIDE = {"LD_LIBRARY_PATH": str(UNPACKED / "al2023" / "lib"), "FONTCONFIG_FILE": str(UNPACKED / "fonts.conf")}
 AXE = PROJECT / "page" / "node_modules" / "axe-core" / "axe.min.js"
 BUILT = PROJECT / "graphs" / "server" / "page" / "static" / "built" / "langgraph.js"
 SECONDS = 60_000.0
 
+
+def find_browser(installed: str | None, unpacked: Path) -> tuple[str, dict[str, str] | None, str]:
+    """Return a browser, the environment that it needs, and why there is none.
+
+    Args:
+        installed: The system's own, if there is one.
+        unpacked: Where `make test` puts one otherwise.
+    """
+    if installed:
+        return installed, None, ""
+    if not unpacked.exists():
+        return "", None, "no browser: install chromium (Debian: apt install chromium), or run make test"
+    # It may be of another architecture, or lack a library that only some systems have.
+    try:
+        subprocess.run([unpacked, "--version"], env=BESIDE, check=True, capture_output=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or str(error).encode()
+        return "", None, f"the unpacked browser does not run here: {said.decode(errors='replace').strip()[:200]}"
+    return str(unpacked), BESIDE, ""
+
+
+BROWSER, ENVIRONMENT, WHY_NONE = find_browser(
+    shutil.which("chromium") or shutil.which("google-chrome"), UNPACKED / "chromium"
+)
+
 # Marks and no fixture: no server is started for a test that is skipped.
 NEEDED = [
-    pytest.mark.skipif(not find_spec("playwright"), reason="the browser's driver is not installed: make e2e-page"),
-    pytest.mark.skipif(not BROWSER, reason="no browser: install chromium (Debian: apt install chromium)"),
+    pytest.mark.skipif(not find_spec("playwright"), reason="the browser's driver is not installed: make test"),
+    pytest.mark.skipif(not BROWSER, reason=WHY_NONE or "there is one"),
     pytest.mark.skipif(not (AXE.exists() and BUILT.exists()), reason="the browser code is not built: make page"),
 ]
+# What takes minutes is no part of `make test`.
+WHOLE_PAGE = [*NEEDED, pytest.mark.whole_page]
 
 
 @contextmanager
@@ -30,7 +61,13 @@ def chromium() -> Iterator[Any]:
 
     with sync_api.sync_playwright() as driver:
         # The sandbox wants a user namespace, which containers do not give to root.
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        beside = dict[str, str | float | bool](ENVIRONMENT) if ENVIRONMENT else None
+        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"], env=beside)
+        if ENVIRONMENT:
+            try:
+                browser.new_page().goto("data:text/html,<p>It runs.</p>")
+            except sync_api.Error as error:
+                pytest.skip(f"the unpacked browser shows no page here: {error.message[:200]}")
         yield browser
         browser.close()
 
@@ -80,6 +117,15 @@ def go(page: Any, part: str) -> None:
     """Go to a part of the page by its menu."""
     page.get_by_label("Parts of the page").get_by_role("link", name=part, exact=True).click()
     expect(page.get_by_label("Parts of the page").locator("[aria-current]")).to_have_text(part)
+
+
+def erase(page: Any) -> None:
+    """Erase everything, by the page."""
+    go(page, "Your data")
+    page.get_by_role("link", name="Erase everything …").click()
+    page.get_by_label("Type everything to confirm").fill("everything")
+    page.get_by_role("button", name="Erase everything").click()
+    expect(page.get_by_text("Erased:")).to_be_visible()
 
 
 def look_again(page: Any) -> None:

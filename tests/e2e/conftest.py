@@ -11,7 +11,34 @@ from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from tests.e2e.browsing import chromium, opened
 from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.langhost.cluster import Cluster, running_cluster
+from tests.e2e.langhost.skipped import SKIPPED
 from tests.stub_model import StubModel, echo
+
+_SECONDS, _SECONDS_PER_KILL = 900, 120
+"""How long a test of several servers may take: beside other work, each of them starts for minutes."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items if config.getoption("--servers") else ():
+        kills = int(config.getoption("--kills")) if "kills" in getattr(item, "fixturenames", ()) else 0
+        item.add_marker(pytest.mark.timeout(_SECONDS + kills * _SECONDS_PER_KILL), append=False)
+        file, test = item.path.name, getattr(item, "originalname", item.name)
+        reason = SKIPPED.get(file) or SKIPPED.get(f"{file}::{test}")
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kind_of_server(request: pytest.FixtureRequest) -> Iterator[None]:
+    """`langgraph dev`, or with `--servers` so many processes over a Postgres and a Redis."""
+    processes = int(request.config.getoption("--servers"))
+    if not processes:
+        yield
+        return
+    with running_cluster(processes) as DevServer.cluster:
+        yield
+    DevServer.cluster = None
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +75,14 @@ def serve(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator
             return running.enter_context(DevServer(folder, config=PROJECT / config, environment=variables))
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    """What several servers share, for tests of several servers."""
+    if not DevServer.cluster:
+        pytest.skip("needs servers over Postgres and Redis, which `make e2e-postgres` installs and starts")
+    return DevServer.cluster
 
 
 @pytest.fixture

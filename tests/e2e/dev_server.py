@@ -2,16 +2,23 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from langgraph.store.base import BaseStore
+
+from graphs.persistence import open_store
+from tests.ports import free_port
+
+if TYPE_CHECKING:
+    from tests.e2e.langhost.cluster import Cluster
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -42,22 +49,24 @@ class DevServer:
 
     Attributes:
         folder: Where the process runs; what it stores outlives a restart.
-        config: Which `langgraph.json` it serves.
+        config: Which `langgraph.json` it serves; none where the command finds it by itself.
         environment: Variables set for it, beside the quiet defaults.
         workers: How many runs it carries out at once.
         host: The address it listens on; the tests ask it on loopback.
         port: Where it listens, from the first start on.
         command: What starts it instead of `langgraph dev` with the options of most tests; it is told what to serve and
             where to listen.
+        cluster: What all servers of a run are served by instead of `langgraph dev`: see `--servers`.
     """
 
     folder: Path
-    config: Path = PROJECT / "langgraph.json"
+    config: Path | None = PROJECT / "langgraph.json"
     environment: Mapping[str, str] = field(default_factory=dict)
     workers: int = 10
     host: str = "127.0.0.1"
     port: int = 0
     command: tuple[str, ...] = ()
+    cluster: ClassVar["Cluster | None"] = None
     _process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -80,6 +89,15 @@ class DevServer:
         """The folder of its SQLite files."""
         return self.folder / "data"
 
+    def stored(self) -> dict[str, bytes]:
+        """Return all that it keeps and logs, by the names of files; tables stand under the names of such files."""
+        kept = self.cluster.tables(self.folder) if self.cluster else {}
+        return {**{path.name: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}, **kept}
+
+    def store(self) -> AbstractAsyncContextManager[BaseStore]:
+        """Open the store of its memory, beside it."""
+        return self.cluster.store(self.folder) if self.cluster else open_store(self.data / "store.sqlite")
+
     @property
     def log(self) -> str:
         """Everything it has written so far, over all its starts."""
@@ -92,7 +110,7 @@ class DevServer:
         if self.running:
             raise RuntimeError("the server is running already")
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         with self._log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command(), cwd=self.folder, env=self._variables(), stdout=log, stderr=log, start_new_session=True
@@ -127,9 +145,12 @@ class DevServer:
         return self.folder / "server.log"
 
     def _command(self) -> list[str]:
-        here = ["--config", str(self.config), "--host", self.host, "--port", str(self.port)]
+        served = ["--config", str(self.config)] if self.config else []
+        here = [*served, "--host", self.host, "--port", str(self.port)]
         if self.command:
             return [*self.command, *here]
+        if self.cluster:
+            return [*self.cluster.command(self.workers), *here]
         options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", str(self.workers)]
         return [sys.executable, "-m", "langgraph_cli", "dev", *here, *options]
 
@@ -141,18 +162,20 @@ class DevServer:
             "LANG": "C.UTF-8",
             "PALIMPSEST_DATA_DIR": str(self.data),
             **_QUIET,
+            **(self.cluster.variables(self.folder) if self.cluster and not self.command else {}),
             **self.environment,
         }
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        seconds = START_SECONDS * (self.cluster.processes if self.cluster else 1)
+        deadline = time.monotonic() + seconds
         while not self._answers():
             if self._process and self._process.poll() is not None:
                 raise ServerFailed(f"the server ended with {self._process.returncode}\n{self._tail()}")
             if "already in use" in self._tail():
                 raise ServerFailed(f"port {self.port} is taken\n{self._tail()}")
             if time.monotonic() > deadline:
-                raise ServerFailed(f"the server did not answer within {START_SECONDS} s\n{self._tail()}")
+                raise ServerFailed(f"the server did not answer within {seconds} s\n{self._tail()}")
             time.sleep(0.1)
 
     def _answers(self) -> bool:
@@ -173,9 +196,3 @@ class DevServer:
 
     def _tail(self) -> str:
         return "\n".join(self.log.splitlines()[-_LOG_TAIL:])
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

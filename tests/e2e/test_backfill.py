@@ -1,18 +1,16 @@
 """`palimpsest backfill` on a real server: killed half-way it goes on, doubles nothing, and is taken back as a whole."""
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.backfilling import ran, started
+from tests.e2e.dev_server import DevServer
 from tests.e2e.speaking import speak_python
 from tests.e2e.waiting import eventually
 from tests.exports import chatgpt, claude, zipped
@@ -59,24 +57,6 @@ class Learns:
             for n, what in likes
         ]
         return json.dumps({"facts": facts, "profile": []})
-
-
-def started(server: DevServer, *words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "graphs.cli.main", *words],
-        cwd=server.folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "PALIMPSEST_URL": server.url},  # noqa: TID251
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def ran(server: DevServer, *words: str) -> Any:
-    done = started(server, *words, "--json")
-    out, err = done.communicate(timeout=240)
-    assert done.returncode == 0, (out, err)
-    return json.loads(out)
 
 
 def holding(server: DevServer, word: str) -> list[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.backfilling import started
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_extraction
 from tests.e2e.speaking import speak_python
@@ -30,8 +31,10 @@ def test_a_used_up_budget_is_told_counted_and_loses_nothing(tmp_path: Path, mode
         assert eventually(lambda: contents(server) == ["User lives in Bergen."], timeout=60)
         budget = eventually(lambda: ask(server, "/overview")["budget"], timeout=30)
         assert (budget["calls"], budget["max_calls"], budget["used_up"]) == (1, 1, True)
-        answer = speak_python(server, "And I have a green tent.")
-        assert answer.thread_id, "the turn goes on"
+        said = started(server, "chat", "And I have a green tent.")
+        _, aside = said.communicate(timeout=120)
+        assert said.returncode == 0, "the turn goes on"
+        assert "memory's budget of the day is used up: read from" in aside
         refused = eventually(lambda: value(scrape(server), "budget_refusals_total", purpose="extraction"), timeout=60)
         assert refused
         scraped = scrape(server)

@@ -40,6 +40,18 @@ def test_a_first_turn_is_remembered(command: tuple[str, ...], tmp_path: Path, mo
     assert "without memory" not in server.log
 
 
+def test_an_empty_folder_is_enough(tmp_path: Path, model: StubModel) -> None:
+    """Whoever installed the package has no `langgraph.json`: the package brings one."""
+    server = started_by((*PALIMPSEST, "--no-reload"), tmp_path, model)
+    server.config = None
+    with server:
+        speak_python(server, "I like figs.")
+        with httpx.Client(base_url=server.url, timeout=60) as http:
+            assert http.get("/memory/overview").json()["without_memory"] is None
+            assert "<title>" in http.get("/memory/", headers={"Accept": "text/html"}, follow_redirects=True).text
+    assert not (tmp_path / "langgraph.json").exists()
+
+
 def test_what_the_configuration_sets_counts_whatever_the_flags(tmp_path: Path, model: StubModel) -> None:
     """`langgraph.prod.json` switches single-user mode off in its `env`, which the server reads after the imports."""
     config = tmp_path / "langgraph.json"

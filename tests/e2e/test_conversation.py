@@ -215,3 +215,21 @@ def test_a_bad_context_value_is_refused_with_the_fields_name_javascript(
 ) -> None:
     assert field in run_javascript("refused.mjs", url=server.url, context=context)["message"]
     assert prompts(model) == []
+
+
+@pytest.mark.parametrize("node", [None, "call_model"])
+def test_messages_that_a_client_removes_are_nowhere_in_the_thread(
+    client: SyncLangGraphClient, model: StubModel, node: str | None
+) -> None:
+    model.respond = Scripted(chat=always("Noted."))
+    thread_id = client.threads.create()["thread_id"]
+    client.runs.wait(thread_id, "chat", input=say("I grow quinces behind the house."))
+    messages: Any = client.threads.get_state(thread_id)["values"]
+    removed = [{"type": "remove", "id": each["id"], "content": ""} for each in messages["messages"]]
+    client.threads.update_state(thread_id, {"messages": removed}, as_node=node)
+    state: Any = client.threads.get_state(thread_id)
+    assert state["values"]["messages"] == []
+    assert "quinces" not in str([state, client.threads.get(thread_id)])
+    again: Any = client.runs.wait(thread_id, "chat", input=say("Hello."))
+    assert [each["content"] for each in again["messages"]] == ["Hello.", "Noted."]
+    assert "quinces" not in str(again)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import pytest
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.scripted import Scripted, is_extraction
+from tests.ports import free_port
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 FIGS = "User likes figs."
@@ -83,9 +83,7 @@ def test_it_asks_shows_what_curl_shows_and_forgets_on_request(server: DevServer,
 
 
 def test_nobody_answers(demo: Demo) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        demo.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    demo.url = f"http://127.0.0.1:{free_port()}"
     assert fails(demo.run(), "no server answers .*make dev")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from graphs.server.page.assets import BUILT, CHAT_CLIENT, HTMX, SHARED
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.stub_model import StubModel
 
@@ -64,12 +65,19 @@ def test_without_a_secret_neither_server_nor_token_is_had_and_both_say_why(tmp_p
         assert "Traceback" not in done.stderr
 
 
-def test_the_image_gets_login_and_graphs_and_no_secret(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def dockerfile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What `docs/deploy.md` has another machine build."""
+    folder = tmp_path_factory.mktemp("image")
     (line,) = [line for line in PAGE.split("`") if line.startswith(".venv/bin/langgraph dockerfile")]
     code = line.replace("langgraph.prod.json", str(PROJECT / "langgraph.prod.json"))
-    written = shell(tmp_path, code, LANGGRAPH_CLI_NO_ANALYTICS="1", PALIMPSEST_AUTH_SECRET="x" * 40)
+    written = shell(folder, code, LANGGRAPH_CLI_NO_ANALYTICS="1", PALIMPSEST_AUTH_SECRET="x" * 40)
     assert written.returncode == 0, written.stderr
-    text = (tmp_path / "Dockerfile").read_text()
+    return (folder / "Dockerfile").read_text()
+
+
+def test_the_image_gets_login_and_graphs_and_no_secret(dockerfile: str) -> None:
+    text = dockerfile
     served = dict(re.findall(r"^ENV (\w+)='(.*)'$", text, re.M))
     assert set(json.loads(served["LANGSERVE_GRAPHS"])) == {"chat", "memory"}
     assert json.loads(served["LANGGRAPH_AUTH"])["path"] == "graphs.auth:auth"
@@ -80,6 +88,36 @@ def test_the_image_gets_login_and_graphs_and_no_secret(tmp_path: Path) -> None:
     assert "LANGGRAPH_STORE" not in served
     assert text.startswith("FROM langchain/langgraph-api:3.1")
     assert "x" * 40 not in text
+
+
+def test_the_image_builds_the_browser_code_in_a_stage_of_its_own(dockerfile: str) -> None:
+    first, *others = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", dockerfile, re.M)
+    (node, stage), last = others
+    assert node.startswith("node:2")
+    # The command line names the image once, before its stage: the same must follow behind it.
+    assert last == first
+    assert dockerfile.index(f"FROM {node}") < dockerfile.rindex(f"FROM {last[0]}") < dockerfile.index("ADD . ")
+    ((taken_from, source, target),) = re.findall(r"^COPY --from=(\w+) (\S+) (\S+)$", dockerfile, re.M)
+    (folder,) = re.findall(r"^WORKDIR (/build\S*)$", dockerfile, re.M)
+    assert (taken_from, source) == (stage, str(Path(folder).parent / BUILT.relative_to(PROJECT)))
+    assert Path(target) == Path("/usr/local") / SHARED.relative_to(sys.prefix)
+
+
+def test_the_stage_of_the_image_makes_what_the_page_needs(dockerfile: str, tmp_path: Path) -> None:
+    """Its lines are carried out in a folder, by npm and Node.js of this machine: no Docker is here."""
+    stage = dockerfile.partition(" AS page\n")[2].partition("\nFROM ")[0]
+    (folder,) = re.findall(r"^WORKDIR /(\S+)$", stage, re.M)
+    place = tmp_path / folder
+    place.mkdir(parents=True)
+    for word, rest in re.findall(r"^(COPY|RUN) (.*)$", stage, re.M):
+        if word == "COPY":
+            for name in rest.split()[:-1]:
+                shutil.copy(PROJECT / name, place)
+        else:
+            done = subprocess.run(["sh", "-ec", rest], cwd=place, capture_output=True, encoding="utf-8", check=False)
+            assert done.returncode == 0, done.stderr
+    made = place.parent / BUILT.relative_to(PROJECT)
+    assert {path.name for path in made.iterdir()} == {HTMX, CHAT_CLIENT, "licences.txt"}
 
 
 @pytest.mark.parametrize("variable", sorted(set(re.findall(r"`(PALIMPSEST_[A-Z_]+)", PAGE))))

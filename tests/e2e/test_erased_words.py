@@ -25,8 +25,7 @@ def answer(request: ChatRequest) -> Reply | str:
 
 def holding(server: DevServer, word: str) -> list[str]:
     """Names of the server's files that hold a word."""
-    files = [path for path in server.folder.rglob("*") if path.is_file()]
-    return sorted(path.name for path in files if word.encode() in path.read_bytes())
+    return sorted(name for name, kept in server.stored().items() if word.encode() in kept)
 
 
 def knows(memory: httpx.Client, *contents: str) -> None:
@@ -51,12 +50,17 @@ def guarded(tmp_path: Path, stub: StubModel) -> Iterator[DevServer]:
         yield server
 
 
-def kill_before_rows_are_written(server: DevServer, client: SyncLangGraphClient, text: str) -> str:
-    """Talk, kill the server as if before its rows of threads were on the disk, and start it; return the thread.
+def talk_and_lose_the_row(server: DevServer, client: SyncLangGraphClient, text: str) -> str:
+    """Talk, and leave what a kill leaves where checkpoints outlive the row of their thread; return the thread.
 
-    The server writes its rows every ten seconds, and a busy machine takes longer for a turn. So its files are put back
-    to what they were before the turn.
+    `langgraph dev` writes its rows every ten seconds, and a busy machine takes longer for a turn. So its files are put
+    back to what they were before the turn. Servers over a database delete a row before its checkpoints.
     """
+    if server.cluster:
+        thread_id = talk(client, text)
+        server.cluster.lose_row(server.folder, thread_id)
+        assert client.threads.search(ids=[thread_id]) == []
+        return thread_id
     rows = server.folder / ".langgraph_api"
     before = {path: path.read_bytes() for path in rows.glob("*.pckl")}
     thread_id = talk(client, text)
@@ -72,8 +76,8 @@ def kill_before_rows_are_written(server: DevServer, client: SyncLangGraphClient,
 
 def test_everything_erased_after_a_crash_is_in_no_file_and_a_neighbour_keeps_all(guarded: DevServer) -> None:
     with sdk(guarded, "ada") as client, api(guarded, "ada") as memory, sdk(guarded, "bob") as bob:
-        kept = kill_before_rows_are_written(guarded, bob, "I am Bob and I like walrus songs.")
-        kill_before_rows_are_written(guarded, client, "I keep an axolotl.")
+        kept = talk_and_lose_the_row(guarded, bob, "I am Bob and I like walrus songs.")
+        talk_and_lose_the_row(guarded, client, "I keep an axolotl.")
         assert "checkpoints.sqlite" in {name.removesuffix("-wal") for name in holding(guarded, "axolotl")}
         erased = memory.post("/erase/everything", json={"erase": "everything"}).json()
         assert (erased["still_in_threads"], erased["note"]) == ([], "")
@@ -86,7 +90,7 @@ def test_everything_erased_after_a_crash_is_in_no_file_and_a_neighbour_keeps_all
 
 def test_a_thread_whose_row_a_crash_took_is_named_and_erased(guarded: DevServer) -> None:
     with sdk(guarded, "ada") as client, api(guarded, "ada") as memory, api(guarded, "bob") as bob:
-        thread_id = kill_before_rows_are_written(guarded, client, "I keep an axolotl.")
+        thread_id = talk_and_lose_the_row(guarded, client, "I keep an axolotl.")
         knows(memory, "Keeps an axolotl")
         other = talk(client, "The axolotl is ill.")
         talk(client, "Good day.")  # the model's reply has the word
@@ -102,6 +106,25 @@ def test_a_thread_whose_row_a_crash_took_is_named_and_erased(guarded: DevServer)
         for each in answer["still_in_threads"]:
             assert memory.post("/erase/thread", json={"thread_id": each}).status_code == 200
         eventually(lambda: holding(guarded, "axolotl") == [])
+
+
+def test_a_thread_of_which_only_an_old_state_holds_the_words_is_named(guarded: DevServer) -> None:
+    with sdk(guarded, "ada") as client, api(guarded, "ada") as memory:
+        learned = talk(client, "I keep an axolotl.")
+        knows(memory, "Keeps an axolotl")
+        told = str(client.threads.create()["thread_id"])
+        memory.put(f"/threads/{told}/mode", json={"mode": "incognito"}).raise_for_status()  # so no fact names it
+        client.runs.wait(told, "chat", input=say("I keep a walrus."))
+        head = client.threads.get_state(told)["checkpoint"]["checkpoint_id"]
+        client.runs.wait(told, "chat", input=say("And an axolotl."))
+        client.runs.wait(told, "chat", input=say("And a cat."), checkpoint_id=head)
+        assert "axolotl" not in str(client.threads.get_state(told)["values"])
+        quiet = str(client.threads.create()["thread_id"])
+        client.runs.wait(quiet, "chat", input=say("The walrus is well."))
+        knows(memory, "Keeps an axolotl")
+        (fact,) = memory.get("/facts").json()["facts"]
+        answer = memory.post("/erase/fact", json={"fact_id": fact["id"]}).json()
+        assert answer["still_in_threads"] == sorted([learned, told])
 
 
 def test_crons_are_named_by_the_erase_of_a_fact_and_go_with_everything(guarded: DevServer) -> None:
@@ -126,7 +149,7 @@ def test_where_nobody_logs_in_everything_is_erased_after_a_crash_too(tmp_path: P
     stub.respond = Scripted(learns={"axolotl": "Keeps an axolotl"})
     environment = {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "stub", **QUICK}
     with DevServer(tmp_path, environment=environment) as server, get_sync_client(url=server.url) as client:
-        kill_before_rows_are_written(server, client, "I keep an axolotl.")
+        talk_and_lose_the_row(server, client, "I keep an axolotl.")
         client.crons.create("chat", schedule="0 0 1 1 *", input=say("Feed the axolotl."))
         with httpx.Client(base_url=f"{server.url}/memory", timeout=60) as memory:
             erased = memory.post("/erase/everything", json={"erase": "everything"}).json()

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from graphs.persistence import open_store
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from tests.e2e.conftest import Serve
@@ -53,7 +52,7 @@ def server(serve: Serve) -> DevServer:
 
 def stored(server: DevServer) -> list[Fact]:
     async def read() -> list[Fact]:
-        async with open_store(server.data / "store.sqlite") as store:
+        async with server.store() as store:
             return await FactStore(store, "local").alist()
 
     return asyncio.run(read())
@@ -61,7 +60,7 @@ def stored(server: DevServer) -> list[Fact]:
 
 def delete(server: DevServer, fact_id: str) -> None:
     async def forget() -> None:
-        async with open_store(server.data / "store.sqlite") as store:
+        async with server.store() as store:
             await FactStore(store, "local").adelete(fact_id)
 
     asyncio.run(forget())

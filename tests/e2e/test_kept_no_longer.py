@@ -1,6 +1,10 @@
-"""After 40 days: old threads and the journal are gone from every file, facts stay, and facts with an end do not."""
+"""After 40 days: old threads and the journal are gone from every file, facts stay, and facts with an end do not.
+
+Also what a `ttl` of `langgraph.json` does under `langgraph dev`: nothing.
+"""
 
 import json
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -9,7 +13,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.errors import NotFoundError
 
-from tests.e2e.dev_server import DevServer
+from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import speak_python
 from tests.e2e.waiting import eventually
@@ -70,3 +74,30 @@ def test_after_a_month_threads_and_journal_are_gone_and_what_was_learned_stays(
         assert [fact["content"] for fact in ask(server, "/facts?status=ended")["facts"]] == ["Is in Rome"]
         assert eventually(lambda: not holding(tmp_path / "data", "zeppelin"), timeout=60)
     assert holding(tmp_path, "zeppelin") == []
+
+
+def test_a_ttl_of_langgraph_json_takes_nothing_of_memory_away(tmp_path: Path, model: StubModel) -> None:
+    """A second after which all of it is old, beside our checkpointer and store, and on a thread of its own."""
+    settings = json.loads((PROJECT / "langgraph.json").read_text("utf-8"))
+    ttl = {"default_ttl": 0.01, "sweep_interval_minutes": 1}
+    settings["checkpointer"]["ttl"] = {"strategy": "delete", **ttl}
+    settings["store"]["ttl"] = {"refresh_on_read": False, **ttl}
+    config = tmp_path / "langgraph.json"
+    config.write_text(json.dumps(settings))
+    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
+    server = DevServer(tmp_path / "server", config=config, environment=variables)
+    with server, get_sync_client(url=server.url) as client:
+        thread = speak_python(server, "I moved to Bergen.").thread_id
+        own = client.threads.create(ttl={"strategy": "delete", "ttl": 0.01})["thread_id"]
+        assert eventually(lambda: contents(server) == ["User lives in Bergen."], timeout=60)
+        # A turn's line comes after its facts: it may not be there yet when they are.
+        assert eventually(lambda: ask(server, "/journal")["total"], timeout=60) == 1
+    # What is too old is looked for at the start, too.
+    with server, get_sync_client(url=server.url) as client:
+        time.sleep(2 * 60 * ttl["default_ttl"])
+        assert contents(server) == ["User lives in Bergen."]
+        assert ask(server, "/journal")["total"] == 1
+        assert {thread, own} <= {each["thread_id"] for each in client.threads.search(limit=10)}
+        values: Any = client.threads.get_state(thread)["values"]
+        assert len(values["messages"]) == 2

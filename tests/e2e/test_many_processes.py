@@ -5,6 +5,7 @@ import random
 import re
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from graphs.persistence.checkpoint_tables import CheckpointTables
 from graphs.persistence.postgres_store import open_postgres_store
 from memory.control import read_epoch
 from memory.effects import arun
@@ -99,6 +101,44 @@ def drain_by_two_at_once(folder: Path, database: str) -> None:
         assert (one.end(), other.end()) == (0, 0), (folder / "errors.log").read_text()
 
 
+def talk_without_updates(folder: Path, database: str, turns: int) -> None:
+    with talking(folder, turns=turns, debounce=3600.0, stays=3600.0, database=database) as talker:
+        talker.wait_for("talked")
+        talker.end(signal.SIGKILL)
+
+
+def asked(*talkers: Talker) -> Counter[int]:
+    """Return how often the model was asked about each turn."""
+    lines = [line for talker in talkers for line in talker.lines if line.startswith("asked")]
+    return Counter(int(number) for line in lines for number in line.split()[1:])
+
+
+@pytest.mark.timeout(900)
+def test_two_processes_that_drain_at_the_same_time_ask_the_model_once_for_each_update(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    database = postgres.database()
+    talk_without_updates(tmp_path, database, turns=12)
+    with (
+        talking(tmp_path, drain=True, thinks=0.5, database=database) as one,
+        talking(tmp_path, drain=True, thinks=0.5, database=database) as other,
+    ):
+        assert (one.end(), other.end()) == (0, 0), (tmp_path / "errors.log").read_text()
+    assert asked(one, other) == dict.fromkeys(range(12), 1)
+    assert sorted(kept(database)[0]) == things(list(range(12)))
+
+
+@pytest.mark.timeout(900)
+def test_a_process_that_is_killed_while_it_updates_a_user_blocks_no_other(tmp_path: Path, postgres: Postgres) -> None:
+    database = postgres.database()
+    talk_without_updates(tmp_path, database, turns=2)
+    with talking(tmp_path, drain=True, hangs=True, database=database) as killed:
+        killed.wait_for(r"asked .*")
+        killed.end(signal.SIGKILL)
+    drain(tmp_path, database=database)
+    assert sorted(kept(database)[0]) == things([0, 1])
+
+
 @pytest.mark.timeout(3600)
 def test_killed_at_random_three_processes_lose_nothing_and_double_nothing(
     tmp_path: Path, postgres: Postgres, kills: int
@@ -141,16 +181,10 @@ def test_killed_at_random_three_processes_keep_to_the_limit_of_facts(tmp_path: P
 def test_what_is_erased_while_three_processes_talk_is_in_no_table(tmp_path: Path, postgres: Postgres) -> None:
     database = postgres.database()
 
-    def threads() -> list[str]:
-        """A server has rows of them. A task's writes may be saved before their checkpoint, which a kill prevents."""
-        with postgres.connect(database) as connection:
-            found = "SELECT thread_id FROM checkpoints UNION SELECT thread_id FROM checkpoint_writes"
-            return [thread_id for (thread_id,) in connection.execute(found).fetchall()]
-
     async def erase() -> None:
         async with Orders(folder="", database=database).opened() as (store, saver):
             await aerase_user(store, "local")
-            for thread_id in threads():
+            for thread_id in await CheckpointTables(database).threads_of([""]):
                 await saver.adelete_thread(thread_id)
 
     with ExitStack() as stack:

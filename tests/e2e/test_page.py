@@ -1,26 +1,20 @@
-"""The page in a browser, against a real server: what people do with their memory, by mouse and by keyboard.
-
-It needs Playwright (the group `page`), a Chromium of the system, and what `make page` builds: `make e2e-page`.
-"""
+"""The list of facts in a browser, against a real server: what people do with it, by mouse and by keyboard."""
 
 import json
-import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.browsing import NEEDED, expect, fact, go, look_again, say, take_in
+from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, say, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
-from tests.e2e.waiting import eventually
 from tests.stub_model import StubModel
 
 pytest.importorskip("jinja2")
 
-pytestmark = NEEDED
+pytestmark = WHOLE_PAGE
 
 ALLERGY = "User is allergic to peanuts."
 
@@ -33,96 +27,6 @@ def server(serve: Serve) -> DevServer:
 @pytest.fixture(autouse=True)
 def scripted(model: StubModel) -> None:
     model.respond = Scripted(learns={"allergic to peanuts": ALLERGY})
-
-
-def erase(page: Any) -> None:
-    go(page, "Your data")
-    page.get_by_role("link", name="Erase everything …").click()
-    page.get_by_label("Type everything to confirm").fill("everything")
-    page.get_by_role("button", name="Erase everything").click()
-    expect(page.get_by_text("Erased:")).to_be_visible()
-
-
-def holding(word: bytes, server: DevServer) -> list[Path]:
-    """Return the files of a server in which a word stands, its log and what it keeps itself among them."""
-    found = []
-    for path in server.folder.rglob("*"):
-        with suppress(FileNotFoundError, IsADirectoryError):  # the server writes, and takes away, as it likes
-            if word in path.read_bytes():
-                found.append(path)
-    return found
-
-
-def test_the_story_of_a_fact(page: Any, server: DevServer, model: StubModel) -> None:
-    expect(page.get_by_text("Nothing is known about you yet.")).to_be_visible()
-    say(page, "I am allergic to peanuts, by the way.")
-    # It appears by itself, in the chat and in the list, with where it was said.
-    expect(page.locator(".learned", has_text=ALLERGY)).to_be_visible()
-    expect(fact(page, ALLERGY)).to_be_visible()
-    fact(page, ALLERGY).get_by_role("link", name="from a conversation").click()
-    expect(page.locator(".source .marked")).to_contain_text("I am allergic to peanuts, by the way.")
-    page.keyboard.press("Escape")
-
-    fact(page, ALLERGY).get_by_role("link", name="Edit").click()
-    page.get_by_label("What it says").fill("Allergic to almonds")
-    page.get_by_role("button", name="Save").click()
-    expect(fact(page, "Allergic to almonds")).to_be_visible()
-
-    page.get_by_role("button", name="New chat").click()
-    reply = say(page, "What should I cook?")
-    reply.locator(".drew summary").click()
-    expect(reply.locator(".sources")).to_contain_text("Allergic to almonds")
-    assert any("Allergic to almonds" in request.text for request in model.requests)
-    reply.locator(".tokens summary").click()
-    expect(reply.locator(".legend")).to_contain_text("memory")
-
-    fact(page, "almonds").get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Undo").click()
-    expect(fact(page, "Allergic to almonds").locator("input[type=checkbox]")).to_be_visible()
-
-    erase(page)
-    go(page, "Facts")
-    expect(page.get_by_text("Nothing is known about you yet.")).to_be_visible()
-    # What was said before is not learned again with what is said now.
-    expect(page.locator(".message")).to_have_count(0)
-    reply = say(page, "I live by the sea.")
-    expect(reply.locator(".sources, .drew")).to_have_count(0)
-    page.reload()
-    expect(page.get_by_text("Nothing is known about you yet.")).to_be_visible()
-    assert not any("almonds" in request.text for request in model.requests[-1:])
-
-
-def test_incognito_says_so_and_leaves_no_trace(page: Any, server: DevServer) -> None:
-    page.get_by_label("What memory may do").select_option("incognito")
-    expect(page.locator(".incognito")).to_be_visible()
-    reply = say(page, "I am allergic to peanuts and live in Zanzibar.")
-    expect(page.locator(".incognito")).to_be_visible()
-    expect(reply.locator(".drew")).to_have_count(0)
-    for file in server.data.glob("store.sqlite*"):
-        assert b"Zanzibar" not in file.read_bytes(), file.name
-    # Back among what is learned, the chat is a new one, and the other is deleted.
-    page.get_by_label("What memory may do").select_option("normal")
-    expect(page.locator(".message")).to_have_count(0)
-    eventually(lambda: not holding(b"Zanzibar", server), 60)
-
-
-def test_an_incognito_chat_goes_with_its_page(page: Any, server: DevServer) -> None:
-    page.get_by_label("What memory may do").select_option("incognito")
-    say(page, "I keep a parrot in Samarkand.")
-    assert holding(b"Samarkand", server)
-    page.goto("about:blank")
-    eventually(lambda: not holding(b"Samarkand", server), 60)
-    page.goto(f"{server.url}/memory")
-
-
-def test_a_script_in_a_fact_is_text(page: Any) -> None:
-    page.get_by_text("Add a fact", exact=True).click() if not page.locator(".add[open]").count() else None
-    page.get_by_label("What should be known about you?").fill("<script>alert(1)</script>\n<b>second</b> line")
-    page.get_by_role("button", name="Add", exact=True).click()
-    row = fact(page, "second")
-    expect(row.locator(".content")).to_have_text(re.compile(r"<script>.*</script>\s+<b>second</b> line"))
-    assert row.locator("script, b").count() == 0
-    row.get_by_role("button", name="Delete").click()
 
 
 def test_five_hundred_facts_go_and_come_back_at_once(page: Any, server: DevServer) -> None:
@@ -177,39 +81,91 @@ def test_a_look_at_the_list_keeps_what_somebody_has_begun_in_it(page: Any, serve
     erase(page)
 
 
-def test_many_facts_are_chosen_by_category_day_and_conversation(page: Any, server: DevServer, tmp_path: Path) -> None:
-    take_in(page, server.url, 3)
-    page.request.post(f"{server.url}/memory/facts", data={"content": "Likes figs", "category": "preference"})
+def test_whoever_spares_those_on_this_page_has_not_chosen_all(page: Any, server: DevServer) -> None:
+    take_in(page, server.url, 120)
+    page.reload()
+    whole, this = page.get_by_role("checkbox", name="All 120"), page.get_by_role("checkbox", name="On this page")
+    whole.check()
+    expect(this).to_be_checked()
+    this.uncheck()
+    expect(whole).not_to_be_checked()
+    this.check()
+    expect(whole).not_to_be_checked()
+    page.locator("#choose").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("100 deleted.")).to_be_visible()
+    erase(page)
+
+
+def test_the_place_of_the_chat_is_there_before_its_scripts_are(page: Any) -> None:
+    held: list[Any] = []
+    page.route("**/static/langgraph.js", lambda route: held.append(route))
+    page.reload()
+    heading = page.get_by_role("heading", name="What is known")
+    before = heading.bounding_box(), page.locator("#find").bounding_box()
+    held.pop().continue_()
+    page.locator("#chat-words").wait_for()
+    assert (heading.bounding_box(), page.locator("#find").bounding_box()) == before
+    page.unroute("**/static/langgraph.js")
+
+
+def by(page: Any, how: str) -> None:
+    """Have the list show what fits one filter: a category, a day, or a conversation."""
+    page.reload()
+    filters = page.locator("#find")
+    if how != "category":
+        filters.get_by_text("By day or conversation").click()
+    with page.expect_response("**/facts-list**"):
+        if how == "category":
+            filters.get_by_label("Category").select_option("goal")
+        elif how == "day":
+            filters.get_by_label("until").fill("2001-12-31")
+        else:
+            filters.get_by_label("Conversation").select_option(index=1)
+
+
+CHOSEN = {
+    "category": ["Wants a boat", "Wants a dog"],
+    "day": ["Kept bees as a child", "Wants a dog"],
+    "conversation": [ALLERGY],
+}
+
+
+@pytest.mark.parametrize("how", CHOSEN)
+def test_facts_are_exported_and_deleted_by_category_day_and_conversation(
+    page: Any, server: DevServer, tmp_path: Path, how: str
+) -> None:
+    old = "2001-05-05T10:00:00+00:00"
+    facts = [
+        {"content": "Wants a boat", "category": "goal", "confidence": 0.9},
+        {"content": "Wants a dog", "category": "goal", "confidence": 0.9, "createdAt": old},
+        {"content": "Kept bees as a child", "category": "context", "confidence": 0.9, "createdAt": old},
+    ]
+    page.request.post(f"{server.url}/memory/import", data={"schema": "palimpsest.memory", "version": 2, "facts": facts})
     say(page, "I am allergic to peanuts, by the way.")
     expect(fact(page, ALLERGY)).to_be_visible()
-    filters = page.locator("#find")
-    with page.expect_response("**/facts-list**"):
-        filters.get_by_label("Category").select_option("goal")
-    page.get_by_role("checkbox", name="All 3").check()
+    every = {*(each["content"] for each in facts), ALLERGY}
+    by(page, how)
+    expect(page.locator(".facts > li")).to_have_count(len(CHOSEN[how]))
+    page.get_by_role("checkbox", name=f"All {len(CHOSEN[how])}").check()
     with page.expect_download() as download:
         page.locator("#choose").get_by_role("button", name="Export").click()
     download.value.save_as(tmp_path / "facts.json")
     exported = json.loads((tmp_path / "facts.json").read_text())
-    assert sorted(each["content"] for each in exported["facts"]) == [f"Knows the number {n}" for n in range(3)]
-    with page.expect_response("**/facts-list**"):
-        filters.get_by_label("Category").select_option("")
-    filters.get_by_text("By day or conversation").click()
-    with page.expect_response("**/facts-list**"):
-        filters.get_by_label("until").fill("2001-01-01")
-    expect(page.get_by_text("No fact fits this search.")).to_be_visible()
-    with page.expect_response("**/facts-list**"):
-        filters.get_by_label("until").fill("")
-    page.reload()
-    page.locator("#find").get_by_text("By day or conversation").click()
-    with page.expect_response("**/facts-list**"):
-        page.locator("#find").get_by_label("Conversation").select_option(index=1)
-    expect(page.locator(".facts > li")).to_have_count(1)
-    page.get_by_role("checkbox", name="All 1").check()
+    assert sorted(each["content"] for each in exported["facts"]) == sorted(CHOSEN[how])
+    if len(CHOSEN[how]) > 1:
+        # One that is spared stays.
+        spared = page.locator(".facts > li .content").first.inner_text()
+        page.locator(".facts > li input[type=checkbox]").first.uncheck()
+        page.locator("#choose").get_by_role("button", name="Delete").click()
+        expect(page.get_by_text("1 deleted.")).to_be_visible()
+        expect(fact(page, spared)).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text("1 restored.")).to_be_visible()
+        page.get_by_role("checkbox", name=f"All {len(CHOSEN[how])}").check()
     page.locator("#choose").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("1 deleted.")).to_be_visible()
-    page.reload()
-    expect(fact(page, "figs")).to_be_visible()
-    expect(fact(page, ALLERGY)).to_have_count(0)
+    expect(page.get_by_text(f"{len(CHOSEN[how])} deleted.")).to_be_visible()
+    left = page.request.get(f"{server.url}/memory/facts").json()["facts"]
+    assert {each["content"] for each in left} == every - set(CHOSEN[how])
     erase(page)
 
 
@@ -240,10 +196,77 @@ def test_everything_can_be_reached_and_done_by_keyboard(page: Any) -> None:
     expect(page.get_by_role("searchbox")).to_be_focused()
 
 
+def loads_late(page: Any, server: DevServer, *contents: str) -> list[Any]:
+    """Have the page come with these facts and without htmx; return where its request is held."""
+    for content in contents:
+        page.request.post(f"{server.url}/memory/facts", data={"content": content, "category": "preference"})
+    held: list[Any] = []
+    page.route("**/static/htmx.js", lambda route: held.append(route))  # Playwright takes no method of a list
+    page.reload(wait_until="commit")
+    fact(page, contents[-1]).wait_for()
+    page.evaluate("window.isTheSame = true")
+    return held
+
+
+def test_what_is_pressed_and_chosen_before_the_scripts_are_there_is_done_once_they_are(
+    page: Any, server: DevServer
+) -> None:
+    held = loads_late(page, server, "Likes figs", "Likes plums", "Likes sloes")
+    fact(page, "figs").get_by_role("button", name="Delete").click()
+    page.locator("#choose-all").check()
+    edit = fact(page, "plums").get_by_role("link", name="Edit")
+    edit.focus()
+    page.keyboard.press("Enter")
+    expect(edit).to_have_attribute("aria-busy", "true")
+    held.pop().continue_()
+    expect(page.get_by_label("What it says")).to_be_focused()
+    expect(fact(page, "figs").get_by_role("button", name="Undo")).to_be_visible()
+    expect(fact(page, "sloes").get_by_role("checkbox")).to_be_checked()
+    assert page.evaluate("window.isTheSame")
+    page.unroute("**/static/htmx.js")
+    erase(page)
+
+
+def test_what_is_searched_for_before_the_scripts_are_there_is_found(page: Any, server: DevServer) -> None:
+    held = loads_late(page, server, "Likes figs", "Keeps bees")
+    page.get_by_role("searchbox").fill("bees")
+    held.pop().continue_()
+    expect(page.locator(".facts > li")).to_have_count(1)
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    erase(page)
+
+
+def test_without_its_scripts_the_page_does_what_was_pressed_as_plain_forms_and_links(
+    page: Any, server: DevServer
+) -> None:
+    held = loads_late(page, server, "Likes figs", "Likes plums")
+    # They hang: whoever presses again does not wait for them.
+    pin = fact(page, "plums").get_by_role("button", name="Pin")
+    pin.click()
+    expect(pin).to_have_attribute("aria-busy", "true")
+    pin.click()
+    page.wait_for_url("**/facts?saved=1*", wait_until="commit")
+    expect(fact(page, "plums").get_by_role("button", name="Unpin")).to_be_visible()
+    # They fail: what was pressed is done then.
+    fact(page, "figs").get_by_role("link", name="Edit").click()
+    held.pop().abort()
+    expect(page.get_by_label("What it says")).to_be_focused()
+    page.unroute("**/static/htmx.js")
+    page.goto(f"{server.url}/memory")
+    page.locator("#chat-words").wait_for()
+    erase(page)
+
+
 def test_a_server_that_is_away_is_said_to_be_and_what_is_shown_stays(page: Any) -> None:
+    take_in(page, page.url.partition("/memory")[0], 30)
+    page.reload()
+    page.get_by_role("button", name="Delete", exact=False).last.scroll_into_view_if_needed()
     page.route("**/memory/**", lambda route: route.abort())
+    place = page.get_by_role("heading", name="What is known").bounding_box()
     page.get_by_role("link", name="Journal").click()
-    expect(page.locator("#away")).to_be_visible()
+    # Seen wherever one has scrolled to, and nothing moves for it.
+    expect(page.locator("#away")).to_be_in_viewport()
+    assert page.get_by_role("heading", name="What is known").bounding_box() == place
     expect(page.get_by_role("heading", name="What is known")).to_be_visible()
     page.unroute("**/memory/**")
     expect(page.locator("#away")).to_be_hidden()

@@ -1,32 +1,22 @@
 """Approval and the check-up in a browser, against a real server: what is sensitive waits, and is used after the yes."""
 
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.e2e.browsing import WHOLE_PAGE, expect, serious
 from tests.e2e.conftest import Serve
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat
+from tests.e2e.waiting import eventually
 from tests.stub_model import StubModel
 
-playwright = pytest.importorskip("playwright.sync_api", reason="the browser's driver is not installed: make e2e-page")
 pytest.importorskip("jinja2")
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or ""
-AXE = PROJECT / "page" / "node_modules" / "axe-core" / "axe.min.js"
-BUILT = PROJECT / "graphs" / "server" / "page" / "static" / "built" / "langgraph.js"
-
-pytestmark = [
-    pytest.mark.skipif(not BROWSER, reason="no browser: install chromium (Debian: apt install chromium)"),
-    pytest.mark.skipif(not (AXE.exists() and BUILT.exists()), reason="the browser code is not built: make page"),
-]
+pytestmark = WHOLE_PAGE
 
 DIABETES = "User has type 2 diabetes."
-SECONDS = 60_000.0
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +26,9 @@ def server(serve: Serve) -> DevServer:
     )
 
 
-@pytest.fixture
-def page(server: DevServer, model: StubModel, tmp_path: Path) -> Iterator[Any]:
+@pytest.fixture(autouse=True)
+def scripted(model: StubModel) -> None:
     model.respond = Scripted(learns={"type 2 diabetes": DIABETES})
-    with playwright.sync_playwright() as driver:
-        # The sandbox wants a user namespace, which containers do not give to root.
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 850}, reduced_motion="reduce")
-        page.set_default_timeout(SECONDS)
-        yield page
-        browser.close()
 
 
 def talk(server: DevServer, text: str) -> None:
@@ -54,18 +37,7 @@ def talk(server: DevServer, text: str) -> None:
     assert done.status_code == 200, done.text
 
 
-def axe(page: Any) -> list[str]:
-    page.evaluate(AXE.read_text("utf-8"))
-    found = page.evaluate("axe.run()")
-    return [
-        f"{each['id']}: {each['nodes'][0]['target']}"
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
-    ]
-
-
 def test_what_is_sensitive_waits_for_a_yes_and_is_used_after_it(page: Any, server: DevServer, model: StubModel) -> None:
-    expect = playwright.expect
     page.goto(f"{server.url}/memory/page/updates")
     expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
     talk(server, "The doctor says that I have type 2 diabetes.")
@@ -80,7 +52,7 @@ def test_what_is_sensitive_waits_for_a_yes_and_is_used_after_it(page: Any, serve
     expect(held).to_contain_text("about health")
     held.get_by_role("link", name="from a conversation").click()
     expect(page.locator(".source .marked")).to_contain_text("The doctor says that I have type 2 diabetes.")
-    assert axe(page) == []
+    assert serious(page) == []
     page.get_by_label("Its words, which you may change").fill("User eats little sugar.")
     page.get_by_role("button", name="Yes, remember").click()
     expect(page.get_by_text("It is remembered.")).to_be_visible()
@@ -91,7 +63,6 @@ def test_what_is_sensitive_waits_for_a_yes_and_is_used_after_it(page: Any, serve
 
 
 def test_no_and_its_undo(page: Any, server: DevServer, model: StubModel) -> None:
-    expect = playwright.expect
     model.respond = Scripted(learns={"asthma": "User has asthma."})
     talk(server, "I have asthma, too.")
     page.goto(f"{server.url}/memory/page/updates")
@@ -105,8 +76,79 @@ def test_no_and_its_undo(page: Any, server: DevServer, model: StubModel) -> None
     expect(page.locator(".held")).to_have_count(0)
 
 
+def asked(model: StubModel, word: str) -> str:
+    return "\n".join(request.text for request in model.requests if is_chat(request) and word in request.text)
+
+
+def test_a_message_of_which_no_fact_was_made_is_told_after_the_yes(
+    page: Any, server: DevServer, model: StubModel
+) -> None:
+    model.respond = Scripted()
+    said = "My migraine was terrible in Trondheim."
+    talk(server, said)
+    page.goto(f"{server.url}/memory/page/updates")
+    page.wait_for_function("async () => (await (await fetch('../journal?waits=true')).json()).total === 1")
+    talk(server, "Which first town had my migraine?")
+    assert "Trondheim" not in asked(model, "first town")
+    page.wait_for_function("async () => (await (await fetch('../journal?waits=true')).json()).total === 2")
+    page.reload()
+    messages = page.get_by_text("Messages that wait (2)")
+    expect(messages).to_be_visible()
+    messages.click()
+    line = page.locator("li.line", has_text=said)
+    expect(line).to_contain_text("about health")
+    assert serious(page) == []
+    # What is open stays so when the page looks again, also while nobody is in it.
+    page.get_by_role("heading", name="Waiting").click()
+    page.evaluate("document.activeElement.blur(); document.getElementById('lines').dataset.old = 'yes'")
+    page.evaluate("document.body.dispatchEvent(new Event('facts-changed'))")
+    page.wait_for_function("document.getElementById('lines').dataset.old !== 'yes'")
+    assert page.evaluate("document.getElementById('lines').open")
+    line.get_by_role("button", name="No, do not recall").click()
+    expect(page.get_by_text("It is not recalled.")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("It waits again.")).to_be_visible()
+    line.get_by_role("button", name="Yes, recall").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("It may be recalled.")).to_be_visible()
+    expect(line).to_have_count(0)
+
+    def is_told() -> bool:
+        talk(server, "Which other town had my migraine?")
+        return said in asked(model, "other town")
+
+    eventually(is_told, 60)
+    for width in (360, 1280):
+        page.set_viewport_size({"width": width, "height": 850})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_words_that_were_begun_stay_when_another_one_is_decided(page: Any, server: DevServer) -> None:
+    proposals = [
+        {"content": content, "category": "knowledge", "confidence": 0.9, "status": "waiting"}
+        for content in ("User has gout.", "User has a migraine.")
+    ]
+    document = {"schema": "palimpsest.memory", "version": 2, "facts": proposals}
+    added = httpx.post(f"{server.url}/memory/import", json=document, timeout=60)
+    assert added.status_code == 200, added.text
+    page.goto(f"{server.url}/memory/page/updates")
+    gout = page.locator("li.held", has=page.get_by_role("button", name="No: User has gout."))
+    mine = gout.get_by_label("Its words")
+    mine.fill("User avoids shellfish.")
+    page.get_by_role("button", name="No: User has a migraine.").click()
+    expect(page.get_by_text("It is not remembered.")).to_be_visible()
+    expect(page.locator(".held textarea")).to_have_value("User avoids shellfish.")
+    page.get_by_role("button", name="No: User has gout.").click()
+
+
+def counts(server: DevServer) -> dict[str, int]:
+    """Return how often each fact of the cello was said again."""
+    facts = httpx.get(f"{server.url}/memory/facts", timeout=60).json()["facts"]
+    one = {each["content"]: httpx.get(f"{server.url}/memory/facts/{each['id']}", timeout=60).json() for each in facts}
+    return {content: each["confirmations"] for content, each in one.items() if "cello" in content}
+
+
 def test_the_check_up_finds_and_helps(page: Any, server: DevServer) -> None:
-    expect = playwright.expect
     for content in ("User lives in Oslo", "User lives in Bergen", "User plays the cello in a choir",
                     "User plays the cello in a big choir"):  # fmt: skip
         added = httpx.post(f"{server.url}/memory/facts", json={"content": content, "category": "knowledge"}, timeout=60)
@@ -115,7 +157,7 @@ def test_the_check_up_finds_and_helps(page: Any, server: DevServer) -> None:
     expect(page.get_by_role("heading", name="Contradictions (1)")).to_be_visible()
     expect(page.get_by_role("heading", name="Repeats (1)")).to_be_visible()
     expect(page.locator("#preview pre").first).to_contain_text("User lives in Bergen")
-    assert axe(page) == []
+    assert serious(page) == []
     for width in (360, 1280):
         page.set_viewport_size({"width": width, "height": 850})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -124,6 +166,20 @@ def test_the_check_up_finds_and_helps(page: Any, server: DevServer) -> None:
     expect(page.get_by_role("heading", name="Contradictions (1)")).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("heading", name="Contradictions (1)")).to_be_visible()
+    page.get_by_role("button", name="Merge into: User plays the cello in a big choir").click()
+    expect(page.get_by_text("Merged into one")).to_be_visible()
+    expect(page.get_by_role("heading", name="Repeats (1)")).to_have_count(0)
+    assert counts(server) == {"User plays the cello in a big choir": 1}
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="Repeats (1)")).to_be_visible()
+    assert set(counts(server).values()) == {0}
+    # What took it back is a change as well: taken back, they are one again, with what said both.
+    again = httpx.post(f"{server.url}/memory/undo", json={}, timeout=60)
+    assert again.status_code == 200, again.text
+    page.reload()
+    expect(page.get_by_role("heading", name="Contradictions (1)")).to_be_visible()
+    expect(page.get_by_role("heading", name="Repeats (1)")).to_have_count(0)
+    assert counts(server) == {"User plays the cello in a big choir": 1}
     page.get_by_label("The first message").fill("Where do I live?")
     page.get_by_role("button", name="Show").click()
     expect(page.locator("#preview")).to_contain_text("Where do I live?")

@@ -1,11 +1,13 @@
 """The page's other parts in a browser: what waits or failed, profile, journal, switches; axe, and a keyboard alone."""
 
+import json
 import re
+import threading
 from typing import Any
 
 import pytest
 
-from tests.e2e.browsing import NEEDED, expect, fact, go, say, serious, take_in
+from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, go, say, serious, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_extraction
@@ -13,7 +15,7 @@ from tests.stub_model import ChatRequest, Reply, StubModel
 
 pytest.importorskip("jinja2")
 
-pytestmark = NEEDED
+pytestmark = WHOLE_PAGE
 
 SAILS = "User sails on Sundays."
 
@@ -103,11 +105,87 @@ def test_what_could_not_be_learned_is_tried_again(
     go(page, "Facts")
     fact(page, SAILS).get_by_role("link", name="History").click()
     expect(fact(page, SAILS).locator(".history")).to_contain_text("now")
-    # From its source back into the conversation itself.
+    say(page, "The wind was good today.")
+    # From its source back into the conversation itself, with the tokens of each reply.
     fact(page, SAILS).get_by_role("link", name="from a conversation").click()
     page.get_by_role("button", name="New chat").click()
     page.get_by_role("button", name="Open this conversation").click()
-    expect(page.locator(".message.user")).to_have_text(re.compile("sail on Sundays"))
+    expect(page.locator(".message.user").first).to_have_text(re.compile("sail on Sundays"))
+    expect(page.locator(".message.assistant .tokens")).to_have_count(2)
+
+
+def test_what_memory_learned_is_taken_back_below_the_chat(page: Any, model: StubModel) -> None:
+    rows = "User rows on Sundays."
+    model.respond = Scripted(learns={"sail on Sundays": SAILS}, corrects={"gave up sailing": rows})
+    erase(page)
+    go(page, "Facts")
+    say(page, "I always sail on Sundays, you see.")
+    page.locator(".learned", has_text=SAILS).get_by_role("button", name="Undo").click()
+    expect(page.locator(".learned", has_text="Taken back: memory is as it was before.")).to_be_visible()
+    expect(fact(page, SAILS)).to_have_count(0)
+    page.get_by_role("button", name="New chat").click()
+    say(page, "I do sail on Sundays, after all.")
+    expect(fact(page, SAILS)).to_be_visible()
+    say(page, "I gave up sailing, and row.")
+    told = page.locator(".learned", has_text=rows)
+    expect(told).to_contain_text(f"No longer holds {SAILS}")
+    expect(fact(page, rows)).to_be_visible()
+    # Taken back as a whole, and by the keyboard.
+    told.get_by_role("button", name="Undo").focus()
+    page.keyboard.press("Enter")
+    expect(fact(page, SAILS)).to_be_visible()
+    expect(fact(page, rows)).to_have_count(0)
+    assert page.request.get(page.url.replace("page/facts", "facts")).json()["total"] == 1
+
+
+def test_a_chat_whose_conversation_was_erased_elsewhere_says_so_and_begins_a_new_one(
+    page: Any, server: DevServer
+) -> None:
+    say(page, "I row across the fjord.")
+    erased = page.request.post(f"{server.url}/memory/erase/everything", data={"erase": "everything"})
+    assert erased.status == 200
+    page.locator("#chat-words").fill("Are you there?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".message .problem")).to_contain_text("not there any more")
+    expect(page.locator("#chat")).not_to_contain_text("fjord")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".message.assistant:not(.failed, .coming)")).to_have_text(re.compile("Noted."))
+
+
+WATCH = """() => {
+  window.seen = new Set();
+  const look = () => {
+    const due = [...document.querySelectorAll("time[data-due]")].map((each) => each.textContent).join();
+    const parts = [...document.querySelectorAll("main h1, main h2, main .cards > li")];
+    const tops = parts.map((each) => each.getBoundingClientRect().top);
+    window.seen.add(JSON.stringify([due, tops]));
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+def test_the_countdown_runs_down_and_nothing_jumps_when_the_page_looks_again(page: Any, model: StubModel) -> None:
+    gate = threading.Event()
+    model.respond = Scripted(extraction_gate=gate)
+    try:
+        say(page, "I walk along the river.")
+        go(page, "Waiting")
+        expect(page.locator("time[data-due]")).to_have_text(re.compile(r"^in (\d+ min )?\d+ s$"))
+        page.evaluate(WATCH)
+        for _ in range(3):
+            with page.expect_response("**/updates-list"):
+                pass
+        seen = [json.loads(each) for each in page.evaluate("[...window.seen]")]
+    finally:
+        gate.set()
+    left = [re.fullmatch(r"in (?:(\d+) min )?(\d+) s", due) for due, _ in seen]
+    assert all(left), {due for due, _ in seen}
+    seconds = [60 * int(each[1] or 0) + int(each[2]) for each in left if each]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[0] - seconds[-1] >= 5
+    assert len({tuple(tops) for _, tops in seen}) == 1, seen
+    expect(page.get_by_text("All that was said is learned.")).to_be_visible()
 
 
 def test_a_profile_is_written_and_emptied_by_its_forms(page: Any) -> None:

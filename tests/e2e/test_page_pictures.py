@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.browsing import NEEDED, expect, go, say
+from tests.e2e.browsing import WHOLE_PAGE, expect, go, say
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.scripted import Scripted
@@ -13,7 +13,7 @@ from tests.stub_model import StubModel, always
 
 pytest.importorskip("jinja2")
 
-pytestmark = NEEDED
+pytestmark = WHOLE_PAGE
 
 FACTS = (
     ("Cooks for four on Saturdays", "behavior", 0.7),
@@ -24,7 +24,25 @@ FACTS = (
     ("Builds boats in Bergen", "context", 0.9),
 )
 WAITS = ("Takes a tablet against high blood pressure each morning", "Owes the bank for the new engine")
-KEPT = {("Facts", "wide", "light"), ("Facts", "wide", "dark"), ("Facts", "narrow", "light")}
+TO_LOOK_AT = (
+    ("Lives in Bergen", "context", 0.9),
+    ("Lives in Oslo", "context", 0.6),
+    ("Plays the cello in a choir", "behavior", 0.8),
+    ("Plays the cello in a big choir", "behavior", 0.7),
+)
+SAID = (
+    ("2026-03-07", "The new keel is on. Two more weeks, and she floats.", "That is quick. Shall I note the launch?"),
+    ("2026-03-09", "Remind me that the choir sings on Friday.", "Friday, the choir. I will."),
+    ("2026-03-09", "Which knot did I want to learn?", "The bowline, for the mooring."),
+)
+SIZES = (("wide", 1280, 640), ("narrow", 360, 740))
+KEPT = {
+    ("Facts", "wide", "light"): "page-wide-light.png",
+    ("Facts", "wide", "dark"): "page-wide-dark.png",
+    ("Facts", "narrow", "light"): "page-narrow-light.png",
+    ("Check-up", "wide", "light"): "page-check-up.png",
+    ("Journal", "narrow", "dark"): "page-journal-narrow.png",
+}
 """The pictures that are kept: the others are looked at, and only have to be as wide as their window."""
 
 
@@ -43,6 +61,17 @@ def test_pictures_of_the_page(
     profile = {"user.work": "Builds wooden boats with two friends.", "user.topOfMind": "The new engine."}
     document = {"schema": "palimpsest.memory", "version": 2, "facts": facts + waits, "profile": profile}
     page.request.post(f"{server.url}/memory/import", data=document)
+    more = {
+        **document,
+        "facts": [{"content": each, "category": kind, "confidence": sure} for each, kind, sure in TO_LOOK_AT],
+    }
+    more["journal"] = [
+        {"day": day, "thread_id": f"t{n}", "source": "turn", "messages": [
+            {"id": f"u{n}", "role": "user", "text": said, "time": f"{day}T1{n}:05:00+00:00"},
+            {"id": f"a{n}", "role": "assistant", "text": reply, "time": f"{day}T1{n}:06:00+00:00"},
+        ]}
+        for n, (day, said, reply) in enumerate(SAID)
+    ]  # fmt: skip
     page.reload()
     say(page, "What could we cook on Saturday? I am allergic to peanuts.")
     expect(page.locator(".learned")).to_be_visible()
@@ -50,18 +79,18 @@ def test_pictures_of_the_page(
     page.locator(".sources").wait_for()
     page.locator(".facts > li", has_text="peanuts").wait_for()
     page.evaluate("document.querySelector('.log').scrollTop = 10000")
-    for name, width, height in (("wide", 1280, 640), ("narrow", 360, 740)):
-        page.set_viewport_size({"width": width, "height": height})
-        for part in ("Facts", "Profile", "Journal", "Waiting", "Check-up", "Your data"):
+    for part in ("Facts", "Profile", "Journal", "Waiting", "Check-up", "Your data"):
+        if part == "Profile":  # what the list of facts has no room for
+            page.request.post(f"{server.url}/memory/import", data=more)
+        for name, width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
             go(page, part)
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (part, name)
-                is_kept = (part, name, scheme) in KEPT and pytestconfig.getoption("--pictures")
-                file = (
-                    f"page-{name}-{scheme}.png" if is_kept else f"{part.replace(' ', '-').lower()}-{name}-{scheme}.png"
-                )
-                page.screenshot(path=(PROJECT / "docs" if is_kept else tmp_path) / file)
+                kept = KEPT.get((part, name, scheme), "") if pytestconfig.getoption("--pictures") else ""
+                own = f"{part.replace(' ', '-').lower()}-{name}-{scheme}.png"
+                page.screenshot(path=PROJECT / "docs" / kept if kept else tmp_path / own)
     page.locator("#chat").scroll_into_view_if_needed()
     page.screenshot(path=tmp_path / "chat-narrow-dark.png")

@@ -70,6 +70,9 @@ def environment(stub: StubModel) -> dict[str, str]:
         "OPENAI_API_KEY": "stub",
         "PALIMPSEST_SINGLE_USER": "true",
         "PALIMPSEST_DEBOUNCE_SECONDS": "60",
+        # A summary that one process wrote ahead of time no other has: the next cut, and so what is told of it, would
+        # depend on who is asked.
+        **({"PALIMPSEST_PREPARE_SUMMARY_SHARE": "1"} if DevServer.cluster else {}),
     }
 
 

@@ -71,6 +71,7 @@ def test_killed_before_a_turn_is_written_down_the_next_start_writes_it_down_once
         eventually(lambda: not items(client, "outbox"))
         model.clear()
         server.kill9()
+        server.environment = {**variables, "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
         server.start()  # the newest state still names the turn
         speak_python(server, "Thanks.", thread, {})
         eventually(lambda: any(map(is_extraction, model.requests)) and not items(client, "outbox"), timeout=60)

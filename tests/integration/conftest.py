@@ -1,8 +1,10 @@
 """Stores and servers that integration tests share."""
 
+import functools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,8 +13,26 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
 from graphs.persistence import open_store
+from graphs.service import MemoryService
 from tests.memory_app import MemoryApp
 from tests.postgres import INDEX, Postgres, open_async, running_postgres
+
+
+@pytest.fixture(autouse=True)
+def services_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close every service that a test made: a queue that goes on would call its model in the middle of another test."""
+    made: list[MemoryService] = []
+    begin = MemoryService.__init__
+
+    @functools.wraps(begin)
+    def noted(service: MemoryService, *args: Any, **options: Any) -> None:
+        begin(service, *args, **options)
+        made.append(service)
+
+    monkeypatch.setattr(MemoryService, "__init__", noted)
+    yield
+    for service in made:
+        service.close(0.0)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from memory import FactStore
 from memory.config import MemoryConfig
 from memory.namespaces import Owner
 from memory.turn import MemoryMode
-from tests.doors import House
+from tests.doors import DOORS, House
 
 ME = Owner.of("local")
 DIABETES = "User has type 2 diabetes."
@@ -41,6 +41,20 @@ async def test_no_prompt_shows_what_waits_and_the_next_one_shows_it_after_the_ye
     await facts.aapprove(waiting.id, source="api")
     await made.say("What may I eat?", "after the yes")
     assert DIABETES in shown(made)
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_no_prompt_tells_a_sensitive_message_that_no_fact_was_made_of(door: str) -> None:
+    made = house(door)
+    made.facts = []
+    await made.say(SAID, "told")
+    await made.say("I drink my tea from the blue cup each morning.", "routine")
+    await made.settle()
+    for number in range(3):  # also once the index is brought up to date behind a turn
+        await made.say("What of my type 2 diabetes, and which cup is blue?", f"new {number}")
+        assert "The doctor says" not in shown(made)
+        await asyncio.sleep(0.05)
+    assert "each morning" in shown(made)
 
 
 @pytest.mark.parametrize("mode", ["read_only", "incognito"])

@@ -90,6 +90,35 @@ def test_exports_are_learned_listed_and_taken_back(ada: Typed, app: Learning) ->
     assert "palimpsest sources" in ada.refused("erase", "source", "chatgpt", "--yes")
 
 
+def test_a_conversation_that_is_sent_in_pieces_counts_each_message_once(
+    ada: Typed, app: Learning, folder: Path
+) -> None:
+    said = [turn for n in range(30) for turn in (("user", f"I like fruit{n}."), ("assistant", f"Fruit {n}."))]
+    # The twentieth message ends a piece: what leads into the next one is no answer to a scheduler.
+    said[18:20] = [("user", "[SCHEDULED] Say the weather."), ("assistant", "It rains frogs.")]
+    (folder / "long.jsonl").write_text(jsonl("long", "2022-01-01T10:00", said))
+    done = ada.json("backfill", "long.jsonl")
+    assert (done["messages"], done["journal"], done["queued"], done["known"]) == (60, 58, 58, 0)
+    again = ada.json("backfill", "long.jsonl")
+    assert (again["journal"], again["queued"], again["known"]) == (0, 0, 58)
+    assert "frogs" not in asyncio.run(everything_stored(app))
+
+
+def test_a_wrong_file_leaves_nothing_behind(folder: Path) -> None:
+    alone = Typed(None, {})
+    (folder / "cut.json").write_text('[{"mapping": {')
+    there = sorted(folder.iterdir())
+    assert "the file is damaged" in alone.refused("backfill", "cut.json", "--local")
+    assert "cannot be read" in alone.refused("backfill", "nowhere.zip", "--local")
+    assert alone.json("backfill", "chatgpt.zip", "--local", "--dry-run")["messages"] == 6
+    assert "notes.jsonl: " in alone.refused("import", "notes.jsonl", "--local")
+    (folder / "other.json").write_text('{"schema": "of somebody else"}')
+    there.append(folder / "other.json")
+    assert "schema must be 'palimpsest.memory'" in alone.refused("import", "other.json", "--local")
+    assert sorted(folder.iterdir()) == sorted(there)
+    assert alone.json("backfill", "chatgpt.zip", "--local")["journal"] == 6
+
+
 def test_a_dry_run_asks_nobody(ada: Typed) -> None:
     nobody = Typed(None, {"PALIMPSEST_URL": "http://127.0.0.1:1"})
     found = nobody.json("backfill", "chatgpt.zip", "--dry-run", "--price", "1,10")
@@ -99,6 +128,8 @@ def test_a_dry_run_asks_nobody(ada: Typed) -> None:
     assert "2 conversations with 6 messages, from 2023-01-01 to 2024-01-01" in nobody(
         "backfill", "chatgpt.zip", "--dry-run"
     )
+    Path("one.jsonl").write_text('{"role": "user", "content": "I moved to Bergen.", "time": 1715169600}\n')
+    assert "a model is asked about 1 time, and" in nobody("backfill", "one.jsonl", "--dry-run")
     assert ada.json("sources")["sources"] == []
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphs.settings import Settings
-from memory.budget import Budget, Purse
+from memory.budget import DailyBudget, Purse
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.usage import ModelUsage
@@ -18,7 +18,7 @@ CONFIG = MemoryConfig(budget_calls=3, budget_tokens=5000, time_zone="Europe/Oslo
 
 def used(app: MemoryApp, calls: int) -> None:
     """Let a process use so many calls of 100 tokens."""
-    purse = Purse(Budget.of(CONFIG), app.clock, f"process {calls}")
+    purse = Purse(DailyBudget.of(CONFIG), app.clock, f"process {calls}")
     for _ in range(calls):
         purse.note(ADA, ModelUsage(purpose="extraction", input_tokens=60, output_tokens=40))
     run(app.store, purse.save(ADA))

@@ -86,6 +86,14 @@ def test_a_pipe_says_a_line_a_turn(server: Server) -> None:
     assert done.stdout == "You said: Hello.\nYou said: /undo\n"
 
 
+def test_bytes_that_are_no_text_cost_no_conversation(server: Server) -> None:
+    assert (
+        server.typed.run("chat", "I like \udcff figs.", "Bye.").stdout == "You said: I like ? figs.\nYou said: Bye.\n"
+    )
+    said = server.typed.refused("facts", "add", "Likes \udcff figs", "--category", "preference")
+    assert said == "Error: what was typed has bytes that are no UTF-8\n"
+
+
 def test_what_memory_reports_is_told(server: Server) -> None:
     server.parts = [
         custom("memory.injected", v=1, facts=["fact_1"], tokens=TOKENS),

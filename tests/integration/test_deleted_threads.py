@@ -202,3 +202,44 @@ async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too
         async with saver.conn.execute("SELECT COUNT(*) FROM checkpoints") as rows:
             assert await rows.fetchone() == (0,)
     assert server.facts() == []
+
+
+@pytest.mark.parametrize("has_row", [False, True])
+async def test_a_servers_own_checkpoints_go_too_unless_the_thread_is_there_again(*, has_row: bool) -> None:
+    server, dropped = Server(), list[str]()
+
+    async def drop(thread_id: str) -> None:
+        assert server.records()  # a kill in between must not lose what was granted
+        dropped.append(thread_id)
+
+    async def is_there(thread_id: str) -> bool:
+        return has_row
+
+    deleted = DeletedThreads(server.store, None, server.clock, drop=drop)
+    asked = await deleted.ask(THREAD)
+    assert asked
+    await arun(server.store, confirm_deletion(asked))
+    await deleted.finish(is_there)
+    assert dropped == ([] if has_row else [THREAD])
+    assert (server.facts(), server.records()) == ([], [])
+
+
+async def test_checkpoints_that_cannot_be_deleted_are_tried_again() -> None:
+    server, tries = Server(), list[str]()
+
+    async def drop(thread_id: str) -> None:
+        tries.append(thread_id)
+        if len(tries) == 1:
+            raise OSError("away")
+
+    async def is_there(thread_id: str) -> bool:
+        return False
+
+    deleted = DeletedThreads(server.store, None, server.clock, drop=drop)
+    asked = await deleted.ask(THREAD)
+    assert asked
+    await arun(server.store, confirm_deletion(asked))
+    await deleted.finish(is_there)
+    assert server.records()
+    await deleted.finish(is_there)
+    assert (tries, server.facts(), server.records()) == ([THREAD, THREAD], [], [])

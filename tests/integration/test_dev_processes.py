@@ -217,7 +217,7 @@ def test_what_works_in_the_background_is_served_with_a_lower_priority_and_ends_w
     finally:
         stop(local.process, grace_seconds=60.0)
     assert chat[0] == local.process.pid != background[0]
-    assert chat[1] < background[1]
+    assert chat[1] < background[1] or chat[1] == 19  # nothing is lower, where the tests themselves run so
     # Of two sessions, Linux gives each the same share, whatever their priorities.
     assert chat[2] == background[2]
     port = int(local.background_url.removesuffix("/v1").rpartition(":")[2])
@@ -230,6 +230,6 @@ def test_the_command_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / ".env").write_text("PALIMPSEST_MAX_FACTS=many\n")
     refused = CliRunner().invoke(main, ["dev"])
     assert (refused.exit_code, "PALIMPSEST_MAX_FACTS" in refused.output) == (1, True)
-    (tmp_path / "langgraph.json").unlink()
-    nothing = CliRunner().invoke(main, ["dev"])
-    assert (nothing.exit_code, "langgraph.json" in nothing.output) == (1, True)
+    (tmp_path / ".env").unlink()
+    nothing = CliRunner().invoke(main, ["dev", "--config", "other.json"])
+    assert (nothing.exit_code, "other.json" in nothing.output) == (1, True)

@@ -220,3 +220,38 @@ async def test_what_a_summary_takes_while_pending_updates_fail_is_learned_in_the
             if entry.kind == "cut":
                 await talk.store.adelete(LOCAL.namespace("outbox"), entry.key)
     assert await talk.learned() == sorted(f"Likes thing{number}" for number in range(40))
+
+
+@pytest.mark.parametrize("first", [None, "Hello."], ids=["at its beginning", "later"])
+@pytest.mark.parametrize("then", [None, "I like plums."], ids=["at once", "after a further turn"])
+async def test_what_was_said_in_a_run_beside_this_one_was_not_edited_away(
+    talk: Talk, first: str | None, then: str | None
+) -> None:
+    """Two runs of a thread begin from the same checkpoint, as under a server that lets them overlap.
+
+    The thread goes on from the one that ended last, and so does a third.
+    """
+    if first:
+        await talk.say(first)
+    asked = InputState(messages=[HumanMessage("I like pears.")])
+    await talk.graph.ainvoke(asked, talk.config, context=talk.context, interrupt_before=["call_model"])
+    begun = (await talk.graph.aget_state(talk.config)).config
+    history = [state async for state in talk.graph.aget_state_history(talk.config)]
+    start = await talk.before("I like pears.") if first else history[-1]
+    await talk.say("I like figs.", start.config)
+    await talk.graph.ainvoke(None, begun, context=talk.context)
+    if then:
+        await talk.say(then)
+        state = await talk.graph.aget_state(talk.config)
+        assert "I like figs." not in [message.text for message in state.values["messages"]]
+    assert await talk.learned() == ["Likes figs", "Likes pears", *(["Likes plums"] if then else [])]
+
+
+async def test_what_was_said_after_a_turn_began_was_not_edited_away_by_it(talk: Talk) -> None:
+    """The other run of the two began a little later, and so saw what the first was asked."""
+    asked = InputState(messages=[HumanMessage("I like figs.")])
+    await talk.graph.ainvoke(asked, talk.config, context=talk.context, interrupt_before=["call_model"])
+    begun = (await talk.graph.aget_state(talk.config)).config
+    await talk.say("I like pears.")
+    await talk.graph.ainvoke(None, begun, context=talk.context)
+    assert await talk.learned() == ["Likes figs", "Likes pears"]

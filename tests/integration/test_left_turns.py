@@ -131,6 +131,29 @@ async def test_threads_that_are_written_down_keep_no_later_one_from_being_found(
         assert await write_down_left(house.service, house.store, page=2) == 0
 
 
+async def test_what_a_client_sent_that_is_no_message_keeps_no_turn_of_anybody_from_being_found(house: House) -> None:
+    house.store.fails = True
+    users = ["ada", "bob", "cleo"]
+    for user_id in users:
+        await house.say("I like figs.", user_id)
+    with pytest.raises(ValueError, match="Unexpected message type"):
+        await house.graph.ainvoke({"messages": [{"role": "nobody", "content": "x"}]}, house.who("bob"))
+    await house.heal()
+    assert await write_down_left(house.service, house.store) == len(users)
+    assert [await house.pending(Owner.of(user_id)) for user_id in users] == [["I like figs."]] * len(users)
+    await house.say("I like plums.", "bob")
+    assert await house.pending(Owner.of("bob")) == ["I like figs.", "I like plums."]
+
+
+async def test_a_client_may_edit_a_thread_to_which_it_sent_what_is_no_message(house: House) -> None:
+    await house.say("I like figs.")
+    with pytest.raises(ValueError, match="Unexpected message type"):
+        await house.graph.ainvoke({"messages": [{"role": "nobody", "content": "x"}]}, house.who())
+    await house.graph.aupdate_state(house.who(), {"messages": [HumanMessage("I like plums.")]})
+    messages = (await house.graph.aget_state(house.who())).values["messages"]
+    assert [message.text for message in messages][::2] == ["I like figs.", "I like plums."]
+
+
 @pytest.mark.parametrize("entered", ["agent", "deep agent"], indirect=True)
 async def test_a_turn_of_an_agent_that_never_ended_is_written_down_once(entered: House) -> None:
     house = entered

@@ -302,7 +302,11 @@ async def test_closing_gives_up_on_a_hung_model_in_time(store: BaseStore) -> Non
     await process.say(store, "I like figs")
     assert not await asyncio.to_thread(process.service.close, 0.05)
     assert len(await arun(store, read_entries(ADA))) == 1
+    given_up = [thread for thread in threading.enumerate() if thread.name == "palimpsest-update"]
     hung.set()
+    # What it still asks of the store must not come after the store is closed.
+    for thread in given_up:
+        await asyncio.to_thread(thread.join, PATIENCE)
 
 
 async def test_the_memory_graph_drains_sweeps_and_rolls_up(store: BaseStore) -> None:

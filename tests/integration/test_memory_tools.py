@@ -1,7 +1,8 @@
 """The tools with which the model uses memory itself: for the run's own user, by the rules of extraction and API."""
 
 import asyncio
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, Item, Op, Result
 from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 
@@ -136,6 +137,49 @@ async def test_a_search_by_the_tool_finds_by_meaning_where_an_embedder_is() -> N
     assert "Likes figs" in told
     assert "The figs were ripe." in told
     assert embeddings.asked[-1] == "figs"
+
+
+class _ReadOn(InMemoryStore):
+    """A store that notes on which threads somebody looks into its past conversations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: set[int] = set()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        found = await super().abatch(ops)
+        for items in found:
+            for item in items if isinstance(items, list) else []:
+                if isinstance(item, Item) and item.namespace[-1] == "journal":
+                    item.value = _Noted(item.value, self.threads)
+        return found
+
+
+class _Noted(dict[str, Any]):
+    def __init__(self, value: Mapping[str, Any], threads: set[int]) -> None:
+        super().__init__(value)
+        self._threads = threads
+
+    def __getitem__(self, key: str) -> Any:
+        self._threads.add(threading.get_ident())
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self._threads.add(threading.get_ident())
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize("tool", ["search_memory", "read_conversation"])
+async def test_a_tool_looks_through_past_conversations_off_the_event_loop(tool: str) -> None:
+    store = _ReadOn()
+    talk = Talk(store)
+    (key,) = journal(store, "The figs were ripe.")
+    await talk.say("Hi")
+    store.threads.clear()
+    asking = calls(tool, query="figs") if tool == "search_memory" else calls(tool, source=key)
+    assert "The figs were ripe." in await talk.say("Fruit?", asking)
+    assert store.threads
+    assert threading.get_ident() not in store.threads
 
 
 async def test_a_conversation_is_read_around_a_hit_within_bounds() -> None:

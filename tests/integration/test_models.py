@@ -1,7 +1,6 @@
 """Models over the wire: what is sent to an OpenAI-compatible server, and what a failed call becomes."""
 
 import asyncio
-import socket
 
 import pytest
 from blockbuster import blockbuster_ctx
@@ -9,6 +8,7 @@ from blockbuster import blockbuster_ctx
 from graphs.model_failures import explain, is_context_overflow
 from graphs.models import load_chat_model
 from graphs.settings import Settings
+from tests.ports import free_port
 from tests.stub_model import Reply, StubModel, always
 
 
@@ -22,9 +22,7 @@ def local(url: str) -> Settings:
 
 def nobody() -> str:
     """A URL where no server listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
+    return f"http://127.0.0.1:{free_port()}/v1"
 
 
 def test_another_server_is_asked_for_chat_completions_without_a_key() -> None:

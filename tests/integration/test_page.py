@@ -2,44 +2,16 @@
 
 import html
 import re
-from typing import Any
 
-import httpx
 import pytest
 
 from graphs.server.page.assets import assets
-from graphs.settings import Settings
 from memory.facts.changes import Change
 from memory.facts.store import FactStore
 from tests.memory_app import MemoryApp, journal, learn, said
+from tests.page_client import HTMX, Page, field
 
 pytest.importorskip("jinja2")
-
-HTMX = {"HX-Request": "true"}
-
-
-class Page:
-    """The page in process, for one user."""
-
-    def __init__(self, **options: Any) -> None:
-        self.app = MemoryApp(Settings(single_user=True), **options)
-        self.facts = FactStore(self.app.store, "local", clock=self.app.clock)
-        self.client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.app.app), base_url="http://testserver/memory/page", follow_redirects=True
-        )
-
-    async def get(self, path: str, *, whole: bool = False, **query: str) -> str:
-        answer = await self.client.get(f"/{path}", params=query, headers={} if whole else HTMX)
-        assert answer.status_code == 200, answer.text
-        return answer.text
-
-    async def post(self, path: str, *, whole: bool = False, status: int = 200, **form: Any) -> str:
-        answer = await self.client.post(f"/{path}", data=form, headers={} if whole else HTMX)
-        assert answer.status_code == status, answer.text
-        return answer.text
-
-    def says(self) -> list[str]:
-        return [fact.content for fact in self.facts.list()]
 
 
 @pytest.fixture
@@ -61,15 +33,29 @@ async def test_an_address_is_a_whole_document_and_htmx_gets_a_part_of_it(page: P
     assert shown(whole) == shown(part) == ["Likes figs"]
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
+async def test_the_list_says_what_is_switched_off(page: Page, whole: bool) -> None:
+    assert "paused" not in await page.get("facts", whole=whole)
+    await page.post("switch", learning="off")
+    text = await page.get("facts", whole=whole)
+    assert "Learning is paused" in text
+    assert "half a minute" not in text
+    assert "not used" not in text
+    await page.post("switch", learning="on", use="off")
+    text = await page.get("facts", whole=whole)
+    assert "no model is shown any of this" in text
+    assert "paused" not in text
+
+
 async def test_what_stands_in_a_fact_is_text(page: Page) -> None:
-    page.facts.create("<script>alert(1)</script>\nsecond line", "context", 0.9)
+    page.facts.create("User likes <script>alert(1)</script>\nand a second line", "context", 0.9)
     text = await page.get("facts", whole=True)
     assert "<script>alert" not in text
-    assert shown(text) == ["<script>alert(1)</script>\nsecond line"]
+    assert shown(text) == ["User likes <script>alert(1)</script>\nand a second line"]
 
 
 async def test_no_inline_script_runs_and_nobody_may_frame_the_page(page: Page) -> None:
-    answer = await page.client.get("/facts")
+    answer = await page.client.get("/page/facts")
     policy = answer.headers["content-security-policy"]
     assert "script-src 'self';" in policy
     assert "'unsafe" not in policy
@@ -126,9 +112,8 @@ async def test_a_fact_is_added_edited_pinned_deleted_and_brought_back(page: Page
     page.app.clock.advance(1)
     gone = await page.post("fact-delete", whole=whole, id=fact.id)
     assert page.says() == []
-    at = html.unescape(re.findall(r'name="at" value="(.*?)"', gone)[0])
     page.app.clock.advance(1)
-    back = await page.post("facts-undo", whole=whole, at=at, row=fact.id)
+    back = await page.post("facts-undo", whole=whole, at=field(gone, "at"), row=fact.id)
     assert page.says() == shown(back) == ["I am allergic to almonds"]
 
 
@@ -140,19 +125,18 @@ async def test_many_facts_are_deleted_and_brought_back_at_once(page: Page) -> No
     text = await page.post("facts-delete", all="yes", category="preference")
     assert "120 deleted." in text
     assert page.says() == ["Lives in Bergen"]
-    at = html.unescape(re.findall(r'name="at" value="(.*?)"', text)[0])
     page.app.clock.advance(1)
-    assert "120 restored." in await page.post("facts-undo", at=at)
+    assert "120 restored." in await page.post("facts-undo", at=field(text, "at"))
     assert len(page.says()) == 121
 
 
 async def test_chosen_facts_are_exported_as_an_import_takes_them(page: Page) -> None:
     first = page.facts.create("Likes figs", "preference", 0.9)
     page.facts.create("Lives in Bergen", "knowledge", 0.9)
-    answer = await page.client.post("/facts-export", data={"id": first.id})
+    answer = await page.client.post("/page/facts-export", data={"id": first.id})
     assert "attachment" in answer.headers["content-disposition"]
     other = Page()
-    imported = await other.client.post("http://testserver/memory/import", json=answer.json())
+    imported = await other.client.post("/import", json=answer.json())
     assert imported.status_code == 200, imported.text
     assert other.says() == ["Likes figs"]
 
@@ -168,7 +152,7 @@ async def test_history_and_the_source_of_a_fact_are_shown(page: Page) -> None:
 
 async def test_what_is_wrong_is_said_where_it_can_be_seen_and_changes_nothing(page: Page) -> None:
     page.facts.create("Likes figs", "preference", 0.9)
-    answer = await page.client.post("/fact-add", data={"content": " ", "category": "preference"}, headers=HTMX)
+    answer = await page.client.post("/page/fact-add", data={"content": " ", "category": "preference"}, headers=HTMX)
     assert (answer.status_code, answer.headers["hx-retarget"]) == (422, "#said")
     assert "content" in answer.text.casefold()
     await page.post("fact-add", status=422, content="x", category="unheard of")
@@ -193,9 +177,10 @@ async def test_what_is_wrong_is_said_where_it_can_be_seen_and_changes_nothing(pa
 async def test_forms_of_other_sites_are_refused(page: Page, headers: dict[str, str]) -> None:
     page.facts.create("Likes figs", "preference", 0.9)
     form = {"content": "Likes spam", "category": "preference"}
-    assert (await page.client.post("/fact-add", data=form, headers=headers)).status_code == 403
+    assert (await page.client.post("/page/fact-add", data=form, headers=headers)).status_code == 403
     assert page.says() == ["Likes figs"]
-    assert (await page.client.post("/fact-add", data=form, headers={"Origin": "http://testserver"})).status_code == 200
+    own = {"Origin": "http://testserver"}
+    assert (await page.client.post("/page/fact-add", data=form, headers=own)).status_code == 200
 
 
 async def test_with_a_login_the_page_and_its_files_hold_nothing_and_each_part_needs_the_token() -> None:
@@ -239,7 +224,7 @@ async def test_our_own_code_for_browsers_is_small() -> None:
 
 
 async def test_the_memory_api_and_its_document_stay_as_they_are(page: Page) -> None:
-    answer = await page.client.get("http://testserver/memory/openapi.json")
+    answer = await page.client.get("/openapi.json")
     assert not [path for path in answer.json()["paths"] if path.startswith("/memory/page")]
     start = await page.client.get("http://testserver/memory")
     assert str(start.url).endswith("/memory/page/facts")

@@ -1,53 +1,24 @@
 """What waits for a person, on the page and in the memory API: yes, other words, no, taken back; what is asked about."""
 
-import html
 import re
-from typing import Any
 
-import httpx
 import pytest
 
-from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import StoreEffects, arun
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import timestamp
-from memory.facts.store import FactStore
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import append
+from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.receipts import UpdateReceipt, receipt_put
-from tests.memory_app import MemoryApp
+from memory.recall.past import read_past
+from tests.page_client import HTMX, Page, field
 
 pytest.importorskip("jinja2")
 
-HTMX = {"HX-Request": "true"}
 ASTHMA = "User has asthma"
-
-
-class Page:
-    """The page and the memory API in process, for one user."""
-
-    def __init__(self, **memory: Any) -> None:
-        self.app = MemoryApp(Settings(single_user=True, memory=MemoryConfig(**memory)))
-        self.facts = FactStore(self.app.store, "local", config=MemoryConfig(**memory), clock=self.app.clock)
-        self.client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.app.app), base_url="http://testserver/memory", follow_redirects=True
-        )
-
-    async def get(self, path: str, *, whole: bool = False) -> str:
-        answer = await self.client.get(f"/page/{path}", headers={} if whole else HTMX)
-        assert answer.status_code == 200, answer.text
-        return answer.text
-
-    async def post(self, path: str, *, whole: bool = False, status: int = 200, **form: Any) -> str:
-        answer = await self.client.post(f"/page/{path}", data=form, headers={} if whole else HTMX)
-        assert answer.status_code == status, answer.text
-        return answer.text
-
-    def waits(self) -> list[str]:
-        return [fact.content for fact in self.facts.list("waiting")]
-
-    def used(self) -> list[str]:
-        return [fact.content for fact in self.facts.snapshot().facts]
 
 
 @pytest.fixture
@@ -65,15 +36,21 @@ async def test_yes_in_other_words(page: Page, whole: bool) -> None:
     assert (page.used(), page.waits()) == (["User carries an inhaler"], [])
 
 
+@pytest.mark.parametrize("days", [1_000_000, 10**18])
+async def test_what_waits_for_longer_than_a_calendar_has_days_is_shown(days: int) -> None:
+    page = Page(MemoryConfig(approval_days=days))
+    page.facts.propose(ASTHMA, "knowledge", 0.9, source="conversation")
+    assert ASTHMA in await page.get("updates")
+    assert (await page.client.get("/journal", params={"waits": "true"})).status_code == 200
+
+
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
 async def test_no_and_its_undo(page: Page, whole: bool) -> None:
     fact = page.facts.propose(ASTHMA, "knowledge", 0.9)
     text = await page.post("held-no", whole=whole, id=fact.id)
     assert (page.used(), page.waits()) == ([], [])
     if not whole:
-        offered = re.search(r'name="fact" value="([^"]*)"', text)
-        assert offered is not None
-        await page.post("held-again", fact=html.unescape(offered[1]))
+        await page.post("held-again", fact=field(text, "fact"))
         assert (page.used(), page.waits()) == ([], [ASTHMA])
 
 
@@ -102,16 +79,95 @@ async def test_two_hundred_wait_and_one_word_answers_all(page: Page) -> None:
     assert page.waits() == []
 
 
+SAID = "The doctor says that I have <b>asthma</b>."
+
+
+async def journaled(page: Page, *said: str, day: str = "2026-03-01") -> list[str]:
+    """Write down messages of which no fact was made, as an update does, and return their keys."""
+    entries = []
+    for number, text in enumerate(said):
+        messages = (StoredMessage(f"m{number}", "user", text, f"{day}T10:00:{number:02}+00:00"),)
+        entries.append(JournalEntry(day, f"{day}-{number}", messages, "initial", source="turn").judged({"health"}))
+    await arun(page.app.store, append(Owner.of("local"), entries))
+    return [entry.key for entry in entries]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
+async def test_a_message_that_waits_is_answered_and_the_answer_taken_back(page: Page, whole: bool) -> None:
+    day = timestamp(page.app.clock())[:10]
+    key, *_ = await journaled(page, SAID, "I like tea.", day=day)
+    text = await page.get("updates", whole=whole)
+    assert "Messages that wait (1)" in text
+    assert "&lt;b&gt;asthma" in text
+    assert "I like tea." not in text
+    assert (await page.client.get("/approval")).json()["messages"] == 1
+    answered = await page.post("line-answer", whole=whole, key=key, recall="yes")
+    assert "Messages that wait" not in answered
+    assert SAID in await told(page)
+    if not whole:
+        assert "Messages that wait (1)" in await page.post("line-answer", key=field(answered, "key"))
+        assert SAID not in await told(page)
+    await page.post("line-answer", whole=whole, key=key, recall="no")
+    assert SAID not in await told(page)
+    assert "Messages that wait" not in await page.get("updates")
+    assert "not recalled: health" in await page.get("journal", whole=whole)
+    await page.post("line-answer", whole=whole, key=key, recall="yes", view="journal")
+    assert SAID in await told(page)
+    assert "not recalled" not in await page.get("journal")
+
+
+async def told(page: Page) -> list[str]:
+    past = await arun(page.app.store, read_past(Owner.of("local"), "initial"))
+    return [message.text for entry in past for message in entry.messages]
+
+
+async def test_many_messages_are_answered_together_and_old_ones_are_not_asked_about(page: Page) -> None:
+    day = timestamp(page.app.clock())[:10]
+    await journaled(page, *(f"My doctor said thing {number}." for number in range(3)), day=day)
+    await journaled(page, "My asthma was bad then.", day="2020-01-01")
+    text = await page.get("updates")
+    assert "Messages that wait (3)" in text
+    assert "bad then" not in text
+    await page.post("lines-answer", recall="yes")
+    assert sorted(await told(page)) == [f"My doctor said thing {number}." for number in range(3)]
+    await page.post("lines-answer", recall="no", status=409)
+    await page.post("line-answer", key="nothing", recall="yes", status=404)
+
+
+async def test_the_api_lists_what_waits_in_the_journal_and_takes_answers(page: Page) -> None:
+    key, other = await journaled(page, SAID, "I like tea.", day=timestamp(page.app.clock())[:10])
+    listed = (await page.client.get("/journal?waits=true")).json()
+    assert [(each["key"], each["waits"], each["refused"]) for each in listed["entries"]] == [(key, ["health"], False)]
+    assert (await page.client.get("/journal")).json()["total"] == 2
+    done = await page.client.put(f"/journal/{key}/recall", json={"recall": False})
+    assert (done.status_code, done.json()["refused"]) == (200, True)
+    assert (await page.client.get("/journal?waits=true")).json()["total"] == 0
+    done = await page.client.put(f"/journal/{key}/recall", json={"recall": True})
+    assert done.json()["waits"] == []
+    assert SAID in await told(page)
+    assert (await page.client.put(f"/journal/{other}/recall", json={"recall": True})).status_code == 409
+    assert (await page.client.put("/journal/gone/recall", json={"recall": True})).status_code == 404
+    wrong = await page.client.put(f"/journal/{key}/recall", json={"recall": "perhaps"})
+    assert (wrong.status_code, "recall" in wrong.text) == (422, True)
+
+
 async def test_the_page_chooses_what_is_asked_about(page: Page) -> None:
     await page.client.post("/page/approval-save", data={"topic": ["health", "money", "nonsense"]}, headers=HTMX)
     answer = await page.client.get("/approval")
-    assert answer.json() == {"topics": ["health", "money"], "always": [], "days": 30, "most": 200, "waiting": 0}
+    assert answer.json() == {
+        "topics": ["health", "money"],
+        "always": [],
+        "days": 30,
+        "most": 200,
+        "waiting": 0,
+        "messages": 0,
+    }
     await page.post("approval-save")
     assert (await page.client.get("/approval")).json()["topics"] == []
 
 
 async def test_what_the_server_always_asks_about_cannot_be_switched_off() -> None:
-    page = Page(approval=frozenset({"people"}))
+    page = Page(MemoryConfig(approval=frozenset({"people"})))
     await page.post("approval-save")
     assert (await page.client.get("/approval")).json()["always"] == ["people"]
     assert re.search(r'value="people" checked disabled', await page.get("held"))
@@ -130,7 +186,7 @@ async def test_the_api_chooses_and_decides(page: Page) -> None:
 
 
 async def test_what_an_update_lets_wait_is_named_beside_the_chat_and_under_learned_last() -> None:
-    page = Page(approval=frozenset({"health"}))
+    page = Page(MemoryConfig(approval=frozenset({"health"})))
     change = Change(action="new", content=ASTHMA, confidence=0.9, sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
     now = timestamp(page.app.clock())
     done = page.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)
@@ -141,6 +197,23 @@ async def test_what_an_update_lets_wait_is_named_beside_the_chat_and_under_learn
     assert ASTHMA in text
     assert "Undo" not in text
     assert "waits for your yes" in await page.get("updates-list")
+
+
+async def test_what_no_longer_holds_is_named_and_comes_back_with_one_undo() -> None:
+    page = Page()
+    (fact_id,) = page.learns("User sails on Sundays")
+    change = Change(action="ends", target=fact_id, confidence=0.9, sources=("m1",), said_at=timestamp(page.app.clock()))
+    now = timestamp(page.app.clock())
+    done = page.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)
+    receipt = UpdateReceipt(time=now, thread_id="t", superseded=done.superseded, epoch="initial")
+    await arun(page.app.store, _written(receipt))
+    assert page.used() == []
+    text = await page.get("learned")
+    assert "No longer holds" in text
+    assert "User sails on Sundays" in text
+    assert "User sails on Sundays" in await page.get("updates-list")
+    await page.post("learned-undo", at=field(text, "at"))
+    assert page.used() == ["User sails on Sundays"]
 
 
 def _written(receipt: UpdateReceipt) -> StoreEffects[None]:

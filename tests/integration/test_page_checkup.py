@@ -1,9 +1,5 @@
 """The check-up and the preview on the API and the page: each finding has a remedy, which is undone or asked for."""
 
-import html
-import re
-from typing import Any
-
 import httpx
 import pytest
 from langchain_core.messages import HumanMessage
@@ -22,45 +18,11 @@ from memory.message import StoredMessage
 from memory.namespaces import Owner
 from tests.fakes import Clock, RecordingModel
 from tests.memory_app import MemoryApp
+from tests.page_client import Page, field
 
 pytest.importorskip("jinja2")
 
-HTMX = {"HX-Request": "true"}
 ME = Owner.of("local")
-
-
-class Page:
-    """The page and the memory API in process, for one user."""
-
-    def __init__(self) -> None:
-        self.app = MemoryApp(Settings(single_user=True))
-        self.facts = FactStore(self.app.store, "local", clock=self.app.clock)
-        self.client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.app.app), base_url="http://testserver/memory", follow_redirects=True
-        )
-
-    async def get(self, path: str, *, whole: bool = False) -> str:
-        answer = await self.client.get(f"/page/{path}", headers={} if whole else HTMX)
-        assert answer.status_code == 200, answer.text
-        return html.unescape(answer.text)
-
-    async def post(self, path: str, *, whole: bool = False, status: int = 200, **form: Any) -> str:
-        answer = await self.client.post(f"/page/{path}", data=form, headers={} if whole else HTMX)
-        assert answer.status_code == status, answer.text
-        return html.unescape(answer.text)
-
-    async def kinds(self) -> list[str]:
-        return [each["kind"] for each in (await self.client.get("/checkup")).json()["findings"]]
-
-    def says(self) -> list[str]:
-        return sorted(fact.content for fact in self.facts.list())
-
-    def learns(self, *contents: str) -> list[str]:
-        ids = []
-        for content in contents:
-            ids.append(self.facts.create(content, "knowledge", 0.9).id)
-            self.app.clock.advance(60)
-        return ids
 
 
 @pytest.fixture
@@ -75,10 +37,24 @@ async def test_of_a_contradiction_one_is_kept_and_undo_brings_the_others_back(pa
     assert "cannot all be true" in await page.get("checkup", whole=whole)
     text = await page.post("checkup-keep", whole=whole, id=bergen, other=oslo)
     assert (page.says(), await page.kinds()) == (["User lives in Bergen"], [])
-    at = re.search(r'name="at" value="([^"]+)"', text)
-    assert at is not None
-    await page.post("checkup-undo", whole=whole, at=at[1])
-    assert page.says() == ["User lives in Bergen", "User lives in Oslo"]
+    await page.post("checkup-undo", whole=whole, at=field(text, "at"))
+    assert sorted(page.says()) == ["User lives in Bergen", "User lives in Oslo"]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
+async def test_repeats_are_merged_into_one_and_undo_parts_them(page: Page, whole: bool) -> None:
+    cello, big = page.learns("User plays the cello in a choir", "User plays the cello in a big choir")
+    assert await page.kinds() == ["repeat"]
+    assert "takes over" in await page.get("checkup", whole=whole)
+    text = await page.post("checkup-merge", whole=whole, id=big, other=cello)
+    assert "Merged into one" in text
+    assert (page.says(), await page.kinds()) == (["User plays the cello in a big choir"], [])
+    assert page.facts.confirmations(big).count == 1
+    await page.post("checkup-undo", whole=whole, at=field(text, "at"))
+    assert len(page.says()) == 2
+    assert page.facts.confirmations(big).count == 0
+    await page.post("checkup-merge", id=big, status=422)
+    await page.post("checkup-merge", id="fact_00000000", other=big, status=404)
 
 
 async def test_a_stale_fact_is_still_true_or_goes(page: Page) -> None:

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from memory.control import write_time_zone
+from memory.effects import arun
 from memory.facts.profile import MAX_SECTION_CHARS
-from tests.memory_app import MemoryApp, pending
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import append
+from memory.message import StoredMessage
+from tests.memory_app import ADA, MemoryApp, pending
 
 pytest.importorskip("jinja2")
 
@@ -96,7 +101,9 @@ async def test_a_document_that_is_pasted_is_taken_in_and_a_bad_one_is_refused(ad
 
 async def test_erasing_everything_says_what_goes_and_wants_the_word(ada: Ada) -> None:
     await ada.post("import", document=json.dumps(DOCUMENT))
-    assert "<strong>1</strong> facts" in await ada.get("erase")
+    text = await ada.get("erase")
+    assert "<strong>1</strong> fact, <strong>0</strong> that wait for your decision, and the history" in text
+    assert "<strong>0</strong> updates that are not learned yet" in text
     assert "everything" in await ada.post("erase-everything", 422, erase="all")
     assert (await ada.api("/facts"))["total"] == 1
     assert "Erased:" in await ada.post("erase-everything", erase=" Everything ")
@@ -115,3 +122,15 @@ async def test_what_could_not_be_learned_is_tried_again_or_thrown_away(app: Memo
     assert [each["state"] for each in (await ada.api("/updates"))["updates"]] == ["pending"]
     await ada.post("update-retry", 404, key=thrown.key)
     await ada.post("update-discard", 404, key=thrown.key)
+
+
+async def test_the_journal_is_in_the_users_time(app: MemoryApp) -> None:
+    message = StoredMessage("m1", "user", "I like figs.", "2025-10-01T22:30:00+00:00")
+    await arun(app.store, append(ADA, [JournalEntry("2025-10-02", "t1", (message,), "initial")]))
+    ada = Ada(app, whole=False)
+    assert "22:30" in await ada.get("journal")
+    await arun(app.store, write_time_zone(ADA, "Europe/Oslo"))
+    shown = await ada.get("journal")
+    assert "Thursday, 2 October 2025" in shown
+    assert ">00:30<" in shown
+    assert "UTC" not in shown

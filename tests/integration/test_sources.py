@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from graphs.turn.sources import SOURCES_KEY
+from graphs.turn.sources import SOURCES_KEY, TOKENS_KEY
 from memory import FactStore
 from memory.config import MemoryConfig
 from memory.control import write_use
@@ -32,6 +32,17 @@ async def test_a_reply_names_the_facts_that_it_was_shown(house: House) -> None:
     assert sources_of(state["messages"][-1]) == {"facts": [fact.id], "recalled": [], "profile": []}
     kept = house.graph.get_state({"configurable": {"thread_id": "t"}}).values["messages"][-1]
     assert sources_of(kept)["facts"] == [fact.id]
+
+
+async def test_a_reply_of_the_chat_graph_names_the_tokens_of_its_own_prompt() -> None:
+    house = House("graph")
+    FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
+    await house.say("Hello")
+    messages = (await house.say("What should I cook?", mode="incognito"))["messages"]
+    first, second = (each.response_metadata[TOKENS_KEY] for each in messages if isinstance(each, AIMessage))
+    assert set(first) == {"system", "memory", "recalled", "summary", "messages", "budget"}
+    assert first["memory"] > second["memory"] == 0
+    assert first["messages"] < second["messages"]
 
 
 async def test_sources_hold_no_text(house: House) -> None:
@@ -63,10 +74,10 @@ async def test_a_provider_is_not_sent_what_earlier_replies_were_shown(house: Hou
     await house.say("And for dessert?")
     replies = [message for message in house.chat.prompts[-1] if isinstance(message, AIMessage)]
     assert replies
-    assert not any(SOURCES_KEY in reply.response_metadata for reply in replies)
+    assert not any({SOURCES_KEY, TOKENS_KEY} & reply.response_metadata.keys() for reply in replies)
     # In an incognito turn neither.
     await house.say("And to drink?", mode="incognito")
-    assert not any(SOURCES_KEY in message.response_metadata for message in house.chat.prompts[-1])
+    assert not any({SOURCES_KEY, TOKENS_KEY} & each.response_metadata.keys() for each in house.chat.prompts[-1])
 
 
 async def test_what_a_provider_says_of_its_answer_stays_beside_the_sources(house: House) -> None:

@@ -25,12 +25,17 @@ Ask = Callable[[httpx.AsyncClient], Any]
 
 
 class AwayStore(InMemoryStore):
-    """A store that answers nothing in time."""
+    """A store that answers nothing in time, or is not there."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        super().__init__()
+        self._error = error
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        raise TimeoutError
+        raise self._error
 
 
+@pytest.mark.parametrize("error", [TimeoutError, ConnectionError])
 @pytest.mark.parametrize(
     "ask",
     [
@@ -41,8 +46,8 @@ class AwayStore(InMemoryStore):
     ],
     ids=["facts", "import", "the page", "a part of the page"],
 )
-async def test_a_store_that_does_not_answer_is_said_to_be_away(ask: Ask) -> None:
-    app = MemoryApp(Settings(single_user=True), store=AwayStore())
+async def test_a_store_that_does_not_answer_is_said_to_be_away(ask: Ask, error: type[Exception]) -> None:
+    app = MemoryApp(Settings(single_user=True), store=AwayStore(error))
     async with app.user(None) as client:
         answer = await ask(client)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")

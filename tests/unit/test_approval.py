@@ -27,7 +27,8 @@ from memory.namespaces import Owner, source_unit
 from memory.recall.past import read_past
 from memory.retention import clean
 from memory.screening.topics import held_topic, topics_of
-from memory.tool_calls import ToolCall, find, list_facts, read_around, remember, restore, tell_found
+from memory.tool_calls import ToolCall, remember, restore
+from memory.tool_lookups import find, list_facts, read_around, tell_found
 from memory.turn import TurnEpochs
 from tests.archives import import_document
 from tests.fakes import Clock
@@ -245,6 +246,16 @@ def test_yes_in_other_words_never_uses_the_old_ones(person: Person) -> None:
     assert "diabetes" not in repr(person.facts.history(said.id))
     with pytest.raises(ValueError, match="content"):
         person.facts.approve(person.facts.propose("User has gout", "knowledge", 0.9).id, source="page", content="?!")
+
+
+def test_yes_in_other_words_never_tells_the_message_either(person: Person) -> None:
+    person.journals("The doctor says I have type 2 diabetes.")
+    person.journals("I like figs.", "m2", "other")
+    person.says(DIABETES)
+    person.clock.advance(1)
+    person.facts.approve(person.the_one().id, source="page", content="Eats little sugar")
+    assert person.told() == ["I like figs.", "I see."]
+    assert person.used() == ["Eats little sugar"]
 
 
 def test_what_nobody_decides_ends_by_itself_before_any_sweep_and_said_again_it_waits_again(person: Person) -> None:

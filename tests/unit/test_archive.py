@@ -203,6 +203,29 @@ def test_a_bad_entry_is_refused_by_its_place_and_costs_no_other_one() -> None:
     assert (len(done.created), done.journal, done.updates) == (1, 1, 1)
 
 
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00", "0001-01-02T01:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_that_some_zones_have_no_day_for_is_none(time: str) -> None:
+    said = {"id": "1", "role": "user", "text": "I like figs", "time": time}
+    day, update = {"day": "2025-10-01", "thread_id": "t"}, {"kind": "turn", "thread_id": "t"}
+    store = InMemoryStore()
+    parts = {"journal": [{**day, "messages": [said]}], "updates": [{**update, "messages": [said]}]}
+    done = take_in(store, {"schema": "palimpsest.memory", "version": 2, **parts})
+    assert [each.part for each in done.rejected] == ["journal", "updates"]
+    said["time"] = "2025-10-01T10:00:00+00:00"
+    assert take_in(store, document(updates=[{**update, "created": time, "messages": [said]}])).updates == 1
+    assert export(store)["updates"][0]["created"].startswith("2025-10-09")  # when it was taken in
+
+
+@pytest.mark.parametrize("field", ["day", "written"])
+@pytest.mark.parametrize("text", ["2025-10-01T10:00:00", "20251001", "2025-W40", "2025-10", "zzzz-zz-zz"])
+def test_a_journal_entry_has_its_days_in_the_one_form_that_is_compared(field: str, text: str) -> None:
+    said = {"id": "1", "role": "user", "text": "I like figs", "time": "2025-10-01T10:00:00+00:00"}
+    entry = {"day": "2025-10-01", "written": "2025-10-02", "thread_id": "t", "messages": [said]}
+    done = take_in(InMemoryStore(), document(journal=[{**entry, field: text}, entry]))
+    assert [(each.part, each.index) for each in done.rejected] == [("journal", 0)]
+    assert done.journal == 1
+
+
 def test_what_waits_to_be_learned_waits_again_where_it_is_taken_in() -> None:
     bench, other = MemoryBench(), MemoryBench()
     bench.say("I like figs")

@@ -1,6 +1,7 @@
 """What is imported is evidence, is learned once, is as old as it is, and can be taken back as a whole."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ from memory.backfill.conversation import Conversation
 from memory.backfill.exports import read_chatgpt
 from memory.backfill.sources import ImportSource, open_source, read_sources
 from memory.backfill.taking_back import SourceNotFound, TakenBack, erase_source
-from memory.backfill.taking_in import LearningPaused, SourceErased, TakenIn, take_in
-from memory.config import MemoryConfig
-from memory.control import write_learning
+from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_in
+from memory.config import TOPICS, MemoryConfig
+from memory.control import write_approval, write_learning
 from memory.effects import run
 from memory.erase import erase_fact, erase_thread, threads_feeding
 from memory.facts.fact import Fact
@@ -19,6 +20,7 @@ from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry, outdated
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, imported_thread, is_imported, source_unit, unit_of
+from memory.recall.past import read_past
 from tests.exports import Talk, chatgpt
 from tests.memory_bench import ADA, MemoryBench
 from tests.stores import Killed, fail_at
@@ -56,6 +58,18 @@ def erased(bench: MemoryBench, name: str = "chatgpt") -> TakenBack:
 
 def facts(bench: MemoryBench) -> list[Fact]:
     return FactStore.of_owner(bench.store, ADA, clock=bench.clock).list()
+
+
+@pytest.mark.parametrize("by", ["deployment", "user"])
+def test_a_sensitive_message_of_an_import_is_told_only_after_a_yes(by: str) -> None:
+    bench = MemoryBench()
+    if by == "user":
+        run(bench.store, write_approval(ADA, ["people"]))
+    source, approval = opened(bench), TOPICS[2:3] if by == "deployment" else ()
+    run(bench.store, take_in(ADA, source, FIGS, now=bench.clock(), learn=False, portion_messages=4, approval=approval))
+    told = [one.text for entry in run(bench.store, read_past(ADA, bench.epoch())) for one in entry.messages]
+    assert told == ["I like figs.", "So I like figs."]
+    assert len(bench.journaled()) == 4
 
 
 def test_it_is_evidence_before_it_is_learned_and_keeps_its_dates() -> None:
@@ -104,6 +118,20 @@ def test_of_a_conversation_that_went_on_only_what_is_new_is_learned() -> None:
     ]
     bench.drain_all()
     assert bench.facts() == ["Likes dates", "Likes figs"]
+
+
+def test_a_reply_that_leads_into_a_piece_is_neither_counted_nor_taken_in() -> None:
+    bench = MemoryBench()
+    later = talk("figs", "I like figs.", "I like dates.")
+    led = replace(later, messages=later.messages[1:], goes_on=True)
+    # Also if it is unknown here, as one is that was erased since.
+    (done,) = take(bench, led)
+    assert (done.told, done.queued, done.known) == (2, 2, 0)
+    (entry,) = bench.entries()
+    assert (entry.messages[0].text, entry.messages[0].seen) == ("So I like figs.", True)
+    assert not [line for line in bench.journaled() if "So I like figs." in line]
+    (done,) = take(bench, led)
+    assert (done.told, done.queued, done.known) == (0, 0, 2)
 
 
 def ended(bench: MemoryBench) -> tuple[Any, ...]:
@@ -282,7 +310,7 @@ def test_an_erase_in_between_wins(call: int) -> None:
         bench.drain_all()
         if state["left"] > 0:
             run(bench.store, erase_source(ADA, "chatgpt", bench.clock(), MemoryConfig()))
-    except (SourceErased, SourceNotFound):  # or it was erased while it was being erased
+    except (SourceGone, SourceNotFound):  # or it was erased while it was being erased
         pass
     bench.store.fault = lambda _: None
     bench.drain_all()
@@ -293,10 +321,10 @@ def test_a_piece_for_a_source_that_was_erased_is_refused() -> None:
     bench = MemoryBench()
     source = opened(bench)
     erased(bench)
-    with pytest.raises(SourceErased):
+    with pytest.raises(SourceGone):
         take(bench, FIGS, source=source)
     opened(bench)
-    with pytest.raises(SourceErased):
+    with pytest.raises(SourceGone):
         take(bench, FIGS, source=source)
     assert bench.journaled() == []
 

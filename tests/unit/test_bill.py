@@ -5,11 +5,28 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from benchmarks.bill.figures import PRICES, Bill
-from benchmarks.bill.ledger import Call, Part, tokens_of, unchanged_tokens
+from benchmarks.bill.ledger import Call, Ledger, unchanged_tokens
+from benchmarks.bill.parts import (
+    DIFFERENCES,
+    EXTRACTION,
+    SUMMARY,
+    Part,
+    first_difference,
+    of_extraction,
+    of_summary,
+    tokens_of,
+)
 from benchmarks.bill.replay import fixed_length, read_replay
 from benchmarks.bill.report import EVERY_TURN, FULL, OURS, Goal, goals
+from graphs.turn.view import system_text
+from memory import prompts
+from memory.context.summary_prompt import SummaryPrompts
+from memory.context.tokens import count_tokens
+from memory.extraction.dialogue import render_dialogue
+from memory.message import StoredMessage
 
 PARTS = st.lists(st.tuples(st.sampled_from(["system", "human", "ai"]), st.text("ab c", max_size=20)), max_size=6)
 
@@ -86,3 +103,52 @@ def test_the_goals_compare_with_every_turn_and_with_the_full_history() -> None:
     assert all(goal.holds for goal in measured)
     assert not Goal("share", 0.7, 0.8, at_least=True).holds
     assert not Goal("ratio", 0.3, 0.25).holds
+
+
+def test_the_parts_of_a_call_make_up_its_tokens() -> None:
+    said = [
+        StoredMessage("1", "assistant", "How was your week?", "2026-05-08T10:00:00+00:00"),
+        StoredMessage("2", "user", "I left the bank.", "2026-05-08T10:00:00+00:00"),
+    ]
+    material = prompts.EXTRACTION_INPUT.format(known="1. Works.", profile="(none)", messages=render_dialogue(said))
+    prompt = [SystemMessage(prompts.EXTRACTION), HumanMessage(material)]
+    ledger = Ledger()
+    ledger.add("extraction", prompt, '{"facts": []}', "an answer")
+    (call,) = ledger.calls
+    assert tuple(call.made_of) == EXTRACTION
+    assert call.made_of["assistant's messages"] == count_tokens("- assistant, Friday 2026-05-08: How was your week?\n")
+    assert sum(call.made_of.values()) == call.read + call.written
+
+
+def test_of_a_summary_call_the_existing_one_is_told_apart() -> None:
+    summarize = SummaryPrompts()
+    for existing in ("", "They spoke of figs."):
+        (asked,) = summarize.messages([HumanMessage("I moved.")], existing, 50)
+        made_of = of_summary([("human", asked.text)], "A summary.")
+        assert tuple(made_of) == SUMMARY
+        assert made_of["existing summary"] == count_tokens(existing)
+        assert made_of["answer"] == count_tokens("A summary.")
+    assert of_extraction([("human", "Another form.")], "", "") == {}
+
+
+def test_where_a_prompt_differs_first() -> None:
+    def system(block: str, summary: str) -> Part:
+        return "system", system_text("Be kind.", block, summary)
+
+    first: list[Part] = [system("block", "summary"), ("human", "<memory>\nfigs\n</memory>\n\nHi"), ("ai", "Hello")]
+    assert first_difference(first, [*first, ("human", "And?")]) == "end"
+    assert first_difference(first, [first[0], ("human", "Hi"), first[2]]) == "recalled"
+    assert first_difference(first, [system("block", "another"), *first[2:]]) == "summary"
+    assert first_difference(first, [system("other", "summary"), *first[1:]]) == "block"
+    assert first_difference([system("block", ""), *first[1:]], first) == "summary"
+
+
+def test_what_is_read_anew_and_what_is_unchanged_make_one() -> None:
+    calls = [
+        Call(0, "chat", 100, 10),
+        Call(1, "chat", 100, 10, unchanged=80, is_warm=True),
+        Call(2, "chat", 200, 10, unchanged=50, is_warm=True, differs="summary"),
+    ]
+    found = bill(*calls)
+    assert found.differing("summary") == (1, 0.375)
+    assert sum(found.differing(where)[1] for where in DIFFERENCES) + found.unchanged() == 1.0

@@ -23,7 +23,7 @@ from graphs.middleware import PalimpsestMemory, PalimpsestSummary
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
-from memory.budget import Budget, Purse, Spent, read_spent
+from memory.budget import DailyBudget, Purse, Spent, read_spent
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.journal.journal import append
@@ -41,7 +41,7 @@ def bench(calls: int = 0, tokens: int = 0, zone: str = "UTC") -> MemoryBench:
 
 
 def spent(there: MemoryBench, owner: Owner = ADA) -> Spent:
-    budget = Budget.of(there.config)
+    budget = DailyBudget.of(there.config)
     return run(there.store, read_spent(owner, budget.day(there.clock())))
 
 
@@ -51,7 +51,7 @@ def test_what_is_used_up_waits_for_the_next_day_and_is_then_learned() -> None:
         there.say(f"I like {what}", thread=f"T{number}")
     drained = there.drain()
     assert (len(drained.receipts), drained.put_off, drained.failed) == (2, True, 0)
-    assert drained.due == Budget.of(there.config).next_day(there.clock())
+    assert drained.due == DailyBudget.of(there.config).next_day(there.clock())
     (waiting,) = there.entries()
     assert (waiting.state, waiting.attempts, waiting.lease) == ("pending", 0, None)
     assert there.markers() == [ADA]
@@ -141,7 +141,7 @@ def test_what_is_told_of_days_that_are_over_goes() -> None:
 
 
 def test_the_day_begins_at_midnight_in_the_deployments_time_zone() -> None:
-    oslo = Budget(calls=1, zone=ZoneInfo("Europe/Oslo"))
+    oslo = DailyBudget(calls=1, zone=ZoneInfo("Europe/Oslo"))
     late = datetime(2026, 3, 28, 23, 30, tzinfo=ZoneInfo("Europe/Oslo"))
     assert oslo.day(late.timestamp()) == "2026-03-28"
     assert oslo.next_day(late.timestamp()) - late.timestamp() == 1800
@@ -152,7 +152,7 @@ def test_the_day_begins_at_midnight_in_the_deployments_time_zone() -> None:
 
 @given(st.floats(1.0e9, 3.0e9), st.sampled_from(["UTC", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia"]))
 def test_the_next_day_is_another_one_and_comes_within_25_hours(now: float, zone: str) -> None:
-    budget = Budget(calls=1, zone=ZoneInfo(zone))
+    budget = DailyBudget(calls=1, zone=ZoneInfo(zone))
     begins = budget.next_day(now)
     assert now < begins <= now + 25 * 3600 + 1
     assert budget.day(begins) > budget.day(now)
@@ -171,7 +171,7 @@ _CALLS = st.lists(
 def test_what_processes_note_adds_up_whatever_their_order(
     calls: list[tuple[int, CallPurpose, int, int]],
 ) -> None:
-    store, clock, budget = InMemoryStore(), Clock(), Budget(calls=1000, tokens=1000)
+    store, clock, budget = InMemoryStore(), Clock(), DailyBudget(calls=1000, tokens=1000)
     purses = [Purse(budget, clock, f"process{n}") for n in range(3)]
     used: dict[str, Spent] = {}
     for process, purpose, tokens, pause in calls:
@@ -245,6 +245,7 @@ async def test_an_agents_summaries_are_counted_and_within_the_budget(is_sync: bo
     calls = sample("palimpsest_model_calls_total", {"purpose": "summary", "outcome": "answered"})
     assert calls == len(summaries.prompts) > 0
     assert service.accounts.purse.used_up_until(ADA) is not None
+    service.close(0)
 
 
 async def test_a_turn_whose_summary_is_due_goes_on_without_and_says_why() -> None:

@@ -62,6 +62,10 @@ def test_C1_C2_C5_the_laws_hold_in_every_state(
     live(thread, seed, 40)
 
 
+def test_C1_what_leaves_a_view_for_tool_calls_that_cannot_be_shortened_is_in_the_summary() -> None:
+    live(start(200, max_summary_tokens=90, portion_tokens=40), seed=0, turns=40)
+
+
 @pytest.mark.parametrize("compact", [False, True])
 def test_C1_the_laws_hold_over_700_turns(compact: bool) -> None:
     live(start(1500, compact=compact, max_summary_tokens=100), seed=7, turns=700)

@@ -1,5 +1,6 @@
 """What `palimpsest dev` decides before it starts anything."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -8,9 +9,11 @@ from pathlib import Path
 import click
 import pytest
 
+import graphs
 from graphs.cli.dev import (
     check_not_hidden,
     check_port,
+    check_server,
     chosen_embedder,
     describe,
     free_port,
@@ -19,6 +22,7 @@ from graphs.cli.dev import (
     learning,
     reach,
     server_environment,
+    server_file,
     server_settings,
     wants_local,
 )
@@ -120,6 +124,18 @@ def test_without_a_configuration_nothing_starts(tmp_path: Path, text: str | None
         has_login(config)
 
 
+def test_the_package_brings_a_configuration_and_one_in_the_folder_wins(tmp_path: Path) -> None:
+    """Whoever installed the wheel has no clone, and `palimpsest dev` serves the same all the same."""
+    shipped = server_file(None, tmp_path)
+    assert shipped.is_relative_to(Path(graphs.__file__).parent)
+    assert shipped.read_text() == (PROJECT / "langgraph.json").read_text()
+    assert server_file(tmp_path / "other.json", tmp_path) == tmp_path / "other.json"
+    own = tmp_path / "langgraph.json"
+    own.write_text("{}")
+    assert server_file(None, tmp_path) == own
+    assert server_file(tmp_path / "other.json", tmp_path) == tmp_path / "other.json"
+
+
 def test_a_server_with_a_login_does_not_start_without_its_key() -> None:
     assert has_login(PROJECT / "langgraph.prod.json")
     assert not has_login(PROJECT / "langgraph.json")
@@ -132,6 +148,13 @@ def test_a_server_with_a_login_does_not_start_without_its_key() -> None:
             server_settings(environ, authenticates=True)
     assert not server_settings({"PALIMPSEST_AUTH_SECRET": "x" * 32}, authenticates=True).single_user
     assert server_settings({}, authenticates=False).single_user
+
+
+@pytest.mark.parametrize("missing", ["langgraph_api", "langgraph_runtime_inmem"])
+def test_without_the_server_the_extra_that_brings_it_is_named(missing: str) -> None:
+    with pytest.raises(click.ClickException, match=re.escape('pip install "palimpsest-memory[server]"')):
+        check_server(lambda name: name != missing)
+    check_server()
 
 
 @pytest.mark.parametrize("name", ["PALIMPSEST_LOCAL_BASE_URL", "PALIMPSEST_LOCAL_BACKGROUND_URL"])

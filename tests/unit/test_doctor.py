@@ -94,6 +94,11 @@ def a_value_that_cannot_be_meant(_: Path, machine: Machine, environ: dict[str, s
     return machine
 
 
+def a_key_that_the_server_refuses(_: Path, machine: Machine, environ: dict[str, str]) -> Machine:
+    environ["LANGGRAPH_AES_KEY"] = "k" * 32
+    return machine
+
+
 def a_misspelt_variable(_: Path, machine: Machine, environ: dict[str, str]) -> Machine:
     environ["PALIMPSEST_MODLE"] = "openai:gpt-4.1"
     return machine
@@ -188,8 +193,9 @@ def a_full_disk(_: Path, machine: Machine, __: dict[str, str]) -> Machine:
 BROKEN: dict[Break, tuple[str, str, str]] = {
     a_value_that_cannot_be_meant: ("configuration", "failed", "PALIMPSEST_MAX_FACTS.*change it in .env"),
     a_misspelt_variable: ("configuration", "warning", "PALIMPSEST_MODLE.*is PALIMPSEST_MODEL meant"),
-    no_server_file: ("server file", "warning", "project's folder"),
-    a_broken_server_file: ("server file", "failed", "restore it"),
+    no_server_file: ("server file", "failed", "the package's own"),
+    a_broken_server_file: ("server file", "failed", "mend it"),
+    a_key_that_the_server_refuses: ("configuration", "failed", "unset the key, and encrypt the disk"),
     a_login_without_a_secret: ("configuration", "failed", "PALIMPSEST_AUTH_SECRET"),
     an_old_package: ("versions", "failed", "langgraph 0.6.0.*pip install --upgrade"),
     a_missing_package: ("versions", "failed", "tiktoken is missing.*pip install --upgrade"),

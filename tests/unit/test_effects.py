@@ -1,3 +1,5 @@
+import threading
+from collections.abc import Iterable
 from contextlib import nullcontext
 from random import Random
 from typing import Any
@@ -5,9 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.store.base import Item, SearchOp
+from langgraph.store.base import Item, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
+from memory.aside import arun_aside
 from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
 from memory.effects import (
     StoreEffects,
@@ -105,8 +108,31 @@ async def test_a_failed_batch_reaches_the_steps() -> None:
 
     assert run(_Broken(), effects()) == "went on"
     assert await arun(_Broken(), effects()) == "went on"
+    assert await arun_aside(_Broken(), effects()) == "went on"
     with pytest.raises(OSError, match="disk full"):
         run(_Broken(), read(FACTS, "x"))
+
+
+async def test_what_effects_compute_aside_holds_up_no_loop_and_their_batches_are_asked_on_it() -> None:
+    computed, asked = set[int](), set[int]()
+
+    class Noting(InMemoryStore):
+        async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+            asked.add(threading.get_ident())
+            return await super().abatch(ops)
+
+    def effects() -> StoreEffects[int]:
+        for _ in range(3):
+            computed.add(threading.get_ident())
+            yield from read(FACTS, "x")
+        computed.add(threading.get_ident())
+        return 3
+
+    assert await arun_aside(Noting(), effects()) == 3
+    assert asked == {threading.get_ident()}
+    assert not computed & asked
+    with pytest.raises(OSError, match="disk full"):
+        await arun_aside(_Broken(), read(FACTS, "x"))
 
 
 class _TakenBack(Exception):
@@ -117,7 +143,7 @@ class _TakenBack(Exception):
 
 @pytest.mark.parametrize(("error", "arrives"), [(_TakenBack, True), (OSError, False)])
 async def test_a_batch_that_a_deadlock_took_back_is_asked_for_again(error: type[Exception], arrives: bool) -> None:
-    for drive in (run, arun):
+    for drive in (run, arun, arun_aside):
         store = FaultyStore()
         store.fault = fail_at(1, 2, error=error)
         with nullcontext() if arrives else pytest.raises(error):

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memory.extraction.extraction import extract_facts
+from memory.extraction.grounding import is_thanks_or_greeting
 from memory.extraction.names import _NO_NAMES
 from memory.facts.changes import Extraction
 from memory.message import StoredMessage
@@ -254,12 +255,32 @@ def test_what_sounds_like_thanks_and_tells_something_is_a_fact(fact: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "message", ["Thanks!", "Hello there", "Thank you so much", "Vielen Dank", "ありがとうございます"]
-)
+    "message",
+    [
+        "Thanks!", "Hello there", "Thank you so much", "Vielen Dank", "ありがとうございます",
+        "Thanks, that is very useful.", "¡Muchas gracias por tu ayuda!", "Gracias, eso me sirve mucho.",
+        "Danke, das war sehr hilfreich!", "Merci beaucoup pour ton aide !", "Merci, c'est très utile.",
+        "Obrigada, isso me ajuda muito.", "Большое спасибо за помощь!", "Спасибо, это очень полезно.",
+        "助けてくれて本当にありがとうございます。", "ありがとう、とても役に立ちました。",
+    ],
+)  # fmt: skip
 def test_nothing_is_learned_from_a_message_that_only_thanks_or_greets(message: str) -> None:
     tip = said("Are you fond of the aquarium? Go there often.", role="assistant")
 
     assert reasons(taken("User is fond of the aquarium", tip, said(message))) == ["small_talk"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "It is", "That is it.", "Es ist das", "Das hilft mir bei meiner Migräne", "Eso me ayuda a dormir",
+        "Oui, c'est ça",
+        "Gracias, me mudo a Sevilla", "Danke, ich bin Vegetarier", "Merci, je pars à Lyon", "Obrigado, moro no Porto",
+        "Спасибо, я работаю врачом", "母を助けてくれてありがとう", "Thanks, my help desk is in Oslo", "これです",
+    ],
+)  # fmt: skip
+def test_what_answers_or_thanks_and_tells_something_is_read(message: str) -> None:
+    assert not is_thanks_or_greeting(message)
 
 
 @pytest.mark.parametrize(

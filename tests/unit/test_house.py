@@ -1,8 +1,10 @@
 """The walls of the house: imports go one way, names are what `__all__` says, the environment is read in one place."""
 
 import ast
+import gc
 import importlib
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +18,10 @@ MAY_KNOW = {
     "context": {"context"},
     "screening": {"screening"},
     "facts": {"facts", "screening", "recall"},
-    "extraction": {"extraction", "facts", "screening"},
+    "extraction": {"extraction", "facts", "screening", "recall"},
     "recall": {"recall", "facts", "journal"},
     "injection": {"injection", "facts", "screening", "recall", "journal"},
-    "journal": {"journal"},
+    "journal": {"journal", "screening"},
     "outbox": {"outbox", "facts"},
     "queue": {"queue"},
     "worker": {
@@ -36,7 +38,8 @@ MAY_KNOW = {
     },
     "erase": {"erase", "facts", "journal", "outbox", "worker", "context"},
     "turn": {"turn", "facts", "outbox", "injection", "journal"},
-    "tool_calls": {"turn", "facts", "extraction", "outbox", "journal", "recall", "injection", "screening", "erase"},
+    "tool_calls": {"turn", "facts", "extraction", "outbox", "injection", "screening", "erase"},
+    "tool_lookups": {"tool_calls", "facts", "journal", "recall", "injection", "screening"},
     "unwritten": {"unwritten", "turn", "outbox"},
     "breaker": {"breaker"},
     "backfill": {"backfill", "facts", "journal", "outbox", "turn", "archive", "erase"},
@@ -129,3 +132,27 @@ def test_namespaces_are_built_in_one_place() -> None:
         for name, path in modules(room):
             if name != "memory.namespaces":
                 assert not re.search(r"\(\s*[\"']palimpsest(-due)?[\"']\s*,", path.read_text()), name
+
+
+def test_git_keeps_nothing_that_it_ignores() -> None:
+    """No environment, output or weights were committed by mistake."""
+    listed = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    if not (HOUSE / ".git").exists():
+        pytest.skip("these sources are not a clone")
+    assert subprocess.run(listed, cwd=HOUSE, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_the_help_of_make_stands_in_two_columns() -> None:
+    """`make` lays its targets out with `|` between the columns, so that none may stand in a text."""
+    texts = [
+        line.split("## ", 1)[1]
+        for line in (HOUSE / "Makefile").read_text().splitlines()
+        if ": " in line and "## " in line
+    ]
+    assert texts
+    assert [text for text in texts if "|" in text] == []
+
+
+def test_the_collector_looks_through_what_tests_make_and_not_through_the_tests() -> None:
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 10_000

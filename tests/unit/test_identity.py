@@ -1,6 +1,7 @@
 import asyncio
 import contextvars
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,33 @@ NOBODY: list[object] = [None, "", 0, False, ["ada"], {"identity": "ada"}, STUDIO
 def test_the_servers_word_comes_first(single_user: bool) -> None:
     forged = {"langgraph_auth_user_id": "ada", "user_id": "bob"}
     assert identify(forged, single_user=single_user) == "ada"
+
+
+def user(identity: str, *, logged_in: bool = True) -> list[object]:
+    """As servers have a user: a mapping, or an object."""
+    said = {"identity": identity, "is_authenticated": logged_in}
+    return [said, SimpleNamespace(**said)]
+
+
+@pytest.mark.parametrize("single_user", [True, False])
+@pytest.mark.parametrize("authenticated", user("ada"))
+def test_the_user_whom_the_server_authenticated_comes_before_an_id_that_a_client_may_have_sent(
+    authenticated: object, single_user: bool
+) -> None:
+    forged = {"langgraph_auth_user": authenticated, "langgraph_auth_user_id": "bob", "user_id": "bob"}
+    assert identify(forged, single_user=single_user) == "ada"
+
+
+@pytest.mark.parametrize("nobody", [*user("anonymous", logged_in=False), *user(STUDIO_USER)])
+def test_a_user_who_did_not_log_in_is_nobody_whatever_id_a_client_sent(nobody: object) -> None:
+    configurable = {"langgraph_auth_user": nobody, "langgraph_auth_user_id": "bob", "user_id": "anonymous"}
+    assert identify(configurable, single_user=False) is None
+
+
+@pytest.mark.parametrize("nobody", user("anonymous", logged_in=False))
+def test_in_single_user_development_nobody_of_a_server_is_the_local_user(nobody: object) -> None:
+    assert identify({"langgraph_auth_user": nobody, "user_id": "anonymous"}, single_user=True) == LOCAL_USER
+    assert identify({"langgraph_auth_user": nobody, "user_id": "bob"}, single_user=True) == "bob"
 
 
 @pytest.mark.parametrize("nobody", NOBODY)

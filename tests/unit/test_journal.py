@@ -47,6 +47,14 @@ def test_appending_again_and_in_parts_loses_and_doubles_nothing(parts: list[list
     assert sorted(read(store)) == sorted({name for part in parts for name in part})
 
 
+@pytest.mark.parametrize("days", [1_000_000, 10**18])
+def test_a_journal_that_is_kept_for_longer_than_there_were_days_is_kept(days: int) -> None:
+    store = FaultyStore()
+    run(store, append(ADA, entries("1", day="1970-01-01")))
+    assert run(store, prune(ADA, "2026-11-22", days)) == 0
+    assert read(store) == ["1"]
+
+
 def test_an_exchange_that_was_cut_in_two_grows_together() -> None:
     store = FaultyStore()
     question, answer = said("q"), StoredMessage("a", "assistant", "so", "2026-11-22T10:00:01+00:00")

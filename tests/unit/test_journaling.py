@@ -48,6 +48,25 @@ def test_a_learned_turn_has_its_line_at_once_and_a_later_cut_only_marks_it() -> 
     assert entry.messages[0].time == "2025-10-09T08:53:20+00:00"
 
 
+def test_what_is_said_again_in_the_same_words_has_the_day_and_the_time_of_then_also_once_it_is_cut() -> None:
+    bench = MemoryBench()
+    bench.say("Good morning")
+    bench.drain()
+    bench.clock.advance(5 * DAY)
+    bench.say("Good morning", begin=2)
+    bench.drain()
+
+    def told() -> list[tuple[str, str]]:
+        return sorted((entry.day, entry.messages[0].time) for entry in bench.journal())
+
+    then = [("2025-10-09", "2025-10-09T08:53:20+00:00"), ("2025-10-14", "2025-10-14T08:53:20+00:00")]
+    assert told() == then
+    bench.clock.advance(DAY)
+    bench.record([*bench.messages("Good morning"), *bench.messages("Good morning", begin=2)], kind="cut")
+    bench.drain()
+    assert told() == then
+
+
 def test_a_turn_in_which_nothing_is_worth_remembering_has_its_line() -> None:
     bench = MemoryBench(model=RecordingModel(respond=lambda _: NOTHING))
     bench.say("What is the capital of France?")

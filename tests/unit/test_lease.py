@@ -27,6 +27,17 @@ def test_a_lease_stands_while_its_worker_may_live(worker: Worker, alive: bool, h
     assert is_held(Lease(worker, NOW + 1), NOW, ME, lambda _: alive) is held
 
 
+@pytest.mark.parametrize("under_way", [{"2"}, {"1", "3"}, set[str]()])
+def test_a_lease_of_this_process_stands_while_its_update_goes_on(under_way: set[str]) -> None:
+    lease = Lease(replace(ME, update="2"), NOW + 1)
+    assert is_held(lease, NOW, ME, lambda _: True, under_way.__contains__) is ("2" in under_way)
+
+
+@pytest.mark.parametrize("other", [Worker("here", 11, "other", "1"), Worker("there", 10, "me", "1")])
+def test_what_goes_on_in_another_process_nobody_here_knows(other: Worker) -> None:
+    assert is_held(Lease(other, NOW + 1), NOW, ME, lambda _: True, lambda _: False)
+
+
 def test_a_lease_runs_out_and_no_lease_holds_nothing() -> None:
     assert not is_held(Lease(Worker("there", 1, "x", "y"), NOW), NOW, ME, lambda _: True)
     assert not is_held(None, NOW, ME, lambda _: True)

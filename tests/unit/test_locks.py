@@ -22,8 +22,9 @@ SETS = {
     "postgres": SERVER + EXTRAS["postgres"],
     "dev": ALL + GROUPS["dev"],
     "agents": ALL + GROUPS["dev"] + GROUPS["agents"],
-    "load": SERVER + GROUPS["load"],
-    "page": ALL + GROUPS["dev"] + GROUPS["page"],
+    "load": SERVER + EXTRAS["postgres"] + GROUPS["load"],
+    "aegra": EXTRAS["tokens"] + EXTRAS["postgres"] + GROUPS["dev"] + GROUPS["aegra"],
+    "servers": ALL + GROUPS["dev"] + GROUPS["servers"],
 }
 
 

@@ -12,6 +12,7 @@ from graphs.model_failures import ModelUnavailable, explain, is_context_overflow
 from graphs.models import Purpose, fit_to_profile, in_background, load_chat_model, profile, resolve
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
+from memory import prompts
 from tests.fakes import RecordingModel
 
 SERVED = Settings(local_base_url="http://127.0.0.1:9/v1")
@@ -77,11 +78,12 @@ def test_an_answer_that_is_streamed_may_take_as_long_to_begin_as_one_that_is_not
 def test_only_the_chat_avoids_to_repeat_itself() -> None:
     """Where facts and summaries are written, what looks like a loop may be a name that is copied."""
     assert {purpose: [name for name in body(local(purpose)) if "dry" in name] for purpose in PURPOSES} == {
-        "chat": ["dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"],
+        "chat": ["dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"],
         "summary": [],
         "memory": [],
     }
-    assert body(local("chat"))["dry_allowed_length"] >= 16  # a fact that is quoted: "at most 15,000 kroner a month"
+    # A number that is quoted stays as it is: "at most 15,000 kroner a month".
+    assert set("0123456789") <= set(body(local("chat"))["dry_sequence_breakers"])
     assert body(local("chat"))["dry_penalty_last_n"] >= 0  # its server refuses -1, llama.cpp's own word for "all"
     ahead = in_background(local("summary", TWICE))
     assert isinstance(ahead, ChatOpenAI)
@@ -183,8 +185,16 @@ def test_budgets_shrink_to_what_the_model_can_bear(max_tokens: int, summary: int
     for name in ("max_tokens", "max_summary_tokens", "memory_tokens", "reply_tokens"):
         assert getattr(fitted, name) == min(getattr(chosen, name), getattr(limits, name))
     assert fitted.summary_portion_tokens == limits.summary_portion_tokens
+    assert fitted.delta_tokens == limits.delta_tokens
+    assert fit_to_profile(Context(delta_tokens=8), limits).delta_tokens == 8
     assert fit_to_profile(fitted, limits) == fitted
     assert fit_to_profile(chosen, None) == chosen
+
+
+def test_two_thirds_of_what_the_local_model_reads_before_a_message_are_memory() -> None:
+    limits = profile(LOCAL, NOTHING)
+    assert limits
+    assert 3 * (len(prompts.MEMORY_DELTA.format(memory="")) // 4) <= limits.delta_tokens
 
 
 @pytest.mark.parametrize("chosen", [None, "before", "after"])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall import Document, Index
-from memory.recall.words import stem, terms
+from memory.recall.words import names, stem, terms
 
 WORDS = ("Oslo", "cello", "harbour", "painting", "paints", "seven", "figs", "Ada's", "camping", "May")
 
@@ -47,6 +47,8 @@ def test_what_shares_words_is_found_and_what_was_removed_is_not() -> None:
         ("Où habite-t-elle, à Tromsø?", "Lives in Tromso"),
         ("東京に住んでいますか", "東京で働いている"),
         ("Caroline's dog", "Caroline has a dog"),
+        ("What did she buy?", "Bought a piano"),
+        ("Who are the women?", "A woman called Ada"),
     ],
 )
 def test_words_that_are_written_otherwise_are_found(query: str, text: str) -> None:
@@ -61,6 +63,9 @@ def test_words_that_are_written_otherwise_are_found(query: str, text: str) -> No
         ("Please translate photosynthesis into Finnish", 0.0, 0.0),
         ("Ok, sounds great, thank you so much!", 0.0, 0.0),
         ("Gut, danke", 0.0, 0.0),
+        ("Thanks, that helps!", 0.0, 0.0),
+        ("Understood, that works.", 0.0, 0.0),
+        ("A cellar?", 0.0, 0.2),  # which looks a little like "cello", and is none
         ("And when was that?", 1.0, 1.0),  # about what was said before
     ],
 )
@@ -88,9 +93,82 @@ def test_an_answer_is_found_beside_its_question_and_a_fact_through_its_source() 
         turn("2", "Taekwondo, twice a week", session="s", place=2),
         turn("3", "Nice weather", session="s", place=3),
     ]
-    index = Index.of([*session, fact("f", "Practises taekwondo", sources=("2",)), fact("g", "Owns a boat")])
+    index = Index.of(
+        [*session, fact("f", "Practises taekwondo", session="s", sources=("2",)), fact("g", "Owns a boat")]
+    )
     assert set(found(index, "martial arts")[:3]) == {"1", "2", "f"}
     assert "g" not in found(index, "martial arts")
+
+
+def test_a_name_that_many_texts_have_says_whom_a_question_is_about() -> None:
+    about = [
+        fact(f"{who}{thing}", f"{who} has {thing}") for who in ("Anna", "Tom") for thing in ("figs", "tea", "rice")
+    ]
+    index = Index.of([*about, fact("lesson", "Anna took an early and rather long lesson"), fact("x", "A lesson, Tom")])
+    assert found(index, "Which lesson was it that Anna took?")[0] == "lesson"
+
+    def lead(query: str) -> float:
+        hits = {hit.document.id: hit.score for hit in index.rank(query)}
+        return hits["Annafigs"] / hits["x"]
+
+    assert lead("Which lesson was for Anna") > lead("Which lesson was for anna")  # nothing says that it is a name
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Where did Anna go with Tom's sister in May?", {"anna", "tom"}),
+        ("Where was it? Anna knows.", set()),  # what begins a sentence has a capital letter anyway
+        ("I told him that I am here on Monday", set()),
+        ("", set()),
+    ],
+)
+def test_names_are_words_with_a_capital_letter_within_a_sentence(text: str, expected: set[str]) -> None:
+    assert names(text) == expected
+
+
+def test_a_text_counts_for_what_its_whole_conversation_is_about() -> None:
+    often, once = ["Oslo", *["Nice"] * 3, "Oslo", *["Nice"] * 4], ["Oslo", *["Nice"] * 8]
+    index = Index.of(
+        turn(f"{session}{at}", text, session=session, place=at)
+        for session, texts in (("a", often), ("b", once), ("c", ["Tea", "Figs"]))
+        for at, text in enumerate(texts)
+    )
+    scores = {hit.document.id: hit.score for hit in index.rank("Oslo")}
+    assert scores["a8"] > 1.01 * scores["b8"]
+
+
+def test_the_words_of_a_text_without_company_count_once() -> None:
+    alone = [turn("a", "Oslo"), turn("b", "Figs"), turn("c", "Rice")]
+    company = [("d", "Figs"), ("e", "Tea")]
+    beside = Index.of([*alone, *(turn(name, text, session="s") for name, text in company)])
+    bare = Index.of([*alone, *(turn(name, text) for name, text in company)])
+    assert beside.rank("Oslo") == bare.rank("Oslo") != []
+
+
+def test_what_is_gone_changes_no_score_of_what_is_left() -> None:
+    texts = ["The hotel", "The hotel was small and old", "A hotel by the sea"]
+    row = [turn(f"{each}{at}", text, session=each, place=at) for each in "ab" for at, text in enumerate(texts)]
+    others = [turn("c", "Figs", session="c")]
+    similarity = {each.id: number / 3 for number, each in enumerate(row[:3])}
+    changed = Index.of([*row, *others])
+    changed.remove(["b0", "b1", "b2", "c"])
+    ours, new = (index.rank("hotel", similarity=similarity) for index in (changed, Index.of(row[:3])))
+    assert dict(ours) == pytest.approx(dict(new))
+
+
+def test_a_message_counts_for_the_one_before_the_last_unless_the_assistant_answered_in_between() -> None:
+    said = ["Do you practise any martial arts?", "Not in winter", "Taekwondo, twice a week", "Figs", "Tea", "Rain"]
+
+    def score(*, answered: bool) -> float:
+        row = [
+            turn(str(at), text, session="s", place=at, is_reply=answered and at == 1) for at, text in enumerate(said)
+        ]
+        hits = {hit.document.id: hit.score for hit in Index.of(row).rank("martial arts")}
+        return hits["2"] - hits["5"]
+
+    assert score(answered=False) > 0
+    assert score(answered=True) == pytest.approx(0)
 
 
 def test_the_turn_before_says_what_it_means() -> None:

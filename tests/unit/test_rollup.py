@@ -1,5 +1,6 @@
 from dataclasses import replace
 from datetime import date, timedelta
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage
 
 from memory.config import MemoryConfig
-from memory.control import INITIAL_EPOCH
+from memory.control import INITIAL_EPOCH, write_approval
 from memory.effects import run
 from memory.erase import erase_fact, erase_thread, erase_user
 from memory.facts.profile import read_profile, texts_of
@@ -15,8 +16,8 @@ from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append, read_journal
 from memory.message import StoredMessage, iso_time
-from memory.worker.rollup import CHUNK_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
-from tests.fakes import RecordingModel, accounts
+from memory.worker.rollup import CHUNK_CHARS, REPLY_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
+from tests.fakes import RecordingModel, accounts, learns
 from tests.memory_bench import ADA, MemoryBench
 
 FIRST = date(2026, 1, 1)
@@ -175,6 +176,83 @@ async def test_a_deleted_fact_is_not_told_and_does_not_keep_the_rest_from_being_
     assert await bench.updater.aroll_up([ADA]) == [True]
     assert "plums" in profile(bench)["history.recent"]
     assert "figs" not in profile(bench)["history.recent"]
+
+
+async def test_nothing_that_would_wait_for_a_yes_is_told_though_no_fact_was_made_of_it() -> None:
+    """History stands before the model: what would wait as a fact must not come there by another way."""
+    bench = bench_of_days(config=MemoryConfig(approval=frozenset({"health"})))
+    bench.model.respond = lambda _: "They like plums. They have type 2 diabetes."
+    run(bench.store, append(ADA, [entry(day(0), "I like plums"), entry(day(1), "The doctor says it is diabetes")]))
+    bench.clock.advance(2 * 86_400)
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert profile(bench) == {"history.recent": "They like plums."}
+    # With the yes to what it says, it is told.
+    facts = FactStore.of_owner(bench.store, ADA, config=bench.config, clock=bench.clock)
+    facts.approve(facts.propose("They have type 2 diabetes", "knowledge", 0.9).id, source="page")
+    run(bench.store, append(ADA, [entry(day(2), "And figs")]))
+    bench.clock.advance(86_400)
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert profile(bench) == {"history.recent": "They like plums. They have type 2 diabetes."}
+
+
+@pytest.mark.parametrize("chosen", ["health", "money"])
+async def test_a_user_who_asked_to_be_asked_is_told_of_no_such_thing_in_history(
+    chosen: Literal["health", "money"],
+) -> None:
+    bench = bench_of_days(0)
+    run(bench.store, write_approval(ADA, [chosen]))
+    bench.model.respond = lambda _: "They owe the bank a loan. They have asthma."
+    bench.clock.advance(86_400)
+    await bench.updater.aroll_up([ADA])
+    left = {"health": "They owe the bank a loan.", "money": "They have asthma."}[chosen]
+    assert profile(bench) == {"history.recent": left}
+
+
+def journal_of(bench: MemoryBench, prompt: int) -> list[str]:
+    """The days that a call was told."""
+    return [line[:10] for line in bench.model.prompts[prompt][1].text.splitlines()[1:-1]]
+
+
+async def test_a_new_day_is_added_to_recent_without_telling_the_others_again() -> None:
+    bench = bench_of_days(0, 1, 2)
+    for days in (2, 1):
+        bench.clock.advance(days * 86_400)
+        assert await bench.updater.aroll_up([ADA]) == [True]
+    assert journal_of(bench, 0) == [day(0), day(1)]
+    assert journal_of(bench, 1) == [day(2)]
+    assert "account 1" in bench.model.prompts[1][0].text
+
+
+async def test_recent_is_told_anew_once_a_fact_of_its_days_is_deleted_though_it_tells_of_it_in_other_words() -> None:
+    bench = MemoryBench()
+    bench.record(bench.messages("I like figs"), kind="cut")
+    bench.record(bench.messages("I like plums", begin=2), kind="cut", thread="U")
+    bench.drain()
+    bench.model.respond = lambda _: "They have a favourite fruit."
+    bench.clock.advance(86_400)
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    store = FactStore.of_owner(bench.store, ADA, clock=bench.clock)
+    store.delete(next(fact.id for fact in store.list() if "figs" in fact.content))
+    bench.record(bench.messages("I saw a boat", begin=3), kind="cut", thread="W")
+    bench.model.respond = learns
+    bench.drain()
+    bench.clock.advance(86_400)
+    bench.model.respond = accounts
+    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert "They have a favourite fruit." not in bench.model.prompts[-1][0].text
+    assert "figs" not in bench.model.prompts[-1][1].text
+    assert "plums" in profile(bench)["history.recent"]
+    assert "boat" in profile(bench)["history.recent"]
+
+
+def test_of_a_long_reply_a_roll_up_is_told_the_beginning_and_of_a_long_message_all() -> None:
+    asked = StoredMessage("1", "user", "u" * 5_000, f"{day(0)}T10:00:00+00:00")
+    long = replace(entry(day(0)), messages=(asked, replace(asked, id="2", role="assistant", text="a" * 5_000)))
+    model = RecordingModel(replies=["told"])
+    fold(model, "", [long])
+    material = model.prompts[0][1].text
+    assert (material.count("u" * 5_000), material.count("a" * REPLY_CHARS)) == (1, 1)
+    assert "a" * (REPLY_CHARS + 1) not in material
 
 
 async def test_history_that_told_of_an_erased_fact_is_told_anew_the_same_day() -> None:

@@ -11,7 +11,7 @@ from memory.namespaces import Owner
 from memory.recall.kept_vectors import Embed, make_vectors, text_key
 from memory.recall.search import search_facts, similarity_of
 from memory.recall.vectors import QueryVector, packed
-from memory.tool_calls import Found, tell_found
+from memory.tool_lookups import Lookup, tell_found
 from tests.fakes import WordEmbeddings
 
 
@@ -95,7 +95,7 @@ def test_only_what_was_said_next_to_a_hit_is_found_with_it() -> None:
         for number, (question, answer) in enumerate(said)
     ]
 
-    told = tell_found(Found(journal=journal), "boat", 10)
+    told = tell_found(Lookup(journal=journal), "boat", 10)
 
     assert "We bought a boat" in told
     assert "weather" not in told

@@ -20,7 +20,7 @@ from memory.context.summarization import SummarizationNode
 from memory.effects import Ask, perform
 from memory.text import digest
 from tests.fakes import RecordingModel
-from tests.threads import Life, Thread, broken_pairs, newest_user, own_ids, word_counter
+from tests.threads import Life, Thread, broken_pairs, newest_user, own_ids, word_counter, words
 
 SHARE = 0.7
 PROMPTS = ("Summarize.", "Summarize in German.")
@@ -186,6 +186,28 @@ def live(seed: int, *, turns: int, compact: bool, failing: bool) -> Ahead:
 @given(seed=st.integers(0, 10**9), compact=st.booleans(), failing=st.booleans())
 def test_each_cut_is_one_that_asking_in_the_turn_could_have_made(seed: int, compact: bool, failing: bool) -> None:
     live(seed, turns=40, compact=compact, failing=failing)
+
+
+@pytest.mark.parametrize("summarize", ["before", "after"])
+@pytest.mark.parametrize("edited", ["", "while it is written", "since"])
+def test_a_summary_of_messages_that_were_edited_is_not_used(summarize: Literal["before", "after"], edited: str) -> None:
+    """The lives above meet this by chance only."""
+    node = SummarizationNode(model=RecordingModel(), max_tokens=600, token_counter=word_counter())
+    thread = Ahead(node, node.summarizer.counter, 600, shares=(SHARE,))
+    thread.choose(summarize=summarize)
+    edit = HumanMessage(words(40, "edited"), id="h0")
+    while not thread.held:
+        thread.say(HumanMessage(words(40), id=f"h{len(thread.messages)}"))
+        thread.summarize()
+        thread.prepare()
+    if edited == "while it is written":
+        thread.say(edit)
+    thread.finish()
+    if edited == "since":
+        thread.say(edit)
+    thread.say(HumanMessage(words(300), id="due"))
+    thread.check(thread.summarize())
+    assert [cut.ready for cut in thread.cuts if cut.ready] == ([] if edited else [True])
 
 
 def test_summaries_that_were_prepared_are_used_in_these_lives() -> None:

@@ -79,6 +79,21 @@ def test_C6_a_network_that_never_answers_is_given_up_and_what_comes_late_changes
     assert len(warnings_of(caplog)) == 1
 
 
+def test_C6_what_needs_no_network_has_the_time_that_it_takes_on_a_busy_machine(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def slow() -> Encoder:
+        waiting.join(0.1)  # who does not wait for it is gone after that
+        return present()
+
+    tokenizer = Tokenizer([slow, absent], patience=0.0, offline=[slow])
+    waiting = threading.Thread(target=tokenizer.warm_up)
+    waiting.start()
+    waiting.join()
+    assert tokenizer.exact
+    assert warnings_of(caplog) == []
+
+
 async def test_C6_a_count_on_the_event_loop_that_is_an_estimate_says_so_once_and_names_what_is_missing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
-from memory.queue.schedule import ConversationContext, Key, Pending, enqueue, plan
+from memory.queue.schedule import ConversationContext, Pending, UpdateKey, enqueue, plan
 from memory.queue.update_queue import MemoryUpdateQueue, start_daemon_thread
 from tests.fakes import Clock
 
@@ -381,6 +381,14 @@ def test_flush_and_close_give_up_in_time_on_a_hung_update() -> None:
     hung.set()
 
 
+def test_a_queue_that_is_closed_at_once_starts_nothing_of_what_waits() -> None:
+    bench = Bench()
+    bench.queue.add_nowait(context())
+    assert not bench.queue.close(0)
+    assert [name for name, _ in bench.started] == ["palimpsest-scheduler"]
+    assert bench.processed == []
+
+
 def test_a_closed_queue_takes_nothing_more() -> None:
     bench = Bench()
     assert bench.queue.close(0)
@@ -425,13 +433,13 @@ def test_daemon_threads_carry_their_name() -> None:
     assert names == ["palimpsest-test"]
 
 
-keys = st.builds(Key, st.sampled_from(["T1", "T2", "T3"]), st.sampled_from(["ada", "bob"]), st.just("default"))
+keys = st.builds(UpdateKey, st.sampled_from(["T1", "T2", "T3"]), st.sampled_from(["ada", "bob"]), st.just("default"))
 moments = st.floats(0, 1000)
 
 
 @given(st.dictionaries(keys, st.tuples(moments, moments)), st.sets(st.sampled_from(["ada", "bob"])), moments, moments)
 def test_a_plan_starts_the_longest_due_of_a_free_user_or_says_when_to_look_again(
-    waiting: dict[Key, tuple[float, float]], busy: set[str], earliest: float, now: float
+    waiting: dict[UpdateKey, tuple[float, float]], busy: set[str], earliest: float, now: float
 ) -> None:
     pending = {key: Pending(ConversationContext(*key), min(times), max(times)) for key, times in waiting.items()}
     chosen = plan(now, pending, busy, earliest)

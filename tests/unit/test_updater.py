@@ -133,6 +133,21 @@ def test_B8_disabled_memory_processes_nothing() -> None:
     assert (bench.model.prompts, len(bench.entries())) == ([], 1)
 
 
+def test_what_a_summary_cut_after_it_was_read_takes_no_model_call_from_the_turns_beside_it() -> None:
+    bench = MemoryBench()
+    for number in range(1, 9):
+        bench.say(f"I like thing{number}", begin=number)
+    bench.drain()
+    asked = len(bench.model.prompts)
+    bench.record(bench.messages(*(f"I like thing{number}" for number in range(1, 9))), kind="cut")
+    for number in range(9, 15):
+        bench.say(f"I like thing{number}", begin=number)
+    bench.drain()
+    assert len(bench.model.prompts) == asked + 1
+    assert len(bench.facts()) == 14
+    assert bench.entries() == []
+
+
 def test_C5_what_was_cut_makes_facts_and_journal_lines() -> None:
     bench = MemoryBench()
     bench.record(bench.messages("I like figs"), kind="cut")

@@ -124,6 +124,15 @@ def test_extraction_gives_a_fact_the_time_that_was_said() -> None:
     assert (change.valid_from, change.valid_to) == ("", "2026-06")
 
 
+@pytest.mark.parametrize("day", ["2026-05", "2026", "2026-02-31", "9999-12-31"])
+@pytest.mark.parametrize("when", ["this week (week of {})", "until next week (week of {})", "since next week ({})"])
+def test_a_day_in_brackets_that_is_none_costs_no_fact(day: str, when: str) -> None:
+    content = f"User is in Oslo {when.format(day)}"
+    done = extract(found(content), found("User likes figs"), text=f"I am in Oslo {when.format(day)} and I like figs")
+    assert [change.content for change in done.changes] == [content, "User likes figs"]
+    assert all(period_end(change.valid_from or "2026") and change.valid_to == "" for change in done.changes)
+
+
 def test_an_edit_by_hand_that_says_something_else_drops_the_time() -> None:
     fact_set, made = create(FactSet("u/a"), fact(valid_to="2027-03"), CONFIG, evidence="e")
     _, moved = update(fact_set, made.id, now="2026-05-08T00:00:00+00:00", content="Lives in Bergen")

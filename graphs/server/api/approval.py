@@ -5,9 +5,10 @@ import logging
 from pydantic import BaseModel, Field
 
 from graphs.server.api.facts import facts_of
+from graphs.server.api.journal import asked_about
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
 from memory.config import TOPICS, Topic
-from memory.control import read_approval, write_approval
+from memory.control import read_approval, read_epoch, write_approval
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +25,9 @@ class Approval(BaseModel):
     days: int = Field(description="What waits so many days ends without a yes; 0: it waits.")
     most: int = Field(description="So many facts wait at most; of more, those that have waited longest go.")
     waiting: int = Field(description="How many facts wait now (`GET /memory/facts?status=waiting`).")
+    messages: int = Field(
+        description="How many messages wait, of which no fact was made (`GET /memory/journal?waits=true`)."
+    )
 
 
 class ApprovalChoice(StrictModel):
@@ -46,13 +50,20 @@ async def put_approval(call: AgentCall, choice: ApprovalChoice) -> Approval:
     return await approval_of(call)
 
 
-async def approval_of(call: Call) -> Approval:
-    """Return what holds for the user of a call."""
+async def approval_of(call: Call, messages: int | None = None) -> Approval:
+    """Return what holds for the user of a call.
+
+    Args:
+        call: The request.
+        messages: How many messages wait, where the caller knows it; by default it is read.
+    """
     config, chosen = call.service.settings.memory, await call.run(read_approval(call.owner))
+    epoch = await call.run(read_epoch(call.owner))
     return Approval(
         topics=[topic for topic in TOPICS if topic in chosen],
         always=[topic for topic in TOPICS if topic in config.approval],
         days=config.approval_days,
         most=config.max_waiting,
         waiting=len(await facts_of(call).alist("waiting")),
+        messages=len(await asked_about(call, epoch)) if messages is None else messages,
     )

@@ -13,7 +13,7 @@ from graphs.turn.context import Context
 from graphs.turn.prompt import memory_share
 from memory.context.tokens import TokenCounter
 from memory.effects import StoreEffects, side_by_side
-from memory.facts.checkup import Finding, Kind, check
+from memory.facts.checkup import FactIssue, Kind, check
 from memory.facts.confirmations import read_said_last
 from memory.injection.injected import render_block, render_deltas
 from memory.injection.selection import TurnConditions, inject, told
@@ -80,7 +80,7 @@ async def get_checkup(call: AgentCall) -> CheckUp:
     )
 
 
-async def findings_of(call: Call) -> tuple[Finding, ...]:
+async def findings_of(call: Call) -> tuple[FactIssue, ...]:
     """Return what there is to look at, the most pressing first."""
     facts, said = await facts_of(call).alist(), await call.run(read_said_last(call.owner))
     # In a thread: the first look at 500 texts takes longer than others should wait.

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from graphs.identity import LOCAL_USER, authenticated_user
+from graphs.identity import LOCAL_USER, vouched
 
 
 class FieldError(BaseModel):
@@ -73,7 +73,7 @@ _AWAY_SECONDS = 5
 
 
 def store_away() -> RefusedRequest:
-    """Return the refusal for a store that did not answer in time (503); most requests can be sent again as they are."""
+    """Return the refusal for a store that did not answer, or not in time (503); most requests can be sent again."""
     return RefusedRequest(503, "the store of memory did not answer in time: try again soon", retry_after=_AWAY_SECONDS)
 
 
@@ -95,7 +95,7 @@ def user_of(request: Request, *, single_user: bool) -> str:
         RefusedRequest: 401 without an identity, unless the server is in single-user mode: then it is the local user.
     """
     user = request.scope.get("user")
-    identity = authenticated_user(user.identity) if user is not None and user.is_authenticated else None
+    identity = vouched(user)
     if identity is not None:
         return identity
     if single_user:

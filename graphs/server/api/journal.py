@@ -1,21 +1,27 @@
 """The daily journal: what was said, by day."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 
-from graphs.server.api.routing import AgentQuery, MemoryRouter, call_of
+from graphs.server.api.guard import RefusedRequest
+from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
+from memory.config import Topic
 from memory.control import read_epoch
-from memory.journal.entry import LineSource
-from memory.journal.journal import read_journal
+from memory.facts.answers import Waiting
+from memory.facts.fact import timestamp
+from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
+from memory.journal.journal import read_entries, read_journal
 from memory.message import Role
+from memory.recall.past import answer_about, read_asked
 
 router = MemoryRouter()
 
 
-class Said(BaseModel):
+class JournalMessage(BaseModel):
     """One message."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -26,21 +32,26 @@ class Said(BaseModel):
     time: str
 
 
-class Exchange(BaseModel):
+class JournalExchange(BaseModel):
     """What was said together."""
 
     model_config = ConfigDict(from_attributes=True)
 
+    key: str = Field(description="What names it; the tools of memory call it its source.")
     day: str = Field(description="The user's calendar day.")
     thread_id: str
     source: LineSource = Field(description="`turn`: it was learned. `cut`: a summary took it out of its thread.")
-    messages: list[Said]
+    waits: list[Topic] = Field(
+        [], description="The topics for which nothing tells what was said in it, until your yes. Empty: it is told."
+    )
+    refused: bool = Field(False, description="You said no to it.")
+    messages: list[JournalMessage]
 
 
 class JournalPage(BaseModel):
     """A page of the journal, oldest first."""
 
-    entries: list[Exchange]
+    entries: list[JournalExchange]
     total: int
 
 
@@ -51,6 +62,7 @@ class JournalFilter(AgentQuery):
     until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="Up to this day, included.")
     thread: str | None = Field(None, max_length=200)
     source: LineSource | None = Field(None, description="Only what is marked so.")
+    waits: bool = Field(False, description="Only what waits for your yes, and for no fact's.")
     limit: int = Field(100, ge=1, le=1000)
     offset: int = Field(0, ge=0, le=1_000_000)
 
@@ -61,11 +73,80 @@ async def list_journal(request: Request, asked: Annotated[JournalFilter, Query()
     call = await call_of(request, asked)
     epoch = await call.run(read_epoch(call.owner))
     found = [
-        entry
-        for entry in await call.run(read_journal(call.owner, epoch, asked.since))
-        if asked.thread in (None, entry.thread_id)
-        and asked.source in (None, entry.source)
-        and (not asked.until or entry.day <= asked.until)
+        line
+        for line in await journal_of(call, epoch, asked.since)
+        if asked.thread in (None, line.entry.thread_id)
+        and asked.source in (None, line.entry.source)
+        and (not asked.until or line.entry.day <= asked.until)
+        and (not asked.waits or is_asked(line))
     ]
     page = found[asked.offset : asked.offset + asked.limit]
-    return JournalPage(entries=[Exchange.model_validate(entry) for entry in page], total=len(found))
+    return JournalPage(entries=[view_of(line) for line in page], total=len(found))
+
+
+class RecallChoice(StrictModel):
+    """Say whether what waits in an exchange may be told again."""
+
+    recall: bool | None = Field(description="`true`: yes; `false`: no; `null` takes back what you said.")
+
+
+@router.put(
+    "/journal/{key}/recall", summary="Say whether a message that waits may be recalled", responses=refusals(404, 409)
+)
+async def put_recall(call: AgentCall, key: str, choice: RecallChoice) -> JournalExchange:
+    """Answer for one exchange. A no deletes nothing: the journal keeps it, and nothing tells it."""
+    (line,) = await answer(call, [key], choice.recall)
+    return view_of(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An exchange of the journal, and what of it waits for a yes."""
+
+    entry: JournalEntry
+    waits: Waiting
+
+
+def view_of(line: Line) -> JournalExchange:
+    """Return an exchange as the memory API shows it."""
+    shown = JournalExchange.model_validate(line.entry)
+    return shown.model_copy(update={"waits": list(line.waits.topics), "refused": line.waits.is_refused})
+
+
+async def journal_of(call: Call, epoch: str, since: str = "") -> list[Line]:
+    """Read the journal, oldest first, with what of it waits."""
+    entries = await call.run(read_journal(call.owner, epoch, since))
+    waits = await call.run(read_asked(call.owner, epoch, entries))
+    return [Line(*each) for each in zip(entries, waits, strict=True)]
+
+
+def is_asked(line: Line) -> bool:
+    """Say whether the user is asked about an exchange: one of their messages waits, and they said nothing yet."""
+    return line.waits.is_asked and not line.waits.is_refused
+
+
+async def asked_about(call: Call, epoch: str) -> list[Line]:
+    """Read what the user is asked about, newest first: as long, and as many, as facts that wait at most.
+
+    What is older, or more, goes on waiting; the journal shows it.
+    """
+    config = call.service.settings.memory
+    since = ""
+    if config.approval_days:
+        since = days_before(day_of(timestamp(call.service.clock())), config.approval_days)
+    found = [line for line in await journal_of(call, epoch, since) if is_asked(line)]
+    return found[::-1][: config.max_waiting]
+
+
+async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
+    """Write an answer about exchanges, and return them as they are then; 404 if one of them is not there."""
+    epoch = await call.run(read_epoch(call.owner))
+    entries = await call.run(read_entries(call.owner, epoch, keys))
+    if len(entries) < len(keys):
+        raise RefusedRequest(404, "This exchange is not in the journal any more.")
+    if not all(entry.held for entry in entries):
+        raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
+    now = timestamp(call.service.clock())
+    await call.run(answer_about(call.owner, epoch, entries, yes=yes, now=now))
+    waits = await call.run(read_asked(call.owner, epoch, entries))
+    return [Line(*each) for each in zip(entries, waits, strict=True)]

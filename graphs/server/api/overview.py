@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from graphs.server.api.facts import facts_of
 from graphs.server.api.routing import AgentCall, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
-from memory.budget import Budget, read_spent
+from memory.budget import DailyBudget, read_spent
 from memory.control import (
     checked_time_zone,
     read_chosen_time_zone,
@@ -115,7 +115,7 @@ async def overview(call: AgentCall) -> Overview:
 
 
 async def _budget(call: AgentCall) -> BudgetState | None:
-    budget, now = Budget.of(call.service.settings.memory), call.service.clock()
+    budget, now = DailyBudget.of(call.service.settings.memory), call.service.clock()
     if not budget.is_limited:
         return None
     spent = await call.run(read_spent(call.owner, budget.day(now)))

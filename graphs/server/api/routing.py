@@ -187,7 +187,7 @@ class GuardedRoute(APIRoute):
                 response = refused.response()
             except RequestValidationError as error:
                 response = from_validation(error.errors(), below=1).response()
-            except TimeoutError:
+            except (TimeoutError, ConnectionError):
                 response = store_away().response()
             except ClientDisconnect:  # nobody reads this answer: it is for the log, instead of a traceback
                 response = broken_off().response()

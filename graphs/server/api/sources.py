@@ -10,7 +10,7 @@ from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.routing import LARGEST_BODY, AgentCall, Call, MemoryRouter, StrictModel, refusals
 from memory.backfill.conversation import Conversation, Origin
 from memory.backfill.sources import ImportSource, SourceCounts, open_source, read_source, read_sources
-from memory.backfill.taking_in import LearningPaused, SourceErased, TakenIn, take_in
+from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_in
 from memory.control import read_epoch
 from memory.namespaces import unit_of
 from memory.outbox.outbox import read_entries
@@ -39,7 +39,7 @@ class Source(BaseModel):
     dead: int = Field(description="Updates that failed for good; `POST /memory/updates/{key}/retry` tries again.")
 
 
-class Limits(BaseModel):
+class ImportLimits(BaseModel):
     """What this deployment keeps, and in what portions it reads."""
 
     portion_messages: int = Field(description="So many messages one extraction reads.")
@@ -47,11 +47,11 @@ class Limits(BaseModel):
     journal_bytes: int = Field(description="So many bytes of text the journal keeps; the oldest go first.")
 
 
-class Sources(BaseModel):
+class ImportSources(BaseModel):
     """What was imported, oldest first."""
 
     sources: list[Source]
-    limits: Limits
+    limits: ImportLimits
 
 
 class SourceChoice(StrictModel):
@@ -66,10 +66,10 @@ class OpenSource(BaseModel):
     name: str
     origin: Origin
     token: str = Field(description="To be sent with each piece: another one says that it was erased meanwhile.")
-    limits: Limits
+    limits: ImportLimits
 
 
-class Said(StrictModel):
+class ImportedMessage(StrictModel):
     """One message."""
 
     id: str = Field(max_length=400)
@@ -78,19 +78,22 @@ class Said(StrictModel):
     time: str | float = Field(description="ISO 8601, or seconds since 1970.")
 
 
-class Talk(StrictModel):
+class ImportedConversation(StrictModel):
     """One conversation, all of it: what of it is known already is left out."""
 
     origin: Origin
     id: str = Field(min_length=1, max_length=400)
-    messages: list[Said]
+    messages: list[ImportedMessage]
+    goes_on: bool = Field(
+        False, description="The first message ended the piece before: it only leads into what follows."
+    )
 
 
 class Piece(StrictModel):
     """Some conversations of a source."""
 
     token: str = Field(max_length=64)
-    conversations: list[Talk] = Field(max_length=MOST_CONVERSATIONS)
+    conversations: list[ImportedConversation] = Field(max_length=MOST_CONVERSATIONS)
     learn: bool = Field(True, description="false: they only come into the journal.")
 
 
@@ -109,10 +112,10 @@ class PieceResult(BaseModel):
 
 
 @router.get("/sources", summary="List what was imported")
-async def list_sources(call: AgentCall) -> Sources:
+async def list_sources(call: AgentCall) -> ImportSources:
     """List what was imported, and what this deployment keeps of it."""
     found = await call.run(read_sources(call.owner))
-    return Sources(sources=[await _view(call, each) for each in found], limits=_limits(call))
+    return ImportSources(sources=[await _view(call, each) for each in found], limits=_limits(call))
 
 
 @router.put("/sources/{name}", summary="Begin an import, or go on with it")
@@ -170,9 +173,10 @@ async def _take_in(call: Call, source: ImportSource, conversation: Conversation,
                 now=call.service.clock(),
                 learn=learn,
                 portion_messages=call.service.settings.memory.portion_messages,
+                approval=call.service.settings.memory.approval,
             )
         )
-    except SourceErased:
+    except SourceGone:
         raise _erased(source.name) from None
     except LearningPaused:
         raise RefusedRequest(409, "learning is paused: go on with it before you import") from None
@@ -209,9 +213,9 @@ async def _view(call: Call, counts: SourceCounts) -> Source:
     )
 
 
-def _limits(call: Call) -> Limits:
+def _limits(call: Call) -> ImportLimits:
     config = call.service.settings.memory
-    return Limits(
+    return ImportLimits(
         portion_messages=config.portion_messages,
         journal_days=config.journal_days,
         journal_bytes=config.journal_bytes,

@@ -37,8 +37,8 @@ class Traces:
 async def traces_of(call: Call, chain: Chain) -> Traces:
     """Look for the words of erased facts in all that the server holds of the user, whatever memory took from it.
 
-    The newest state of each thread is read by the server's API, page by page, all other checkpoints from the SQLite
-    file, if that is where they are.
+    The newest state of each thread is read by the server's API, page by page, all other checkpoints
+    where they are kept.
     """
     found, others, messages = set[str](), list[str](), list[tuple[str, str]]()
     async for thread_id, state in call.service.threads.states_of(call.user_id):

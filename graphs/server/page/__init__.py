@@ -3,12 +3,12 @@
 from graphs.server.page import chat, checkup, facts, held, parts
 from graphs.server.page.assets import assets
 from graphs.server.page.door import PageDoor
-from graphs.server.page.pages import Pages
+from graphs.server.page.pages import PageRoutes
 from graphs.server.page.rendering import environment
 
 __all__ = ["PAGES", "PageDoor", "load", "routes"]
 
-PAGES: tuple[Pages, ...] = (facts.pages, held.pages, checkup.pages, parts.pages, chat.pages)
+PAGES: tuple[PageRoutes, ...] = (facts.pages, held.pages, checkup.pages, parts.pages, chat.pages)
 
 routes = [route for pages in PAGES for route in pages.routes]
 

@@ -1,6 +1,7 @@
 """The page's static files: our own, and third-party code that `make page` puts beside them."""
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +12,9 @@ from starlette.responses import Response
 
 _STATIC = Path(__file__).with_name("static")
 BUILT = _STATIC / "built"
-"""Not in git: `page/build.mjs` makes it. The wheel and the image contain it."""
+"""Not in git: `page/build.mjs` makes it. The wheel contains it."""
+SHARED = Path(sys.prefix) / "share" / "palimpsest" / "page"
+"""Where the image has it: its Node stage cannot name the folder of the code, which is called as the clone is."""
 
 HTMX, CHAT_CLIENT = "htmx.js", "langgraph.js"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain"}
@@ -38,7 +41,7 @@ class Asset:
 @cache
 def assets() -> Mapping[str, Asset]:
     """Read all files once a process: they are few and small, and the event loop must not wait for a disk."""
-    return {path.name: _read(path) for folder in (_STATIC, BUILT) for path in sorted(folder.glob("*.*"))}
+    return {path.name: _read(path) for folder in (_STATIC, SHARED, BUILT) for path in sorted(folder.glob("*.*"))}
 
 
 def _read(path: Path) -> Asset:

@@ -11,17 +11,18 @@ from starlette.responses import Response
 from graphs.server.api.facts import FactEdit, NewFact, facts_of
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import StrictModel
-from graphs.server.page.pages import Asked, Pages
+from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.rendering import HEADERS
 from memory.archive.exporting import facts_document
 from memory.config import CATEGORIES, Category
-from memory.control import read_epoch
+from memory.control import LEARNING_KEY, USE_KEY, learning_in, read_epoch, use_in
+from memory.effects import read_many
 from memory.facts.confirmations import read_counts
 from memory.facts.fact import Fact, FactNotFound
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal
 
-pages = Pages()
+pages = PageRoutes()
 
 PAGE_SIZE = 100
 SORTS = {"strength": "strongest first", "newest": "newest first", "oldest": "oldest first", "words": "A to Z"}
@@ -65,6 +66,8 @@ class Found:
     of_all: int
     confirmed: dict[str, int]
     threads: list[str]
+    is_learning: bool
+    is_used: bool
 
 
 def ordered(facts: Sequence[Fact], sort: Sort, *, is_searched: bool) -> list[Fact]:
@@ -76,7 +79,7 @@ def ordered(facts: Sequence[Fact], sort: Sort, *, is_searched: bool) -> list[Fac
     return sorted(facts, key=lambda fact: (fact.created_at, fact.id), reverse=sort == "newest")
 
 
-async def found(asked: Asked) -> Found:
+async def found(asked: PageRequest) -> Found:
     """Return the facts that the request's filter admits."""
     wanted = asked.fields(Filter, "text", "category", "thread", "since", "until", "sort", "offset")
     store, everything = facts_of(asked.call), await facts_of(asked.call).alist()
@@ -84,6 +87,7 @@ async def found(asked: Asked) -> Found:
     if wanted.text:
         facts = await store.asearch(wanted.text, None, question=await asked.call.service.embed(wanted.text))
     facts = ordered([fact for fact in facts if wanted.admits(fact)], wanted.sort, is_searched=bool(wanted.text))
+    learning, use = await asked.call.run(read_many(asked.call.owner.control, [LEARNING_KEY, USE_KEY]))
     return Found(
         wanted=wanted,
         facts=facts[wanted.offset : wanted.offset + PAGE_SIZE],
@@ -91,10 +95,12 @@ async def found(asked: Asked) -> Found:
         of_all=len(everything),
         confirmed=await asked.call.run(read_counts(asked.call.owner)),
         threads=sorted({fact.thread_id for fact in everything if fact.thread_id}),
+        is_learning=learning_in(learning) and asked.call.service.settings.memory.enabled,
+        is_used=use_in(use),
     )
 
 
-async def _list(asked: Asked, said: str = "", undo: str = "") -> Response:
+async def _list(asked: PageRequest, said: str = "", undo: str = "") -> Response:
     template = "facts_list.html" if asked.is_fragment else "facts.html"
     return asked.show(
         template, "facts", found=await found(asked), categories=CATEGORIES, sorts=SORTS, page_size=PAGE_SIZE, said=said,
@@ -103,7 +109,7 @@ async def _list(asked: Asked, said: str = "", undo: str = "") -> Response:
 
 
 @pages.get("facts")
-async def show_facts(asked: Asked) -> Response:
+async def show_facts(asked: PageRequest) -> Response:
     """Show all facts, and the form that finds some."""
     deleted = asked.query.get("deleted", "")
     said = "Deleted." if deleted else "Saved." if "saved" in asked.query else ""
@@ -115,13 +121,13 @@ async def show_facts(asked: Asked) -> Response:
 
 # What is searched for is no part of an address, because servers log those.
 @pages.post("facts-list")
-async def list_facts(asked: Asked) -> Response:
+async def list_facts(asked: PageRequest) -> Response:
     """Show the facts that a filter admits."""
     return await _list(asked)
 
 
 @pages.post("fact-add")
-async def add_fact(asked: Asked) -> Response:
+async def add_fact(asked: PageRequest) -> Response:
     """Add a fact; one that is known already stays as it is."""
     new = asked.fields(NewFact, "content", "category", "pinned")
     facts = facts_of(asked.call)
@@ -135,26 +141,26 @@ async def add_fact(asked: Asked) -> Response:
     return await _list(asked, said="This was known already." if fact.id in known else "Added.")
 
 
-async def _row(asked: Asked, fact_id: str, template: str = "fact_row.html") -> Response:
+async def _row(asked: PageRequest, fact_id: str, template: str = "fact_row.html") -> Response:
     fact = await facts_of(asked.call).aget(fact_id)
     counts = await asked.call.run(read_counts(asked.call.owner))
     return asked.show(template, "facts", fact=fact, again=counts.get(fact_id, 0), categories=CATEGORIES)
 
 
 @pages.get("fact")
-async def show_fact(asked: Asked) -> Response:
+async def show_fact(asked: PageRequest) -> Response:
     """Show one fact as it is."""
     return await _row(asked, asked.one("id"))
 
 
 @pages.get("fact-edit")
-async def edit_fact(asked: Asked) -> Response:
+async def edit_fact(asked: PageRequest) -> Response:
     """Show the form that changes a fact."""
     return await _row(asked, asked.one("id"), "fact_edit.html")
 
 
 @pages.post("fact-save")
-async def save_fact(asked: Asked) -> Response:
+async def save_fact(asked: PageRequest) -> Response:
     """Change a fact; what it said before goes to its history."""
     edit = asked.fields(FactEdit, "content", "category", "confidence", "pinned")
     await facts_of(asked.call).aupdate(
@@ -165,7 +171,7 @@ async def save_fact(asked: Asked) -> Response:
 
 
 @pages.post("fact-delete")
-async def delete_fact(asked: Asked) -> Response:
+async def delete_fact(asked: PageRequest) -> Response:
     """Stop using a fact; the answer offers to undo that."""
     fact_id = asked.one("id")
     fact = await facts_of(asked.call).aget(fact_id)
@@ -176,7 +182,7 @@ async def delete_fact(asked: Asked) -> Response:
 
 
 @pages.post("facts-delete")
-async def delete_facts(asked: Asked) -> Response:
+async def delete_facts(asked: PageRequest) -> Response:
     """Stop using those that are chosen, or all that the filter finds: one change, which one undo takes back."""
     chosen = await _chosen(asked)
     at = await facts_of(asked.call).aretire(*(fact.id for fact in chosen))
@@ -186,7 +192,7 @@ async def delete_facts(asked: Asked) -> Response:
 
 
 @pages.post("facts-export")
-async def export_facts(asked: Asked) -> Response:
+async def export_facts(asked: PageRequest) -> Response:
     """Give those that are chosen, or all that the filter finds, as a document that an import takes."""
     document = facts_document(asked.call.owner, await _chosen(asked), asked.now)
     name = {"Content-Disposition": 'attachment; filename="palimpsest-facts.json"'}
@@ -195,7 +201,7 @@ async def export_facts(asked: Asked) -> Response:
     )
 
 
-async def _chosen(asked: Asked) -> Sequence[Fact]:
+async def _chosen(asked: PageRequest) -> Sequence[Fact]:
     """Return the facts whose boxes are ticked; with `all`, all that the filter admits, on whatever page."""
     everything = await facts_of(asked.call).alist()
     ids = set(asked.all("id"))
@@ -212,7 +218,7 @@ async def _chosen(asked: Asked) -> Sequence[Fact]:
 
 
 @pages.post("facts-undo")
-async def undo(asked: Asked) -> Response:
+async def undo(asked: PageRequest) -> Response:
     """Take a change back, by its time; one fact comes back in its own place."""
     done = await facts_of(asked.call).aundo(asked.one("at"))
     if done is None:
@@ -225,7 +231,7 @@ async def undo(asked: Asked) -> Response:
 
 
 @pages.get("fact-history")
-async def history(asked: Asked) -> Response:
+async def history(asked: PageRequest) -> Response:
     """Show what a fact said before, and when it was said again."""
     fact_id, facts = asked.one("id"), facts_of(asked.call)
     said = await facts.ahistory(fact_id)
@@ -237,7 +243,7 @@ async def history(asked: Asked) -> Response:
 
 
 @pages.get("source")
-async def source(asked: Asked) -> Response:
+async def source(asked: PageRequest) -> Response:
     """Show what was said where a fact comes from, as the journal has it."""
     thread, messages = asked.one("thread"), set(asked.one("messages").split(","))
     epoch = await asked.call.run(read_epoch(asked.call.owner))

@@ -1,4 +1,4 @@
-"""What waits for a person: yes, other words, or no; and of which topics they want to be asked."""
+"""What waits for a person, facts and messages: yes, other words, or no; and of which topics they want to be asked."""
 
 import json
 from typing import Any
@@ -8,52 +8,59 @@ from starlette.responses import Response
 from graphs.server.api.approval import ApprovalChoice, approval_of, put_approval
 from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import RefusedRequest, invalid
-from graphs.server.page.pages import Asked, Pages
+from graphs.server.api.journal import answer, asked_about
+from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.entries import read_fact
 from memory.config import NAMED_TOPICS, TOPICS
 from memory.control import read_epoch
 from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, moment, timestamp, to_item
 
-pages = Pages()
+pages = PageRoutes()
 
 TITLES = {"health": "Health", "money": "Money", "people": "Other people", "everything": "Everything"}
 _DAY = 86_400.0
 
 
-async def held_facts(asked: Asked) -> dict[str, Any]:
+async def held_facts(asked: PageRequest) -> dict[str, Any]:
     """Return what the part of the page that decides shows: what waits, until when, and what is asked about."""
-    facts, approval = facts_of(asked.call), await approval_of(asked.call)
+    facts, epoch = facts_of(asked.call), await asked.call.run(read_epoch(asked.call.owner))
+    lines = await asked_about(asked.call, epoch)
+    approval = await approval_of(asked.call, len(lines))
     there = {fact.id: fact for fact in await facts.alist(None)}
     held = [fact for fact in there.values() if fact.status in HELD]
     return {
         "held": sorted(held, key=lambda fact: (fact.updated_at, fact.id), reverse=True),
         "until": {fact.id: _until(fact, approval.days) for fact in held},
         "replaced": {fact.id: there[fact.replaces].content for fact in held if fact.replaces in there},
-        "approval": approval, "topics": TOPICS, "named": NAMED_TOPICS, "topic_titles": TITLES,
+        "lines": lines, "approval": approval, "topics": TOPICS, "named": NAMED_TOPICS, "topic_titles": TITLES,
     }  # fmt: skip
 
 
 def _until(fact: Fact, days: int) -> str:
     since = moment(fact.updated_at)
     stays = not days or since is None or (fact.status == "quarantined" and fact.edited_at)
-    return "" if stays or since is None else timestamp(since.timestamp() + days * _DAY)
+    try:
+        return "" if stays or since is None else timestamp(since.timestamp() + days * _DAY)
+    except (ValueError, OverflowError):  # so long that no calendar has its end
+        return ""
 
 
-async def _list(asked: Asked, said: str = "", undo: str = "") -> Response:
+async def _list(asked: PageRequest, said: str = "", undo: str = "", answered: str = "") -> Response:
     if not asked.is_fragment:
         return asked.go("updates")
-    return asked.show("held.html", "updates", **await held_facts(asked), said=said, undo=undo)
+    context = await held_facts(asked)
+    return asked.show("held.html", "updates", **context, said=said, undo=undo, answered=answered)
 
 
 @pages.get("held")
-async def show_held(asked: Asked) -> Response:
+async def show_held(asked: PageRequest) -> Response:
     """Show what waits for a person."""
-    return asked.show("held.html", "updates", **await held_facts(asked), said="", undo="")
+    return asked.show("held.html", "updates", **await held_facts(asked), said="", undo="", answered="")
 
 
 @pages.post("held-yes")
-async def say_yes(asked: Asked) -> Response:
+async def say_yes(asked: PageRequest) -> Response:
     """Use a fact that waits for a person, in its own words or in others."""
     facts, fact_id = facts_of(asked.call), asked.one("id")
     words = asked.one("content").strip() or None
@@ -66,7 +73,7 @@ async def say_yes(asked: Asked) -> Response:
 
 
 @pages.post("held-no")
-async def say_no(asked: Asked) -> Response:
+async def say_no(asked: PageRequest) -> Response:
     """Throw a fact that waits for a person away; it does not come back from what was said."""
     fact = await facts_of(asked.call).aget(asked.one("id"))
     if fact.status not in HELD:
@@ -76,7 +83,7 @@ async def say_no(asked: Asked) -> Response:
 
 
 @pages.post("held-no-all")
-async def say_no_to_all(asked: Asked) -> Response:
+async def say_no_to_all(asked: PageRequest) -> Response:
     """Throw away all that waits for a yes."""
     waiting = await facts_of(asked.call).alist("waiting")
     if not waiting:
@@ -86,7 +93,7 @@ async def say_no_to_all(asked: Asked) -> Response:
 
 
 @pages.post("held-again")
-async def take_no_back(asked: Asked) -> Response:
+async def take_no_back(asked: PageRequest) -> Response:
     """Let a fact wait again that somebody has just said no to; what the form says of it is checked as an import is."""
     call = asked.call
     epoch = await call.run(read_epoch(call.owner))
@@ -104,8 +111,31 @@ async def take_no_back(asked: Asked) -> Response:
     return await _list(asked, "It waits again.")
 
 
+@pages.post("line-answer")
+async def answer_line(asked: PageRequest) -> Response:
+    """Let a message that waits be told again, or not; without a word take back what was said to it."""
+    key, word = asked.one("key"), asked.one("recall")
+    yes = {"yes": True, "no": False}.get(word)
+    await answer(asked.call, [key], yes)
+    if asked.one("view") == "journal":
+        return asked.go("journal") if not asked.is_fragment else asked.show("line_answered.html", "journal", said=yes)
+    said = {True: "It may be recalled.", False: "It is not recalled.", None: "It waits again."}[yes]
+    return await _list(asked, said, answered=key if yes is not None else "")
+
+
+@pages.post("lines-answer")
+async def answer_all_lines(asked: PageRequest) -> Response:
+    """Say yes or no to all messages that wait."""
+    yes = asked.one("recall") == "yes"
+    lines = await asked_about(asked.call, await asked.call.run(read_epoch(asked.call.owner)))
+    if not lines:
+        raise RefusedRequest(409, "Nothing waits any more.")
+    await answer(asked.call, [line.entry.key for line in lines], yes)
+    return await _list(asked, f"{len(lines)} {'may be' if yes else 'are not'} recalled.")
+
+
 @pages.post("approval-save")
-async def save_approval(asked: Asked) -> Response:
+async def save_approval(asked: PageRequest) -> Response:
     """Choose the topics about which to be asked."""
     chosen = [topic for topic in TOPICS if topic in asked.all("topic")]
     await put_approval(asked.call, ApprovalChoice(topics=chosen))

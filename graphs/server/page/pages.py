@@ -37,7 +37,7 @@ _FIELDS = ("content", "category", "confidence", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PageRequest:
     """One request of the page that has passed the guard.
 
     Attributes:
@@ -88,10 +88,10 @@ class Asked:
         return RedirectResponse(to, 303, HEADERS)
 
 
-Answer = Callable[[Asked], Awaitable[Response]]
+Answer = Callable[[PageRequest], Awaitable[Response]]
 
 
-class Pages:
+class PageRoutes:
     """Parts of the page below `/memory/page`: all of one depth, so that relative links hold on each of them."""
 
     def __init__(self) -> None:
@@ -130,14 +130,14 @@ async def _answered(request: Request, answer: Answer) -> Response:
         call = Call(user_id=user_id, owner=Owner.of(user_id, named.agent_name), service=service)
         body = b"".join([piece async for piece in body_of(request, _LARGEST_FORM)]) if request.method == "POST" else b""
         form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-        return await answer(Asked(request=request, call=call, query=query, form=form))
+        return await answer(PageRequest(request=request, call=call, query=query, form=form))
     except RefusedRequest as problem:
         return refused(request, problem)
     except ValidationError as wrong:
         return refused(request, from_validation(wrong.errors()))
     except FactNotFound:
         return refused(request, RefusedRequest(404, "This fact is not there any more."))
-    except TimeoutError:
+    except (TimeoutError, ConnectionError):
         return refused(request, store_away())
     except ClientDisconnect:  # nobody reads this answer: it is for the log, instead of a traceback
         return refused(request, broken_off())

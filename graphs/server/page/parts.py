@@ -1,5 +1,6 @@
 """The page's other parts: profile, journal by day, what waits or failed, the switches, and all data."""
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -9,17 +10,18 @@ from graphs.server.api import overview, profile, updates
 from graphs.server.api.erase import Erasure, erase_everything
 from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import invalid
+from graphs.server.api.journal import journal_of
 from graphs.server.api.routing import Empty
-from graphs.server.page.held import held_facts
-from graphs.server.page.pages import Asked, Pages
+from graphs.server.page.held import TITLES, held_facts
+from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.importing import Importer
 from memory.archive.json_parts import PartsReader
-from memory.control import read_epoch
+from memory.control import read_epoch, read_time_zone
+from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
-from memory.journal.journal import read_journal
 from memory.outbox.receipts import read_receipts
 
-pages = Pages()
+pages = PageRoutes()
 
 SECTIONS = {
     "user.topOfMind": "On your mind",
@@ -34,14 +36,14 @@ _LAST_UPDATES = 10
 
 
 @pages.get("profile")
-async def show_profile(asked: Asked) -> Response:
+async def show_profile(asked: PageRequest) -> Response:
     """Show the profile's sections, each as a form."""
     sections = (await profile.get_profile(asked.call)).sections
     return asked.show("profile.html", "profile", titles=SECTIONS, texts=sections, longest=MAX_SECTION_CHARS, said="")
 
 
 @pages.post("profile-save")
-async def save_section(asked: Asked) -> Response:
+async def save_section(asked: PageRequest) -> Response:
     """Write a section; without a text, empty it."""
     section, text = asked.one("section"), asked.one("text").strip()
     if text:
@@ -56,68 +58,87 @@ async def save_section(asked: Asked) -> Response:
 
 
 @pages.get("journal")
-async def show_journal(asked: Asked) -> Response:
+async def show_journal(asked: PageRequest) -> Response:
     """Show what was said, the newest days first; so many days at once."""
     until = asked.one("until")
     epoch = await asked.call.run(read_epoch(asked.call.owner))
-    journal = await asked.call.run(read_journal(asked.call.owner, epoch))
-    entries = [entry for entry in journal if not until or entry.day <= until]
-    days = [(day, list(each)) for day, each in groupby(entries, key=lambda entry: entry.day)][::-1]
+    lines = [line for line in await journal_of(asked.call, epoch) if not until or line.entry.day <= until]
+    days = [(day, list(each)) for day, each in groupby(lines, key=lambda line: line.entry.day)][::-1]
     older = days[_DAYS][0] if len(days) > _DAYS else ""
-    return asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until)
+    zone = await asked.call.run(read_time_zone(asked.call.owner))
+    return asked.show(
+        "journal.html", "journal", days=days[:_DAYS], older=older, until=until, zone=zone, topic_titles=TITLES
+    )
 
 
-async def _waiting(asked: Asked, template: str, **more: Any) -> Response:
+async def facts_named(asked: PageRequest, receipts: Sequence[Mapping[str, object]]) -> dict[str, Fact]:
+    """Return the facts that receipts may name, by id: those that are there, and what the newest of those gone said."""
+    facts = facts_of(asked.call)
+    there = {fact.id: fact for fact in await facts.alist(None)}
+    if not any(each not in there for receipt in receipts for each in listed(receipt.get("superseded"))):
+        return there
+    gone = [*await facts.alist("superseded"), *await facts.alist("ended")]
+    last = {fact.id: fact for fact in sorted(gone, key=lambda fact: fact.revision)}
+    return {**last, **there}
+
+
+def listed(value: object) -> list[str]:
+    """Return the ids under one name of a receipt."""
+    return [str(each) for each in value] if isinstance(value, list | tuple) else []
+
+
+async def _waiting(asked: PageRequest, template: str, **more: Any) -> Response:
     call = asked.call
     epoch = await call.run(read_epoch(call.owner))
     done = await call.run(read_receipts(call.owner, epoch, ""))
-    contents = {fact.id: fact.content for fact in await facts_of(call).alist(None)}
+    last = [receipt.to_json() for receipt in done[::-1][:_LAST_UPDATES]]
+    contents = {fact.id: fact.content for fact in (await facts_named(asked, last)).values()}
     entries = [updates.view_of(entry) for entry in await updates.entries_of(call)]
     return asked.show(
         template, "updates", pending=[each for each in entries if each.state != "dead"],
         dead=[each for each in entries if each.state == "dead"], contents=contents,
-        done=[receipt.to_json() for receipt in done[::-1][:_LAST_UPDATES]], seen=await overview.overview(call), **more,
+        done=last, seen=await overview.overview(call), **more,
     )  # fmt: skip
 
 
 @pages.get("updates")
-async def show_updates(asked: Asked) -> Response:
+async def show_updates(asked: PageRequest) -> Response:
     """Show what waits for a person, what waits to be learned, what failed, and what was learned last."""
-    return await _waiting(asked, "updates.html", **await held_facts(asked), said="", undo="")
+    return await _waiting(asked, "updates.html", **await held_facts(asked), said="", undo="", answered="")
 
 
 @pages.get("updates-list")
-async def list_updates(asked: Asked) -> Response:
+async def list_updates(asked: PageRequest) -> Response:
     """Show the same without its frame: the page asks for it again and again."""
     return await _waiting(asked, "updates_list.html")
 
 
 @pages.post("update-retry")
-async def retry_update(asked: Asked) -> Response:
+async def retry_update(asked: PageRequest) -> Response:
     """Give a dead update another chance."""
     await updates.retry_update(asked.call, asked.one("key"), Empty())
     return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
 
 
 @pages.post("update-discard")
-async def discard_update(asked: Asked) -> Response:
+async def discard_update(asked: PageRequest) -> Response:
     """Throw a dead update away."""
     await updates.discard_update(asked.call, asked.one("key"))
     return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
 
 
-async def _data(asked: Asked, said: str = "", status: int = 200) -> Response:
+async def _data(asked: PageRequest, said: str = "", status: int = 200) -> Response:
     return asked.show("data.html", "data", status, seen=await overview.overview(asked.call), said=said)
 
 
 @pages.get("data")
-async def show_data(asked: Asked) -> Response:
+async def show_data(asked: PageRequest) -> Response:
     """Show the switches, export and import, and the erase of everything."""
     return await _data(asked)
 
 
 @pages.post("switch")
-async def switch(asked: Asked) -> Response:
+async def switch(asked: PageRequest) -> Response:
     """Pause learning or go on; use memory or do not."""
     if learning := asked.one("learning"):
         await overview.put_learning(asked.call, overview.LearningChoice(learning=learning == "on"))
@@ -127,7 +148,7 @@ async def switch(asked: Asked) -> Response:
 
 
 @pages.post("import")
-async def take_in(asked: Asked) -> Response:
+async def take_in(asked: PageRequest) -> Response:
     """Take a document in that somebody pasted; a file goes to the memory API itself, whatever its size."""
     importer, reader = Importer(asked.call.owner, asked.call.service.settings.memory, asked.now), PartsReader()
     for part in (*reader.feed(asked.one("document").encode()), *reader.close()):
@@ -140,7 +161,7 @@ async def take_in(asked: Asked) -> Response:
 
 
 @pages.get("erase")
-async def ask_erase(asked: Asked) -> Response:
+async def ask_erase(asked: PageRequest) -> Response:
     """Say what an erase of everything takes along, before it is done."""
     threads = [each async for each in asked.call.service.threads.all_of(asked.call.user_id)]
     crons = [each async for each, _ in asked.call.service.crons.all_of(asked.call.user_id)]
@@ -150,7 +171,7 @@ async def ask_erase(asked: Asked) -> Response:
 
 
 @pages.post("erase-everything")
-async def erase_all(asked: Asked) -> Response:
+async def erase_all(asked: PageRequest) -> Response:
     """Erase everything, if the word was typed."""
     if asked.one("erase").strip().casefold() != "everything":
         raise invalid("erase", "type the word everything")

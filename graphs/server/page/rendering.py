@@ -1,6 +1,7 @@
 """From templates to answers: a fragment for htmx, a whole document for a browser that goes to an address."""
 
 from collections.abc import Mapping
+from datetime import date, tzinfo
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,7 @@ def environment() -> "Environment | None":
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters |= {"ago": ago, "percent": lambda share: f"{share:.0%}", "day": lambda text: text[:10]}
+    made.filters |= {"ago": ago, "clock": clock, "date": date_in_words, "percent": lambda share: f"{share:.0%}"}
     for name in made.list_templates():  # read and compiled once: the event loop must not wait for a disk
         made.get_template(name)
     return made
@@ -69,6 +70,18 @@ def ago(text: str, now: float) -> str:
             said = f"{count} {unit}{'' if count == 1 else 's'}"
             return f"{said} ago" if seconds > 0 else f"in {said}"
     return "just now" if seconds >= 0 else f"in {int(-seconds)} s"
+
+
+def clock(text: str, zone: tzinfo) -> str:
+    """Say what the clock showed in a zone at a time (ISO 8601)."""
+    at = moment(text)
+    return f"{at.astimezone(zone):%H:%M}" if at else ""
+
+
+def date_in_words(day: str) -> str:
+    """Write a day (ISO 8601) as people say it."""
+    at = date.fromisoformat(day)
+    return f"{at:%A}, {at.day} {at:%B %Y}"
 
 
 def is_fragment(request: Request) -> bool:

@@ -1,10 +1,11 @@
-"""A process that chats with the real graph on SQLite or Postgres and says on its standard output what was answered.
+"""A process that chats with the real graph on SQLite or Postgres and says on its standard output what became of it.
 
 `python -m tests.e2e.support.talker '{"folder": …}'`; see `Orders`. It is there to be killed.
 """
 
 import asyncio
 import json
+import re
 import signal
 import sys
 import time
@@ -36,6 +37,7 @@ from memory.outbox.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 
 TURNS_A_THREAD = 8
+NEW = re.compile(r"^\[\d+\] user.*?thing(\d+)", re.MULTILINE)
 # So small that every thread is summarized, and its oldest messages are written down a second time.
 CONTEXT = Context(max_tokens=700, max_summary_tokens=32, reply_tokens=16, memory_tokens=0)
 LONG = "It was a long day and there is much to tell about it. " * 4
@@ -112,6 +114,7 @@ class Orders:
         def answer(messages: list[BaseMessage]) -> str:
             if "Messages:" not in messages[-1].text:
                 return "They talked about what they like."
+            say(f"asked {' '.join(NEW.findall(messages[-1].text))}")
             time.sleep(3600 if self.hangs else self.thinks)
             return learns(messages)
 
@@ -154,7 +157,8 @@ def _hanging(batch: Callable[[Iterable[Op]], list[Result]]) -> Callable[[Iterabl
 
 async def talk(orders: Orders) -> None:
     """Carry the orders out; stop in time when told to."""
-    service = MemoryService(Settings(single_user=True, memory=orders.memory()), orders.models())
+    settings = Settings(single_user=True, memory=orders.memory(), locks_uri=orders.database)
+    service = MemoryService(settings, orders.models())
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
@@ -165,6 +169,7 @@ async def talk(orders: Orders) -> None:
                 background.store = store
                 while await arun(store, read_entries(Owner.of("local"))):
                     await background.ainvoke({"drain": "due"})
+                    await asyncio.sleep(0.05)  # another process may have the user
                 say("drained")
             graph = orders.chat(service, checkpointer=saver, store=store)
             for number in range(orders.first, orders.first + orders.turns):

@@ -126,11 +126,22 @@ class Chat {
       reply.message.classList.add("failed");
       const again = make("button", { className: "link", type: "button", textContent: "Try again" });
       again.addEventListener("click", () => this.ask(text));
-      reply.message.append(make("p", { className: "problem", textContent: error?.message?.slice(0, 300) ?? "" }), again);
+      const isGone = this.thread && error?.status === 404;
+      const why = isGone ? "This conversation is not there any more: it was deleted or erased elsewhere. The next try begins a new one." : (error?.message?.slice(0, 300) ?? "");
+      if (isGone) this.forget(reply.message);
+      reply.message.append(make("p", { className: "problem", textContent: why }), again);
     } finally {
       reply.message.classList.remove("coming");
       this.busy(false);
     }
+  }
+
+  // Somebody wanted these words to be gone: they are not shown any longer either, but for what was said just now.
+  forget(reply) {
+    this.thread = null;
+    this.isIncognito = false;
+    const kept = [reply.previousElementSibling, reply];
+    this.log.replaceChildren(...kept.filter(Boolean));
   }
 
   busy(is) {
@@ -147,12 +158,11 @@ class Chat {
     const stream = client.runs.stream(this.thread, "chat", {
       input: { messages: [{ role: "user", content: text }] },
       context: { memory_mode: mode },
-      streamMode: ["messages-tuple", "values", "custom"],
+      streamMode: ["messages-tuple", "values"],
     });
-    let tokens, last, told = "";
+    let last, told = "";
     for await (const { event, data } of stream) {
       if (event === "error") throw new Error(data?.message ?? "The run failed.");
-      if (event === "custom" && data?.name === "memory.injected") tokens = data.payload.tokens;
       if (event === "messages" && /^ai/i.test(data[0]?.type) && data[1]?.langgraph_node === "call_model") {
         told += textOf(data[0].content);
         reply.said.textContent = told;
@@ -162,12 +172,12 @@ class Chat {
     }
     if (last?.type !== "ai") throw new Error("The run ended without an answer.");
     reply.said.textContent = textOf(last.content);
-    this.under(reply.message, last, tokens);
+    this.under(reply.message, last);
     if (mode === "normal") this.look(LOOKS);
   }
 
   // Under a reply: the memories it drew on, and what filled the context window.
-  under(message, reply, tokens) {
+  under(message, reply) {
     const foot = make("footer");
     const sources = reply.response_metadata?.palimpsest;
     if (sources) {
@@ -182,6 +192,7 @@ class Chat {
       });
       foot.append(details);
     }
+    const tokens = reply.response_metadata?.palimpsest_tokens;
     if (tokens) foot.append(this.bar(tokens));
     message.append(foot);
     this.down();
@@ -198,9 +209,9 @@ class Chat {
       const piece = make("span", { className: `part-${name}` });
       piece.style.width = `${(100 * tokens[name]) / all}%`;
       bar.append(piece);
-      legend.append(make("li", { className: `part-${name}`, textContent: `${title} ${tokens[name]}` }));
+      legend.append(make("li", { className: `part-${name}`, textContent: `${title} ${tokens[name].toLocaleString("en")}` }));
     }
-    const summary = make("summary", { textContent: `${used} of ${all} tokens` });
+    const summary = make("summary", { textContent: `${used.toLocaleString("en")} of ${all.toLocaleString("en")} tokens` });
     return make("details", { className: "tokens" }, summary, bar, legend);
   }
 
@@ -234,7 +245,7 @@ class Chat {
       const said = (values?.messages ?? []).filter((each) => ["human", "ai"].includes(each.type) && textOf(each.content));
       for (const each of said) {
         const { message } = this.add(each.type === "human" ? "user" : "assistant", textOf(each.content));
-        if (each.type === "ai") this.under(message, each, each === said.at(-1) ? values.memory?.receipt?.tokens : null);
+        if (each.type === "ai") this.under(message, each);
       }
       if (!said.length) this.empty();
       this.log.scrollTop = this.log.scrollHeight;

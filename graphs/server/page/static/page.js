@@ -1,10 +1,8 @@
 // What the page does beyond forms and links. It holds no data of anybody, and stores nothing but a token, for one tab.
 
-const root = document.documentElement;
 const TOKEN = "palimpsest-token";
 const said = document.getElementById("said");
 const away = document.getElementById("away");
-root.classList.toggle("scripted", "htmx" in window);
 
 export const token = () => sessionStorage.getItem(TOKEN);
 export const headers = () => (token() ? { Authorization: `Bearer ${token()}` } : {});
@@ -45,7 +43,7 @@ document.body.addEventListener("htmx:configRequest", (event) => Object.assign(ev
 // Looks that the page takes by itself wait while somebody types or reads there, and while nobody looks.
 document.body.addEventListener("htmx:beforeRequest", (event) => {
   const element = event.detail.elt;
-  if (element.matches("[data-poll]") && (document.hidden || element.contains(document.activeElement))) event.preventDefault();
+  if (element.matches("[data-poll]") && (document.hidden || element.contains(document.activeElement) || element.querySelector(".aside"))) event.preventDefault();
 });
 
 document.body.addEventListener("htmx:beforeSwap", (event) => {
@@ -145,7 +143,9 @@ let shown = address();
 document.body.addEventListener("htmx:pushedIntoHistory", () => {
   shown = address();
   const current = location.pathname.split("/").pop();
-  for (const link of document.querySelectorAll("nav [data-view]")) {
+  // What is below a part, as the question before an erase, stands under that part in the menu.
+  const links = [...document.querySelectorAll("nav [data-view]")];
+  for (const link of links.some((each) => each.dataset.view === current) ? links : []) {
     const is = link.dataset.view === current;
     link.toggleAttribute("aria-current", is);
     if (is) {
@@ -192,7 +192,13 @@ async function download(pressed) {
 
 document.addEventListener("change", (event) => {
   const boxes = [...document.querySelectorAll('.facts [type=checkbox][name="id"]')];
-  if (event.target.matches("[data-all]")) for (const box of boxes) box.checked = event.target.checked;
+  if (event.target.matches("[data-all]")) {
+    for (const box of boxes) box.checked = event.target.checked;
+    // All are also those on this page; without those on this page, it is not all.
+    for (const other of document.querySelectorAll("[data-all]")) {
+      if (event.target.id === "choose-all" || !event.target.checked) other.checked = event.target.checked;
+    }
+  }
   // "All" goes without a look at the boxes: whoever spares one fact must not lose it.
   else if (boxes.includes(event.target) && !event.target.checked) {
     for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
@@ -212,12 +218,30 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-setInterval(() => {
+// What somebody opened or rewrote in a part stays so when that is shown anew.
+let begun = null;
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  const part = event.detail.target;
+  if (part.id !== "held") return;
+  const words = [...part.querySelectorAll("textarea[id]")].filter((each) => each.value !== each.defaultValue);
+  begun = { open: [...part.querySelectorAll("details[id]")].map((each) => [each.id, each.open]), words: words.map((each) => [each.id, each.value]) };
+});
+document.body.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target.id !== "held" || !begun) return;
+  for (const [id, open] of begun.open) document.getElementById(id)?.toggleAttribute("open", open);
+  for (const [id, value] of begun.words) if (document.getElementById(id)) document.getElementById(id).value = value;
+  begun = null;
+});
+
+// In the server's own words where it is long, so that nothing jumps between two sorts of them.
+function count() {
   for (const time of document.querySelectorAll("time[data-due]")) {
     const left = Math.round((new Date(time.dataset.due) - Date.now()) / 1000);
-    time.textContent = left > 0 ? `in ${left} s` : "now";
+    if (left < 3600) time.textContent = left <= 0 ? "now" : left < 60 ? `in ${left} s` : `in ${Math.floor(left / 60)} min ${left % 60} s`;
   }
-}, 1000);
+}
+setInterval(count, 1000);
+document.body.addEventListener("htmx:afterSwap", count);
 
 // What needs a script is shown by the script, also in what comes later.
 function reveal() {
@@ -244,11 +268,14 @@ async function chat() {
     begin(Client);
     reveal();
   } catch {
-    document.getElementById("chat").hidden = true;
+    const place = document.getElementById("chat");
+    place.hidden = true;
+    place.parentElement.classList.remove("with-chat");
   }
 }
 document.addEventListener("palimpsest:entered", chat);
 
 bringIntoMenu(document.querySelector("nav [aria-current]"));
+count();
 enter();
 chat();

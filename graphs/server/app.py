@@ -1,0 +1,99 @@
+"""The app that `graphs/http.py` makes: it drains memory at start, sweeps while the server runs, and drains at stop."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+from langgraph.store.base import BaseStore
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from graphs.deployment import service_of_process
+from graphs.persistence import checkpoints_of_server
+from graphs.server.api import MemoryApi, service_of_server
+from graphs.server.assistants import AssistantContexts
+from graphs.server.old_threads import OldThreads
+from graphs.server.page import PageDoor, load, routes
+from graphs.server.scraping import scraped
+from graphs.server.server_store import ServerStore
+from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
+from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
+from graphs.server.unwritten import write_down_left
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.turn.deadlines import StoreAway
+from memory.effects import tolerated
+
+logger = logging.getLogger(__name__)
+
+
+@contextlib.asynccontextmanager
+async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds."""
+    service, stopping = service_of_process(), asyncio.Event()
+    if service.embedder:
+        service.embedder.start()  # so that the first turns need not go without it
+    sweeper = asyncio.create_task(_sweep(service, _store(service), stopping))
+    try:
+        with scraped(service, _store(service)):
+            yield
+    finally:
+        stopping.set()
+        # As `close` does, a sweep is not waited for while a store is away.
+        seconds = 0.0 if service.stores.any_away() else service.settings.memory.drain_seconds
+        drained = asyncio.wait({sweeper}, timeout=seconds)
+        # The queue's threads use the store through this loop: blocking it here would leave them waiting for it.
+        await asyncio.gather(asyncio.to_thread(service.close), drained)
+        sweeper.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sweeper
+
+
+def _store(service: MemoryService) -> BaseStore:
+    # Our own store, if the server was given it: its batches are atomic, those through the server's API are not.
+    return service.store_of_server() or ServerStore()
+
+
+def _deleted_threads() -> DeletedThreads:
+    service = service_of_process()
+    servers = checkpoints_of_server(service.settings)
+    drop = servers.delete if servers else None
+    return DeletedThreads(_store(service), service.saver_of_server(), service.clock, service.forget, drop)
+
+
+async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event) -> None:
+    """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
+    old_threads = OldThreads(service.settings.thread_days, service.clock)
+    while service.settings.memory.enabled and not stopping.is_set():
+        # The next one finds what this one could not.
+        with tolerated(logger, "the sweep of pending updates failed"), contextlib.suppress(StoreAway):
+            if service.stores.is_away(store, "write"):
+                raise StoreAway("write")  # each try would leave a call behind that hangs
+            await _deleted_threads().finish(is_there)
+            if service.looks_back():
+                with tolerated(logger, "could not look for turns that were not written down"):  # tomorrow's does
+                    await write_down_left(service, store)
+            await service.asweep(store)
+            await service.arollup(store, None)
+            await service.aclean(store)
+            await old_threads.drop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(service.settings.memory.sweep_seconds):
+                await stopping.wait()
+
+
+def make_app(settings: Settings) -> MemoryApi:
+    """Return the app for these settings."""
+    # For every route of the server, the outermost first: a machine that may not ask learns nothing from those below.
+    guards = [
+        Middleware(ThisMachineOnly, settings=settings),
+        Middleware(PrivateNetworkPreflight),
+        Middleware(PageDoor, settings=settings),
+        Middleware(ClosedDebugRoutes, single_user=settings.single_user),
+        Middleware(AssistantContexts),
+        Middleware(RecreatedThreads),
+        Middleware(DeletionDoor, deleted=_deleted_threads),
+    ]
+    load()
+    return MemoryApi(service_of_server(settings), routes, middleware=guards, lifespan=lifespan)

@@ -1,0 +1,58 @@
+"""Edits of a thread from outside: what a client takes away or rewrites is not shown elsewhere in the thread's state."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+from langchain_core.messages import BaseMessage
+from langgraph.types import Overwrite
+
+from graphs.turn.channels import merge_messages
+from memory.context.running_summary import SUMMARY_ID
+
+Values = dict[str, object]
+
+
+def left_of(state: Mapping[str, Any]) -> Values:
+    """Return the update that takes away what a thread without messages still shows of them, its summary too."""
+    gone: Values = {}
+    if state.get("summarized_messages"):
+        gone["summarized_messages"] = Overwrite([])
+    if state.get("context"):
+        gone["context"] = {}
+    return gone
+
+
+def writes_messages(values: object) -> TypeGuard[dict[str, Any]]:
+    """Say whether an edit touches the thread's messages."""
+    return isinstance(values, dict) and "messages" in values
+
+
+def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return an edit of a thread with what follows from it for the rest of the state.
+
+    What the model sees of the conversation is a copy, which the next turn writes anew; until then it would show what
+    the client has removed. A summary of messages that are all gone would be told to the model for good.
+
+    Args:
+        state: The state that is edited.
+        values: What the client writes; without messages it is handed back as it is.
+    """
+    if not writes_messages(values):
+        return values
+    messages = merge_messages(state.get("messages") or [], [values["messages"]])
+    follows = _view(state, messages) if messages else left_of(state)
+    return {**follows, **values}
+
+
+def _view(state: Mapping[str, Any], messages: Sequence[BaseMessage]) -> Values:
+    """Return the copy with those that are left, in the client's words; nothing where it stays as it is."""
+    shown: Sequence[BaseMessage] = state.get("summarized_messages") or []
+    before = {message.id: message for message in state.get("messages") or ()}
+    now = {message.id: message for message in messages}
+    # A message that the client did not touch may be shortened in the copy.
+    left = [
+        one if one.id == SUMMARY_ID or now[one.id] == before.get(one.id) else now[one.id]
+        for one in shown
+        if one.id == SUMMARY_ID or one.id in now
+    ]
+    return {} if left == list(shown) else {"summarized_messages": Overwrite(left)}

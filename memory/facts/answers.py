@@ -1,0 +1,131 @@
+"""Past messages that wait for the user's yes: which do, and what the user answered about them.
+
+A message is judged when it is written down, by the words that facts are judged by. It is told again once a fact that
+came from it, and is of the topic for which it waits, is in use, or once the user says yes to the message itself.
+Answers stand among the history, each under a digest of its message, without any text.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from langgraph.store.base import Item
+
+from memory.config import TOPICS, Topic
+from memory.control import belongs, count_edit
+from memory.effects import StoreEffects, delete, put, scan, side_by_side
+from memory.facts.confirmations import Confirmations
+from memory.facts.fact import HELD, Fact
+from memory.facts.rows import ANSWER, read_fact_set, read_history
+from memory.message import StoredMessage, with_replies
+from memory.namespaces import Owner
+from memory.screening.topics import topics_of
+from memory.text import digest
+
+
+class Exchange(NamedTuple):
+    """What was said together, and the topics for which messages of it wait, by their ids."""
+
+    thread_id: str
+    messages: Sequence[StoredMessage]
+    held: Mapping[str, tuple[Topic, ...]]
+
+
+class Waiting(NamedTuple):
+    """What of an exchange nothing tells.
+
+    Attributes:
+        ids: The messages, and the replies to them.
+        topics: For which it waits.
+        is_refused: Whether the user said no; otherwise nobody said anything yet.
+        is_asked: Whether one of the messages is the user's: replies alone nobody is asked about.
+    """
+
+    ids: frozenset[str] = frozenset()
+    topics: tuple[Topic, ...] = ()
+    is_refused: bool = False
+    is_asked: bool = False
+
+
+def read_waiting(owner: Owner, epoch: str, exchanges: Sequence[Exchange]) -> StoreEffects[list[Waiting]]:
+    """Read what of each exchange waits for the user's yes; what none of them was judged to hold back costs nothing.
+
+    Args:
+        owner: Whose memory.
+        epoch: The user's current epoch.
+        exchanges: What the journal holds.
+    """
+    if not any(each.held for each in exchanges):
+        return [Waiting() for _ in exchanges]
+    fact_set, history, items, confirmations = yield from side_by_side(
+        read_fact_set(owner, epoch),
+        read_history(owner, epoch),
+        scan(owner.namespace("history")),
+        scan(owner.namespace("confirmations")),
+    )
+    rows = fact_set.rows.values()
+    waiting = {fact.id for fact in rows if fact.status in HELD}
+    # What is history was in use once, but for older words of what still waits.
+    used = [fact for fact in (*rows, *history) if fact.id not in waiting]
+    wanted = {(each.thread_id, one.id) for each in exchanges if each.held for one in each.messages}
+    covered = _covered(used, confirmations, wanted)
+    answers = {item.key: item.value.get("yes") is True for item in items if _is_answer(item, epoch)}
+    return [_waiting(each, covered, answers) for each in exchanges]
+
+
+def _covered(
+    facts: Iterable[Fact], confirmations: Iterable[Item], wanted: set[tuple[str, str]]
+) -> Mapping[tuple[str, str], set[Topic]]:
+    """Return the topics of the facts in use that came from messages, or were said again by them (thread and id)."""
+    again = {item.key: Confirmations.from_json(item.value).said for item in confirmations}
+    covered: defaultdict[tuple[str, str], set[Topic]] = defaultdict(set)
+    for fact in facts:
+        said = [(fact.thread_id, one) for one in fact.message_ids]
+        said += [(each.thread_id, one) for each in again.get(fact.id, ()) for one in each.message_ids]
+        for source in wanted.intersection(said):
+            covered[source] |= {"everything", *topics_of(fact.content), *((fact.topic,) if fact.topic else ())}
+    return covered
+
+
+def _waiting(exchange: Exchange, covered: Mapping[tuple[str, str], set[Topic]], answers: Mapping[str, bool]) -> Waiting:
+    thread_id, messages, held = exchange
+    # A yes to what the user said is one to the reply, which says the same.
+    told = set[Topic]().union(*(covered.get((thread_id, one.id), ()) for one in messages))
+    left = {one: {topic for topic in topics if topic not in told} for one, topics in held.items()}
+    said = {one: answers.get(_answer_key(thread_id, one)) for one in held}
+    ids = {one for one, topics in left.items() if topics and not said[one]}
+    topics = set[Topic]().union(*(left[one] for one in ids))
+    return Waiting(
+        with_replies(messages, ids),
+        tuple(topic for topic in TOPICS if topic in topics),
+        is_refused=any(said[one] is False for one in ids),
+        is_asked=any(one.role == "user" and one.id in ids for one in messages),
+    )
+
+
+def write_answer(
+    owner: Owner, epoch: str, exchanges: Iterable[Exchange], *, yes: bool | None, now: str
+) -> StoreEffects[None]:
+    """Write what the user says about exchanges that wait: they may be told again, or not. The last answer counts.
+
+    Args:
+        owner: Whose memory.
+        epoch: The user's current epoch.
+        exchanges: Those that are answered.
+        yes: Whether they may be told; `None` takes the answer back.
+        now: ISO 8601.
+    """
+    history, value = owner.namespace("history"), {"yes": yes, "at": now, "epoch": epoch}
+    keys = [_answer_key(each.thread_id, one) for each in exchanges for one in each.held]
+    if keys:
+        yield [delete(history, key) if yes is None else put(history, key, value) for key in keys]
+        # Who read the journal before this has to read it again, and prompts that show the lines choose anew.
+        yield from count_edit(owner)
+
+
+def _is_answer(item: Item, epoch: str) -> bool:
+    return item.key.startswith(ANSWER) and belongs(item.value, epoch)
+
+
+def _answer_key(thread_id: str, message_id: str) -> str:
+    return ANSWER + digest("answer", thread_id, message_id)

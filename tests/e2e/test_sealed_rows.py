@@ -1,0 +1,39 @@
+"""A server that seals its own rows (`encryption.path` of `langgraph.json`) remembers as one that does not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_sync_client
+
+from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.scripted import Scripted
+from tests.e2e.speaking import speak_python
+from tests.e2e.test_kept_no_longer import ask, contents, holding
+from tests.e2e.waiting import eventually
+from tests.stub_model import StubModel
+
+SEALING = PROJECT / "tests/e2e/support/sealing.py"
+
+
+@pytest.mark.timeout(400)
+def test_memory_works_beside_an_encryption_of_the_server_s_own_rows(tmp_path: Path, model: StubModel) -> None:
+    settings = json.loads((PROJECT / "langgraph.json").read_text("utf-8"))
+    settings["encryption"] = {"path": f"{SEALING}:encryption"}
+    config = tmp_path / "langgraph.json"
+    config.write_text(json.dumps(settings))
+    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
+    server = DevServer(tmp_path / "server", config=config, environment=variables)
+    with server, get_sync_client(url=server.url) as client:
+        thread = speak_python(server, "I moved to Bergen, with my purple zeppelin.").thread_id
+        assert eventually(lambda: contents(server) == ["User lives in Bergen."], timeout=60)
+    with server, get_sync_client(url=server.url) as client:
+        values: Any = client.threads.get_state(thread)["values"]
+        assert [message["type"] for message in values["messages"]] == ["human", "ai"]
+        assert speak_python(server, "Where do I live?").thread_id != thread
+        assert "User lives in Bergen." in json.dumps(model.requests[-1].body)
+        assert ask(server, "/journal")["total"] >= 1
+    # Under `langgraph dev` it hides no word: docs/operations.md says so, and why a key is refused there.
+    assert holding(tmp_path, "zeppelin") == [".langgraph_ops.pckl", "checkpoints.sqlite", "store.sqlite"]

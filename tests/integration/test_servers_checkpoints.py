@@ -1,0 +1,105 @@
+"""What erasing finds in checkpoints that a server keeps itself, in tables that are not ours."""
+
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from langchain_core.messages import HumanMessage, RemoveMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from graphs.persistence import checkpoints_of
+from graphs.persistence.servers_checkpoints import ServersCheckpoints
+from graphs.settings import Settings
+from tests.postgres import Postgres
+from tests.saver_graphs import delta_graph, echo_graph, on, say
+
+
+@pytest.fixture
+async def stock(database: str) -> AsyncIterator[AsyncPostgresSaver]:
+    """The saver of a server that is not ours."""
+    async with AsyncPostgresSaver.from_conn_string(database) as saver:
+        await saver.setup()
+        yield saver
+
+
+def known(saver: BaseCheckpointSaver[Any], uri: str = "") -> ServersCheckpoints:
+    async def of_server() -> BaseCheckpointSaver[Any]:
+        return saver
+
+    return ServersCheckpoints(uri, of_server)
+
+
+def is_told(_: str, text: str) -> bool:
+    return "xyzzy" in text
+
+
+async def forget_messages(saver: BaseCheckpointSaver[Any], thread: str) -> None:
+    await echo_graph(saver).aupdate_state(on(thread), {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
+
+
+async def test_a_text_is_found_however_old_the_state_that_holds_it() -> None:
+    saver = InMemorySaver()
+    graph = echo_graph(saver)
+    for thread in ("told", "quiet"):
+        await say(graph, thread, "my secret is xyzzy" if thread == "told" else "hello")
+        await forget_messages(saver, thread)
+        for n in range(20):  # three checkpoints each: more than one page
+            await say(graph, thread, f"{n}")
+    assert await known(saver).holding(["quiet", "told", "nobody's"], is_told) == ["told"]
+
+
+async def test_a_text_is_found_in_what_a_delta_channel_is_replayed_from(stock: AsyncPostgresSaver) -> None:
+    await delta_graph(stock).ainvoke({"log": ["xyzzy"]}, on("told"))
+    await delta_graph(stock).ainvoke({"log": ["hello"]}, on("quiet"))
+    assert await known(stock).holding(["quiet", "told"], is_told) == ["told"]
+
+
+async def test_the_servers_tables_tell_whose_threads_there_are(stock: AsyncPostgresSaver, database: str) -> None:
+    graph = echo_graph(stock)
+    for thread, user in (("adas", "ada"), ("nobodys", ""), ("shared", "ada"), ("shared", "eve")):
+        await graph.ainvoke({"messages": [HumanMessage("hello")]}, on(thread, user=user))
+    checkpoints = known(stock, database)
+    assert await checkpoints.threads_of(["ada"]) == ["adas"]
+    assert sorted(await checkpoints.threads_of(["", "ada"])) == ["adas", "nobodys"]
+    await checkpoints.delete("adas")
+    assert await checkpoints.threads_of(["ada"]) == []
+
+
+async def test_ids_of_threads_may_be_of_another_type(postgres: Postgres, database: str) -> None:
+    thread_id = uuid4()
+    with postgres.connect(database) as connection:
+        connection.execute("CREATE TABLE checkpoints (thread_id uuid, metadata jsonb)")
+        connection.execute("CREATE TABLE checkpoint_writes (thread_id uuid)")
+        connection.execute('INSERT INTO checkpoints VALUES (%s, \'{"langgraph_auth_user_id": "ada"}\')', (thread_id,))
+    assert await known(InMemorySaver(), database).threads_of(["ada"]) == [str(thread_id)]
+
+
+@pytest.mark.parametrize("table", ["checkpoint_writes", "checkpoints, checkpoint_writes"])
+async def test_where_the_tables_are_others_the_log_says_what_is_not_found(
+    postgres: Postgres, database: str, table: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with postgres.connect(database) as connection:
+        for each in table.split(", "):
+            connection.execute(f"CREATE TABLE {each} (id uuid)")
+    with caplog.at_level(logging.WARNING):
+        assert await known(InMemorySaver(), database).threads_of(["ada"]) == []
+    assert "checkpoints whose thread has no row any more are not looked for, nor erased" in caplog.text
+
+
+async def test_without_a_database_to_read_the_log_says_so_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert await known(InMemorySaver()).threads_of(["ada"]) == []
+        assert await known(InMemorySaver(), "postgresql://127.0.0.1:1/name").threads_of(["ada"]) == []
+    without, away = caplog.messages
+    assert "it takes DATABASE_URI, and palimpsest-memory[postgres] beside the server" in without
+    assert "the server's database cannot be read (OperationalError)" in away
+
+
+def test_under_a_server_that_keeps_its_own_no_file_is_looked_into() -> None:
+    assert isinstance(checkpoints_of(Settings(keeps_its_own=True)), ServersCheckpoints)
+    assert not isinstance(checkpoints_of(Settings()), ServersCheckpoints)

@@ -1,0 +1,69 @@
+"""The page and the memory API in process, for one user, as htmx asks for parts and as plain forms ask for the whole."""
+
+import html
+import re
+from typing import Any
+
+import httpx
+
+from graphs.settings import Settings
+from memory.config import MemoryConfig
+from memory.facts.store import FactStore
+from tests.memory_app import MemoryApp
+
+HTMX = {"HX-Request": "true"}
+
+
+class Page:
+    """One user's page; `client` asks the memory API beside it, and `facts` are what both work on."""
+
+    def __init__(self, memory: MemoryConfig | None = None) -> None:
+        config = memory or MemoryConfig()
+        self.app = MemoryApp(Settings(single_user=True, memory=config))
+        self.facts = FactStore(self.app.store, "local", config=config, clock=self.app.clock)
+        self.client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app.app), base_url="http://testserver/memory", follow_redirects=True
+        )
+
+    async def get(self, path: str, *, whole: bool = False, **query: str) -> str:
+        """Return a part of the page, or with `whole` the document, as its HTML."""
+        answer = await self.client.get(f"/page/{path}", params=query, headers={} if whole else HTMX)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    async def post(self, path: str, *, whole: bool = False, status: int = 200, **form: Any) -> str:
+        """Send a form, and return what is shown then."""
+        answer = await self.client.post(f"/page/{path}", data=form, headers={} if whole else HTMX)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    async def kinds(self) -> list[str]:
+        """Return which kinds of findings the check-up has."""
+        return [each["kind"] for each in (await self.client.get("/checkup")).json()["findings"]]
+
+    def learns(self, *contents: str) -> list[str]:
+        """Create facts, a minute after one another, and return their ids."""
+        ids = []
+        for content in contents:
+            ids.append(self.facts.create(content, "knowledge", 0.9).id)
+            self.app.clock.advance(60)
+        return ids
+
+    def says(self) -> list[str]:
+        """Return the facts as they are listed."""
+        return [fact.content for fact in self.facts.list()]
+
+    def waits(self) -> list[str]:
+        """Return what waits for the user's yes."""
+        return [fact.content for fact in self.facts.list("waiting")]
+
+    def used(self) -> list[str]:
+        """Return what a turn may use."""
+        return [fact.content for fact in self.facts.snapshot().facts]
+
+
+def field(text: str, name: str) -> str:
+    """Return what a form's hidden field holds."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', text)
+    assert found, text
+    return html.unescape(found[1])
