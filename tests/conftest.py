@@ -14,7 +14,7 @@ from hypothesis import settings
 settings.register_profile("house", deadline=None)  # a busy machine is no failure
 settings.load_profile("house")
 
-_SECONDS_PER_TEST = 300
+_SECONDS_PER_TEST = 600
 _SECONDS_PER_KILL = 60
 _SECONDS_TO_END = 10.0
 # One for all agents of a process that are called without `await`.

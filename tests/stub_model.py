@@ -143,7 +143,7 @@ class StubModel:
         with self._changed:
             self._requests.clear()
 
-    def wait_for(self, wanted: Callable[[ChatRequest], bool], timeout: float = 30.0) -> ChatRequest:
+    def wait_for(self, wanted: Callable[[ChatRequest], bool], timeout: float = 120.0) -> ChatRequest:
         """Return the first recorded request that is wanted, waiting for it; `TimeoutError` if none comes."""
         with self._changed:
             self._changed.wait_for(lambda: any(map(wanted, self._requests)), timeout)

@@ -17,7 +17,7 @@ UNPACKED = PROJECT / "tests" / "e2e" / "browser" / "node_modules" / "unpacked-ch
 BESIDE = {"LD_LIBRARY_PATH": str(UNPACKED / "al2023" / "lib"), "FONTCONFIG_FILE": str(UNPACKED / "fonts.conf")}
 AXE = PROJECT / "page" / "node_modules" / "axe-core" / "axe.min.js"
 BUILT = PROJECT / "graphs" / "server" / "page" / "static" / "built" / "langgraph.js"
-SECONDS = 60_000.0
+SECONDS = 120_000.0
 
 
 def find_browser(installed: str | None, unpacked: Path) -> tuple[str, dict[str, str] | None, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parent / "js"
-TIMEOUT_SECONDS = 120.0
+TIMEOUT_SECONDS = 300.0
 
 
 def run_javascript(script: str, **values: object) -> Any:

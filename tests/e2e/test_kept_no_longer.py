@@ -9,7 +9,6 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.errors import NotFoundError
 
@@ -40,7 +39,6 @@ def holding(folder: Path, word: str) -> list[str]:
     return sorted(path.name for path in files if word.encode() in path.read_bytes())
 
 
-@pytest.mark.timeout(400)
 def test_after_a_month_threads_and_journal_are_gone_and_what_was_learned_stays(
     tmp_path: Path, model: StubModel
 ) -> None:
@@ -51,8 +49,8 @@ def test_after_a_month_threads_and_journal_are_gone_and_what_was_learned_stays(
         thread = speak_python(server, "I moved to Bergen, with my purple zeppelin.").thread_id
         ask(server, "/facts", {"content": "Is in Paris", "category": "context", "expires_at": "2027"})
         ask(server, "/facts", {"content": "Is in Rome", "category": "context", "expires_at": "2020"})
-        assert eventually(lambda: "User lives in Bergen." in contents(server), timeout=60)
-        assert eventually(lambda: ask(server, "/journal")["entries"], timeout=60)
+        assert eventually(lambda: "User lives in Bergen." in contents(server))
+        assert eventually(lambda: ask(server, "/journal")["entries"])
     assert holding(tmp_path, "zeppelin")
     server.environment = {
         **variables,
@@ -69,10 +67,10 @@ def test_after_a_month_threads_and_journal_are_gone_and_what_was_learned_stays(
                 return True
             return False
 
-        assert eventually(is_gone, timeout=90)
+        assert eventually(is_gone)
         assert contents(server) == ["Is in Paris", "User lives in Bergen."]
         assert [fact["content"] for fact in ask(server, "/facts?status=ended")["facts"]] == ["Is in Rome"]
-        assert eventually(lambda: not holding(tmp_path / "data", "zeppelin"), timeout=60)
+        assert eventually(lambda: not holding(tmp_path / "data", "zeppelin"))
     assert holding(tmp_path, "zeppelin") == []
 
 
@@ -90,9 +88,9 @@ def test_a_ttl_of_langgraph_json_takes_nothing_of_memory_away(tmp_path: Path, mo
     with server, get_sync_client(url=server.url) as client:
         thread = speak_python(server, "I moved to Bergen.").thread_id
         own = client.threads.create(ttl={"strategy": "delete", "ttl": 0.01})["thread_id"]
-        assert eventually(lambda: contents(server) == ["User lives in Bergen."], timeout=60)
+        assert eventually(lambda: contents(server) == ["User lives in Bergen."])
         # A turn's line comes after its facts: it may not be there yet when they are.
-        assert eventually(lambda: ask(server, "/journal")["total"], timeout=60) == 1
+        assert eventually(lambda: ask(server, "/journal")["total"]) == 1
     # What is too old is looked for at the start, too.
     with server, get_sync_client(url=server.url) as client:
         time.sleep(2 * 60 * ttl["default_ttl"])

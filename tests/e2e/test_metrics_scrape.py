@@ -51,7 +51,7 @@ def test_a_scrape_says_what_happened(server: DevServer, model: StubModel) -> Non
         scraped = scrape(server)
         return scraped if value(scraped, "facts_total", outcome="created", reason="") == 2 else None
 
-    scraped = eventually(learned, timeout=60) or {}
+    scraped = eventually(learned) or {}
     chats = sum(map(is_chat, model.requests))
     extractions = sum(map(is_extraction, model.requests))
     assert value(scraped, "turns_total", written="queued") == 2
@@ -74,5 +74,5 @@ def test_what_waits_and_what_failed_for_good_is_seen(serve: Serve, model: StubMo
     def waits() -> bool:
         return value(scrape(failing), "pending_updates") == 1
 
-    assert eventually(waits, timeout=90)
+    assert eventually(waits)
     assert value(scrape(failing), "oldest_pending_seconds") > 0

@@ -117,7 +117,7 @@ def test_a_message_of_which_no_fact_was_made_is_told_after_the_yes(
         talk(server, "Which other town had my migraine?")
         return said in asked(model, "other town")
 
-    eventually(is_told, 60)
+    eventually(is_told)
     for width in (360, 1280):
         page.set_viewport_size({"width": width, "height": 850})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -95,7 +95,7 @@ def test_incognito_says_so_and_leaves_no_trace(page: Any, server: DevServer) -> 
     # Back among what is learned, the chat is a new one, and the other is deleted.
     page.get_by_label("What memory may do").select_option("normal")
     expect(page.locator(".message")).to_have_count(0)
-    eventually(lambda: not holding(b"Zanzibar", server), 60)
+    eventually(lambda: not holding(b"Zanzibar", server))
 
 
 @pytest.mark.whole_page  # the server writes its own files every ten seconds
@@ -104,7 +104,7 @@ def test_an_incognito_chat_goes_with_its_page(page: Any, server: DevServer) -> N
     say(page, "I keep a parrot in Samarkand.")
     assert holding(b"Samarkand", server)
     page.goto("about:blank")
-    eventually(lambda: not holding(b"Samarkand", server), 60)
+    eventually(lambda: not holding(b"Samarkand", server))
     page.goto(f"{server.url}/memory")
 
 
@@ -123,7 +123,7 @@ def test_in_each_mode_is_another_chat(page: Any, server: DevServer, other: str) 
     mode.select_option(other)
     expect(page.locator(".message")).to_have_count(0)
     expect(page.locator(".incognito")).to_be_hidden()
-    eventually(lambda: not holding(word.encode(), server), 60)
+    eventually(lambda: not holding(word.encode(), server))
     assert holding(f"I said this in {other} mode.".encode(), server)
 
 
@@ -136,10 +136,10 @@ def test_an_incognito_chat_goes_though_its_page_is_closed_while_an_answer_comes(
     page.get_by_label("What memory may do").select_option("incognito")
     page.locator("#chat-words").fill("I keep a goat in Ouagadougou.")
     page.get_by_role("button", name="Send").click()
-    eventually(lambda: bool(model.requests), 60)
+    eventually(lambda: bool(model.requests))
     page.goto("about:blank")
     hangs.set()
-    eventually(lambda: not holding(b"Ouagadougou", server), 90)
+    eventually(lambda: not holding(b"Ouagadougou", server))
     page.goto(f"{server.url}/memory")
 
 

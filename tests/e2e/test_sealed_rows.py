@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from langgraph_sdk import get_sync_client
 
 from tests.e2e.dev_server import PROJECT, DevServer
@@ -17,7 +16,6 @@ from tests.stub_model import StubModel
 SEALING = PROJECT / "tests/e2e/support/sealing.py"
 
 
-@pytest.mark.timeout(400)
 def test_memory_works_beside_an_encryption_of_the_server_s_own_rows(tmp_path: Path, model: StubModel) -> None:
     settings = json.loads((PROJECT / "langgraph.json").read_text("utf-8"))
     settings["encryption"] = {"path": f"{SEALING}:encryption"}
@@ -28,7 +26,7 @@ def test_memory_works_beside_an_encryption_of_the_server_s_own_rows(tmp_path: Pa
     server = DevServer(tmp_path / "server", config=config, environment=variables)
     with server, get_sync_client(url=server.url) as client:
         thread = speak_python(server, "I moved to Bergen, with my purple zeppelin.").thread_id
-        assert eventually(lambda: contents(server) == ["User lives in Bergen."], timeout=60)
+        assert eventually(lambda: contents(server) == ["User lives in Bergen."])
     with server, get_sync_client(url=server.url) as client:
         values: Any = client.threads.get_state(thread)["values"]
         assert [message["type"] for message in values["messages"]] == ["human", "ai"]

@@ -66,7 +66,7 @@ def test_killed_before_a_turn_is_written_down_the_next_start_writes_it_down_once
                 eventually(lambda: is_saved(tmp_path))
             server.kill9()
         server.start()
-        eventually(lambda: facts(client), timeout=60)
+        eventually(lambda: facts(client))
         assert facts(client) == ["User likes figs."]
         eventually(lambda: not items(client, "outbox"))
         model.clear()
@@ -74,7 +74,7 @@ def test_killed_before_a_turn_is_written_down_the_next_start_writes_it_down_once
         server.environment = {**variables, "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
         server.start()  # the newest state still names the turn
         speak_python(server, "Thanks.", thread, {})
-        eventually(lambda: any(map(is_extraction, model.requests)) and not items(client, "outbox"), timeout=60)
+        eventually(lambda: any(map(is_extraction, model.requests)) and not items(client, "outbox"))
         assert facts(client) == ["User likes figs."]
         state = client.threads.get_state(thread)
         assert "unwritten" not in state["values"]["memory"]

@@ -6,8 +6,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+PATIENCE = 120.0
+"""Seconds. What comes takes no longer for it, and a slow machine beside other work was seen to take a minute."""
 
-def eventually(look: Callable[[], T], timeout: float = 30.0) -> T:
+
+def eventually(look: Callable[[], T], timeout: float = PATIENCE) -> T:
     """Return the first true thing that `look` returns; the test fails if there is none in time."""
     deadline = time.monotonic() + timeout
     while not (found := look()):
