@@ -15,18 +15,23 @@ from langgraph.store.sqlite import SqliteStore
 from graphs.persistence import open_store
 from graphs.service import MemoryService
 from tests.memory_app import MemoryApp
+from tests.patience import be_patient
 from tests.postgres import INDEX, Postgres, open_async, running_postgres
 
 
 @pytest.fixture(autouse=True)
-def services_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Close every service that a test made: a queue that goes on would call its model in the middle of another test."""
+def services_are_patient_and_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the turns of every service that a test made wait for memory, and close it when the test ends.
+
+    A queue that goes on would call its model in the middle of another test.
+    """
     made: list[MemoryService] = []
     begin = MemoryService.__init__
 
     @functools.wraps(begin)
     def noted(service: MemoryService, *args: Any, **options: Any) -> None:
         begin(service, *args, **options)
+        be_patient(service)
         made.append(service)
 
     monkeypatch.setattr(MemoryService, "__init__", noted)

@@ -9,6 +9,7 @@ from memory.config import MemoryConfig
 from memory.namespaces import Owner
 from memory.turn import MemoryMode
 from tests.doors import DOORS, House
+from tests.patience import PATIENCE
 
 ME = Owner.of("local")
 DIABETES = "User has type 2 diabetes."
@@ -50,11 +51,13 @@ async def test_no_prompt_tells_a_sensitive_message_that_no_fact_was_made_of(door
     await made.say(SAID, "told")
     await made.say("I drink my tea from the blue cup each morning.", "routine")
     await made.settle()
-    for number in range(3):  # also once the index is brought up to date behind a turn
-        await made.say("What of my type 2 diabetes, and which cup is blue?", f"new {number}")
-        assert "The doctor says" not in shown(made)
-        await asyncio.sleep(0.05)
-    assert "each morning" in shown(made)
+    number = 0
+    async with asyncio.timeout(PATIENCE):
+        while number < 3 or "each morning" not in shown(made):  # the index is brought up to date behind a turn
+            await made.say("What of my type 2 diabetes, and which cup is blue?", f"new {number}")
+            assert "The doctor says" not in shown(made)
+            number += 1
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize("mode", ["read_only", "incognito"])

@@ -25,34 +25,51 @@ from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.erase import aerase_user
 from memory.facts.store import FactStore
-from memory.namespaces import Owner
+from memory.namespaces import PROBE, Owner
 from memory.outbox.outbox import read_entries
 from memory.turn import TurnEpochs
 from tests.fakes import RecordingModel, learns
+from tests.patience import let_turns_wait
 
-PATIENCE = 120.0
+PATIENCE = 240.0
+SHORT = 0.5
+"""For turns whose store does nothing all the while: they have nothing to be done with in time."""
+OVERTAKEN = 8.0
+"""For a turn that must come as far as its last write, which hangs."""
 LOCAL = Owner.of("local")
 SMALL = Context(max_tokens=900, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
 
 
 class TroubledStore(InMemoryStore):
-    """Hangs or fails while it is told to: everything, or only writes; what hangs goes on when it is let go."""
+    """Hangs or fails while it is told to: everything, or only writes; what hangs goes on when it is let go.
+
+    Attributes:
+        calls: How often somebody else than a probe asked it in trouble.
+        probes: How many probes it has not answered yet.
+        most_probes: How many there were at the same time.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.trouble = ""
         self.only_writes = False
-        self.calls = 0
+        self.calls = self.probes = self.most_probes = 0
         self.released = asyncio.Event()
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         listed = list(ops)
         concerned = not self.only_writes or any(isinstance(op, PutOp) for op in listed)
         if self.trouble and concerned:
-            self.calls += 1
-            if self.trouble == "fails":
-                raise OSError("the disk is gone")
-            await self.released.wait()
+            probes = sum(getattr(op, "namespace", None) == PROBE for op in listed)
+            self.calls += not probes
+            self.probes += probes
+            self.most_probes = max(self.most_probes, self.probes)
+            try:
+                if self.trouble == "fails":
+                    raise OSError("the disk is gone")
+                await self.released.wait()
+            finally:
+                self.probes -= probes
         return await super().abatch(listed)
 
 
@@ -82,15 +99,13 @@ class AsyncModel(RecordingModel):
 
 
 class House:
-    """The chat graph over a store in trouble; its deadlines are short."""
+    """The chat graph over a store in trouble."""
 
-    def __init__(self, store: TroubledStore | None = None, *, seconds: float = 3.0) -> None:
+    def __init__(self, store: TroubledStore | None = None) -> None:
         self.store = store or TroubledStore()
         self.saver = InMemorySaver()
         self.chat, self.memory = RecordingModel(), RecordingModel(respond=self._answer)
-        config = MemoryConfig(
-            read_timeout_seconds=seconds, write_timeout_seconds=seconds, retry_base_seconds=0, update_spacing_seconds=0
-        )
+        config = MemoryConfig(retry_base_seconds=0, update_spacing_seconds=0)
         settings = Settings(single_user=True, trigger="run", memory=config)
         self.service = MemoryService(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
         self.graph = build_graph(service=self.service).compile(checkpointer=self.saver, store=self.store)
@@ -110,8 +125,15 @@ class House:
         memory: dict[str, Any] = state["memory"]
         return memory
 
+    def trouble(self, trouble: str, seconds: float = SHORT) -> None:
+        """Let the store fail, or hang, and turns not wait long for one that does."""
+        self.store.trouble = trouble
+        if trouble == "hangs":
+            let_turns_wait(self.service, read=seconds, write=seconds)
+
     async def heal(self) -> None:
         """Let the store work, and wait until turns ask it again. What hung goes on."""
+        let_turns_wait(self.service)
         self.store.trouble = ""
         self.store.released.set()
         async with asyncio.timeout(PATIENCE):
@@ -136,7 +158,7 @@ async def away(house: House, access: Any = "read") -> None:
 @pytest.mark.parametrize("trouble", ["hangs", "fails"])
 async def test_once_a_store_is_away_turns_do_not_ask_it_and_say_so(trouble: str, caplog: Any) -> None:
     house = House()
-    house.store.trouble = trouble
+    house.trouble(trouble)
     memory = await house.say("I like figs.")
     assert memory["receipt"]["not_written"] in ("too_late", "failed", "store_away")
     await away(house)
@@ -144,8 +166,8 @@ async def test_once_a_store_is_away_turns_do_not_ask_it_and_say_so(trouble: str,
     for _ in range(20):
         receipt = (await house.say("Hello."))["receipt"]
         assert (receipt["without_memory"], receipt["not_written"]) == ("store_away", "store_away")
-    probes = house.store.calls - asked
-    assert probes <= 4  # at most one at a time for each way of access, in growing pauses
+    assert house.store.calls == asked
+    assert house.store.most_probes <= 2  # one at a time for each way of access
     warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     assert sum("the store is away (read" in one for one in warnings) == 1
     await house.heal()
@@ -158,7 +180,7 @@ async def test_a_hundred_turns_at_once_end_though_a_store_hangs_in_the_shared_th
     house = House(store)
     house.chat = AsyncModel()
     try:
-        store.trouble = "hangs"
+        house.trouble("hangs", 3.0)  # long enough for turns to take all of the threads
         async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*(house.say("I like figs.", name=f"T{number}") for number in range(100)))
             await away(house)
@@ -194,7 +216,7 @@ async def test_one_users_value_that_cannot_be_stored_opens_nothing() -> None:
 @pytest.mark.parametrize("trouble", ["hangs", "fails"])
 async def test_the_next_turn_writes_down_once_what_was_not(trouble: str, transcript: Any) -> None:
     house, context = House(), Context(transcript=transcript)
-    house.store.trouble = trouble
+    house.trouble(trouble)
     for text in ("I like figs.", "I like plums."):
         memory = await house.say(text, context)
     assert len(memory["unwritten"]) == 2
@@ -217,6 +239,7 @@ async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -
     house = House()
     await house.say("Hello.")
     house.store.trouble, house.store.only_writes = "hangs", True
+    let_turns_wait(house.service, write=OVERTAKEN)
     assert (await house.say("I like figs."))["receipt"]["not_written"] == "too_late"
     await away(house, "write")
     await house.heal()  # the write that was overtaken goes on
@@ -234,7 +257,7 @@ async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -
 async def test_an_erase_in_between_takes_it_along() -> None:
     house = House()
     await house.say("Hello.")
-    house.store.trouble = "fails"
+    house.trouble("fails")
     await house.say("I like figs.")
     await away(house)
     await house.heal()
@@ -246,7 +269,7 @@ async def test_an_erase_in_between_takes_it_along() -> None:
 
 async def test_an_erase_in_between_takes_a_first_turn_along_that_could_not_even_read() -> None:
     house = House()
-    house.store.trouble = "fails"
+    house.trouble("fails")
     await house.say("I like figs.")
     await away(house)
     await house.heal()
@@ -259,7 +282,7 @@ async def test_edited_away_in_between_it_is_not_learned() -> None:
     house = House()
     await house.say("Hello.")
     before = (await house.graph.aget_state(house.thread())).config
-    house.store.trouble = "fails"
+    house.trouble("fails")
     await house.say("I like figs.")
     await away(house)
     await house.heal()
@@ -269,7 +292,7 @@ async def test_edited_away_in_between_it_is_not_learned() -> None:
 
 async def test_what_is_said_incognito_in_between_is_never_learned_and_does_not_write_down() -> None:
     house, incognito = House(), Context(memory_mode="incognito")
-    house.store.trouble = "fails"
+    house.trouble("fails")
     await house.say("I like figs.")
     await house.say("I like secrets.", incognito)
     await away(house)
@@ -284,7 +307,7 @@ async def test_what_is_said_incognito_in_between_is_never_learned_and_does_not_w
 async def test_a_summary_takes_nothing_out_of_a_compact_thread_that_was_not_written_down() -> None:
     house = House()
     context = Context(**{**SMALL.__dict__, "transcript": "compact"})
-    house.store.trouble = "fails"
+    house.trouble("fails")
     await house.say("I like thing0.", context)
     await away(house)
     for number in range(1, 12):
@@ -304,7 +327,7 @@ async def test_the_clock_the_model_may_ask_does_not_wait_for_a_hanging_store() -
     house = House()
     asks = AIMessage("", tool_calls=[{"name": "current_time", "args": {}, "id": "c1"}])
     house.chat.replies += [asks, "It is noon."]
-    house.store.trouble = "hangs"
+    house.trouble("hangs")
     async with asyncio.timeout(PATIENCE):
         await house.say("What time is it?")
     state = await house.graph.aget_state(house.thread())
@@ -317,14 +340,14 @@ async def test_the_clock_the_model_may_ask_does_not_wait_for_a_hanging_store() -
 async def test_a_tool_of_memory_does_not_ask_a_store_that_is_away(tool: tuple[str, dict[str, str]]) -> None:
     house, name = House(), tool[0]
     context = Context(memory_tools=(name,))  # type: ignore[arg-type]
-    house.store.trouble = "hangs"
+    house.trouble("hangs")
     await house.say("Hello.")
     await away(house, "write")
     asked = house.store.calls
     for _ in range(5):
         house.chat.replies += [AIMessage("", tool_calls=[{"name": name, "args": tool[1], "id": "c1"}]), "Fine."]
         await house.say("What do you know?", context)
-    assert house.store.calls - asked <= 4  # probes
+    assert house.store.calls == asked
     state = await house.graph.aget_state(house.thread())
     assert "does not work at the moment" in state.values["messages"][-2].text
     await house.heal()
@@ -350,7 +373,8 @@ class SilentServer:
 
 async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphs.turn.run.get_client", SilentServer)
-    house = House(seconds=0.1)
+    house = House()
+    let_turns_wait(house.service, read=SHORT, write=SHORT)
     memory = TurnMemory(house.service)
     run = Run(Context(), "fake:model", LOCAL, house.store, "T", on_server=True, asked="q")
     said = [HumanMessage("I like figs.", id="q"), AIMessage("Fine.", id="a")]
@@ -364,7 +388,7 @@ async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(mon
 
 async def test_closing_does_not_wait_for_a_hanging_store() -> None:
     house = House()
-    house.store.trouble = "hangs"
+    house.trouble("hangs")
     await house.say("I like figs.")
     await away(house)
     async with asyncio.timeout(PATIENCE):
@@ -373,7 +397,7 @@ async def test_closing_does_not_wait_for_a_hanging_store() -> None:
 
 def test_a_store_whose_event_loop_ended_is_asked_again_in_the_next() -> None:
     house = House()
-    house.store.trouble = "fails"
+    house.trouble("fails")
 
     async def first() -> None:
         await house.say("I like figs.")

@@ -240,17 +240,24 @@ async def test_a_memory_model_that_cannot_be_loaded_fails_no_turn(house: House) 
 
 
 class SlowToWrite(InMemoryStore):
-    """A store whose writes to the outbox outlast the deadline for reads, as behind another process's lock."""
+    """A store whose writes to the outbox take a while, as behind another process's lock."""
 
     async def abatch(self, ops: Any) -> Any:
         listed = list(ops)
         if any(isinstance(op, PutOp) and op.namespace[-1] == "outbox" for op in listed):
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.05)
         return await super().abatch(listed)
 
 
 async def test_a_slow_write_is_waited_for_and_never_taken_back_half_done() -> None:
-    house = House(store=SlowToWrite(), memory=MemoryConfig(debounce_seconds=3600, read_timeout_seconds=0.05))
+    house = House(store=SlowToWrite())
+
+    def slowly(_: list[BaseMessage]) -> str:
+        for left in house.service.deadlines._left.values():
+            left["read"] = 0.0  # reading took all that it may
+        return "Noted."
+
+    house.chat.respond = slowly
     state = await house.say("I am allergic to peanuts.")
     (entry,) = house.store.search(Owner.of("local").namespace("outbox"))
     assert state["memory"]["receipt"]["queued"] == entry.key

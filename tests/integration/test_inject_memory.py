@@ -21,6 +21,7 @@ from memory.facts.fact import review_digest
 from memory.facts.store import FactStore
 from memory.message import iso_time
 from tests.fakes import Clock, RecordingModel
+from tests.patience import let_turns_wait
 
 
 class WaywardStore(InMemoryStore):
@@ -44,8 +45,7 @@ class Talk:
         self.clock = Clock()
         self.model = RecordingModel()
         self.store = WaywardStore()
-        memory = MemoryConfig(debounce_seconds=3600, read_timeout_seconds=0.05)
-        settings = Settings(single_user=True, memory=memory)
+        settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600))
         memory_model = RecordingModel(respond=lambda _: '{"facts": []}')
         self.service = MemoryService(
             settings, lambda _, purpose: self.model if purpose == "chat" else memory_model, clock=self.clock
@@ -62,9 +62,16 @@ class Talk:
         )
         return "\n".join(message.text for message in self.model.prompts[-1])
 
+    def trouble(self, trouble: dict[str, Any]) -> None:
+        """Let the store be down, or slower than turns wait for it."""
+        for name, value in trouble.items():
+            setattr(self.store, name, value)
+        let_turns_wait(self.service, read=0.05, write=0.05)
+
     async def heal(self) -> None:
         """Let the store work, and wait until turns ask it again."""
         self.store.error, self.store.delay = None, 0.0
+        let_turns_wait(self.service)
         async with asyncio.timeout(60):
             await self.service.stores.settled()
 
@@ -161,16 +168,14 @@ async def test_a_store_that_is_down_or_slow_costs_memory_until_it_answers_and_no
     talk: Talk, trouble: dict[str, Any]
 ) -> None:
     talk.learn("User lives in Oslo")
-    for name, value in trouble.items():
-        setattr(talk.store, name, value)
+    talk.trouble(trouble)
     assert "Oslo" not in await talk.say("Hello")
 
     await talk.heal()
     assert "Oslo" in await talk.say("Hello again")
     known = talk.state["memory"]["basis"]
 
-    for name, value in trouble.items():
-        setattr(talk.store, name, value)
+    talk.trouble(trouble)
     assert "Oslo" not in await talk.say("And now?")
     await talk.heal()
     assert "Oslo" in await talk.say("And then?")

@@ -34,7 +34,7 @@ from tests.fakes import RecordingModel, Reply, learns
 from tests.stores import FaultyStore, fail_at
 
 LOCAL = Owner.of("local")
-PATIENCE = 30.0
+PATIENCE = 120.0
 NO_BACK_OFF = MemoryConfig(retry_base_seconds=0, update_spacing_seconds=0)
 
 

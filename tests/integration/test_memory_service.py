@@ -32,7 +32,7 @@ from tests.stores import FaultyStore, fail_at
 from tests.unit.test_rollup import entry
 
 BOB = Owner.of("bob")
-PATIENCE = 10.0
+PATIENCE = 60.0
 NEVER = MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600, update_spacing_seconds=0)
 AT_ONCE = MemoryConfig(debounce_seconds=0, update_spacing_seconds=0)
 

@@ -23,7 +23,7 @@ from tests.fakes import RecordingModel
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
 QUESTION = "one two three four"
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def process(counter: TokenCounter, model: RecordingModel | None = None, tools: Sequence[BaseTool] = ()) -> ChatGraph:

@@ -50,13 +50,14 @@ def test_B5_a_hung_call_is_given_up_and_its_place_is_free_again() -> None:
 
 def test_B5_calls_that_hang_do_not_pile_up_and_the_rest_goes_on_when_one_ends() -> None:
     calls, lock, release = ModelCalls(), threading.Lock(), threading.Event()
-    running, most, ended = 0, 0, threading.Semaphore(0)
+    running, most, begun, ended = 0, 0, threading.Semaphore(0), threading.Semaphore(0)
 
     def hang() -> None:
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
+        begun.release()
         assert release.wait(PATIENCE)
         with lock:
             running -= 1
@@ -65,6 +66,8 @@ def test_B5_calls_that_hang_do_not_pile_up_and_the_rest_goes_on_when_one_ends() 
     for _ in range(12):
         with pytest.raises(TimeoutError):
             calls.run(hang, timeout=0.02)
+    for _ in range(8):
+        assert begun.acquire(timeout=PATIENCE)  # a call may be given up before its thread has run at all
     assert most == 8
     with pytest.raises(TimeoutError, match="every place"):
         calls.run(lambda: "no place", timeout=PATIENCE)

@@ -17,7 +17,7 @@ from memory.queue.update_queue import MemoryUpdateQueue, start_daemon_thread
 from tests.fakes import Clock
 
 CONFIG = MemoryConfig(debounce_seconds=30, max_wait_seconds=120, update_spacing_seconds=0.5)
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def message(name: str) -> StoredMessage:

@@ -1,0 +1,25 @@
+"""How long turns of a test wait for memory: as long as a busy machine takes, except where a test is about it."""
+
+from graphs.service import MemoryService
+from memory.config import MemoryConfig
+
+PATIENCE = 120.0
+_USUAL = MemoryConfig()
+
+
+def let_turns_wait(service: MemoryService, *, read: float = PATIENCE, write: float = PATIENCE) -> None:
+    """Give the turns that begin from now on so many seconds for all their reading, and for all that they write."""
+    service.deadlines._seconds |= {"read": read, "write": write}
+
+
+def be_patient(service: MemoryService) -> None:
+    """Let turns wait where the test chose no deadline of its own.
+
+    The usual ones are two seconds: a process that gets no core meanwhile goes on without memory.
+    """
+    read, write = service.settings.memory.read_timeout_seconds, service.settings.memory.write_timeout_seconds
+    let_turns_wait(
+        service,
+        read=PATIENCE if read == _USUAL.read_timeout_seconds else read,
+        write=PATIENCE if write == _USUAL.write_timeout_seconds else write,
+    )
