@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,7 +95,7 @@ class DevServer:
     def stored(self) -> dict[str, bytes]:
         """Return all that it keeps and logs, by the names of files; tables stand under the names of such files."""
         kept = self.cluster.tables(self.folder) if self.cluster else {}
-        return {**{path.name: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}, **kept}
+        return {**dict(self._files()), **kept}
 
     def store(self) -> AbstractAsyncContextManager[BaseStore]:
         """Open the store of its memory, beside it."""
@@ -142,6 +142,13 @@ class DevServer:
         """Start again in the same folder and on the same port; a running process is stopped first."""
         self.terminate()
         self.start()
+
+    def _files(self) -> Iterator[tuple[str, bytes]]:
+        for path in self.folder.rglob("*"):
+            # A running server renames what it has written: a name may be gone before it is read.
+            with suppress(FileNotFoundError):
+                if path.is_file():
+                    yield path.name, path.read_bytes()
 
     @property
     def _log_file(self) -> Path:

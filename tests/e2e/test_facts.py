@@ -4,8 +4,12 @@ import asyncio
 
 import pytest
 
+from memory.effects import arun
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
+from memory.namespaces import Owner
+from memory.outbox.entry import Entry
+from memory.outbox.outbox import read_entries
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat, is_extraction
@@ -66,6 +70,16 @@ def delete(server: DevServer, fact_id: str) -> None:
     asyncio.run(forget())
 
 
+def settle(server: DevServer) -> None:
+    """Wait until nothing is pending: what was said has its facts and its line in the journal."""
+
+    async def pending() -> list[Entry]:
+        async with server.store() as store:
+            return await arun(store, read_entries(Owner.of("local")))
+
+    eventually(lambda: not asyncio.run(pending()))
+
+
 def asked(model: StubModel) -> str:
     return [request.text for request in model.requests if is_chat(request)][-1]
 
@@ -74,6 +88,7 @@ def test_F1_F5_a_fact_is_learnt_corrected_and_deleted_for_good(server: DevServer
     model.respond = Doctor()
     first, _ = speak_python(server, "My name is Ada. I'm allergic to peanuts.")
     eventually(lambda: len(stored(server)) == 2)
+    settle(server)
 
     speak_python(server, "What may I eat?")
     assert f"- [knowledge | 0.90] {ALLERGY}" in asked(model)
@@ -85,6 +100,7 @@ def test_F1_F5_a_fact_is_learnt_corrected_and_deleted_for_good(server: DevServer
     assert f"- [knowledge | 0.90] {OVER}" in asked(model)
     assert ALLERGY not in asked(model)
 
+    settle(server)
     (over,) = (fact for fact in stored(server) if fact.content == OVER)
     delete(server, over.id)
     speak_python(server, "What do you know about me?")
@@ -94,4 +110,5 @@ def test_F1_F5_a_fact_is_learnt_corrected_and_deleted_for_good(server: DevServer
     extractions = sum(map(is_extraction, model.requests))
     speak_python(server, "Thank you for everything.", first)
     eventually(lambda: sum(map(is_extraction, model.requests)) > extractions)
+    settle(server)
     assert [fact.content for fact in stored(server)] == [NAME]
