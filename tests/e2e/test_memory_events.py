@@ -1,6 +1,7 @@
 """What memory tells a client: in the newest protocol, and after the turn on the thread of its own run."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +14,8 @@ from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
 from tests.e2e.scripted import Scripted
-from tests.e2e.speaking import say
+from tests.e2e.speaking import opens_when_joined, say
+from tests.e2e.waiting import PATIENCE
 from tests.stub_model import StubModel
 
 CHANNELS = ["values", "updates", "custom", "tasks", "checkpoints"]
@@ -24,20 +26,27 @@ def server(serve: Serve) -> DevServer:
     return serve(PALIMPSEST_DEBOUNCE_SECONDS="1", PALIMPSEST_TRIGGER="run")
 
 
+LEARNS = {"moved to Bergen": "User lives in Bergen.", "green tent": "User has a tent."}
+
+
 @pytest.fixture
 async def client(server: DevServer, model: StubModel) -> AsyncIterator[LangGraphClient]:
-    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen.", "green tent": "User has a tent."})
+    model.respond = Scripted(learns=LEARNS)
     async with get_client(url=server.url) as client:
         yield client
 
 
-async def test_S5_an_update_after_the_turn_is_heard_on_the_thread_that_the_turn_named(client: LangGraphClient) -> None:
+async def test_S5_an_update_after_the_turn_is_heard_on_the_thread_that_the_turn_named(
+    client: LangGraphClient, model: StubModel
+) -> None:
+    model.respond = Scripted(learns=LEARNS, extraction_gate=(gate := threading.Event()))
+    opens_when_joined(client, gate)
     thread_id = (await client.threads.create())["thread_id"]
     queued: dict[str, Any] = {}
     async for part in client.runs.stream(thread_id, "chat", input=say("I moved to Bergen."), stream_mode="custom"):
         if part.data.get("name") == "memory.queued":
             queued = part.data["payload"]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         async for part in await client.threads.join_stream(queued["thread_id"]):
             if part.event == "custom":
                 break

@@ -1,8 +1,10 @@
 """The thread on which a server with several workers updates a user's memory: the user may follow it, nobody else."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,19 +18,18 @@ from memory.namespaces import Owner
 from tests.e2e.dev_server import DevServer
 from tests.e2e.guarded_server import api, guarded_server, headers_of, sdk
 from tests.e2e.scripted import Scripted
-from tests.e2e.speaking import say
-from tests.e2e.waiting import eventually
+from tests.e2e.speaking import opens_when_joined, say
+from tests.e2e.waiting import PATIENCE, eventually
 from tests.stub_model import StubModel
 
 LEARNS = {"moved to Bergen": "User lives in Bergen.", "green tent": "User has a tent."}
+QUICK = {"PALIMPSEST_DEBOUNCE_SECONDS": "1", "PALIMPSEST_SWEEP_SECONDS": "1", "PALIMPSEST_TRIGGER": "run"}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[DevServer]:
     # The sweep takes what is older than the longest wait: the run must be sooner, or it finds nothing to tell of.
-    quick = {"DEBOUNCE_SECONDS": "1", "MAX_WAIT_SECONDS": "15", "SWEEP_SECONDS": "1", "TRIGGER": "run"}
-    variables = {f"PALIMPSEST_{name}": value for name, value in quick.items()}
-    with guarded_server(tmp_path_factory.mktemp("guarded"), stub.url, **variables) as server:
+    with guarded_server(tmp_path_factory.mktemp("guarded"), stub.url, **QUICK) as server:
         yield server
 
 
@@ -55,8 +56,9 @@ async def heard(client: LangGraphClient, thread_id: str) -> list[Any]:
 
 
 async def test_S5_who_spoke_hears_the_update_and_nobody_else_does(server: DevServer, model: StubModel) -> None:
-    model.respond = Scripted(learns=LEARNS)
-    async with client_of(server, "alice") as alice, client_of(server, "bob") as bob, asyncio.timeout(60):
+    model.respond = Scripted(learns=LEARNS, extraction_gate=(gate := threading.Event()))
+    async with client_of(server, "alice") as alice, client_of(server, "bob") as bob, asyncio.timeout(PATIENCE):
+        opens_when_joined(alice, gate)
         thread_id = await queued(alice, "I moved to Bergen.")
         (updated,), overheard = await asyncio.gather(heard(alice, thread_id), heard(bob, thread_id))
         assert updated["name"] == "memory.updated"
@@ -66,13 +68,17 @@ async def test_S5_who_spoke_hears_the_update_and_nobody_else_does(server: DevSer
         assert await bob.threads.search(limit=100) == []
         with pytest.raises(NotFoundError):
             await bob.threads.get(thread_id)
+        # The run tells of the update before it ends, and its state is there once it has.
+        (run,) = await alice.runs.list(thread_id)
+        await alice.runs.join(thread_id, run["run_id"])
         values: Any = (await alice.threads.get_state(thread_id))["values"]
         assert values["updates"] == 1
 
 
 async def test_even_the_user_may_only_look(server: DevServer, model: StubModel) -> None:
-    model.respond = Scripted(learns=LEARNS)
-    async with client_of(server, "anna") as client, asyncio.timeout(60):
+    model.respond = Scripted(learns=LEARNS, extraction_gate=(gate := threading.Event()))
+    async with client_of(server, "anna") as client, asyncio.timeout(PATIENCE):
+        opens_when_joined(client, gate)
         thread_id = await queued(client, "I moved to Bergen.")
         assert await heard(client, thread_id)
     with sdk(server, "anna") as anna:
@@ -99,11 +105,13 @@ def test_nobody_is_let_in_by_naming_them(server: DevServer) -> None:
 
 
 def test_a_thread_that_another_made_under_its_id_gets_no_run_and_costs_no_fact(
-    server: DevServer, model: StubModel
+    tmp_path: Path, model: StubModel
 ) -> None:
     model.respond = Scripted(learns=LEARNS)
     thread_id = memory_thread_id(Owner.of("victor"))
-    with sdk(server, "mallory") as mallory, sdk(server, "victor") as victor, api(server, "victor") as memory:
+    # There is no run that the sweep could be too soon for.
+    server = guarded_server(tmp_path, model.url, **QUICK, PALIMPSEST_MAX_WAIT_SECONDS="1")
+    with server, sdk(server, "mallory") as mallory, sdk(server, "victor") as victor, api(server, "victor") as memory:
         mallory.threads.create(thread_id=thread_id)
         victor.runs.wait(victor.threads.create()["thread_id"], "chat", input=say("My tent is a green tent."))
         facts = eventually(lambda: memory.get("/facts").json()["facts"])
