@@ -72,6 +72,8 @@ def hers(server: DevServer, alice: SyncLangGraphClient, stub: StubModel) -> Belo
     cron: Any = alice.crons.create("chat", schedule="0 0 1 1 *", input=say(SECRET))
     with api(server, "alice") as memory:
         found = eventually(lambda: memory.get("/facts").json()["facts"])
+        # Journal and receipt come after the facts: what she has must not change any more by itself.
+        eventually(lambda: memory.get("/overview").json()["pending"] == 0)
     return Belongings(thread_id, run_id, assistant["assistant_id"], str(cron["cron_id"]), found[0]["id"])
 
 
@@ -120,7 +122,7 @@ def asked(server: DevServer, hers: Belongings, method: str, path: str, headers: 
     body = bodies(hers).get(path, {}) if method in ("POST", "PUT", "PATCH", "DELETE") else None
     query = {"namespace": ".".join(Owner.of("alice").namespace("facts")), "key": "x"} if path == "/store/items" else {}
     accept = {"Accept": "application/json, text/event-stream"}
-    with httpx.Client(base_url=server.url, headers={**headers, **accept}, timeout=30) as client:
+    with httpx.Client(base_url=server.url, headers={**headers, **accept}, timeout=120) as client:
         return client.request(method, hers.fill(path), json=body, params=query)
 
 
