@@ -33,7 +33,7 @@ from tests.e2e.support.talker import TURNS_A_THREAD, Orders
 LOCAL = Owner.of("local")
 PATIENCE = 180.0
 
-SLACK_SECONDS = 20
+SLACK_SECONDS = 120
 """Beyond its grace period, for a busy machine to end a process; what hangs, hangs for an hour."""
 
 
@@ -66,6 +66,10 @@ class Talker:
 
     def written(self) -> list[int]:
         return [int(line.split()[1]) for line in self.lines if line.startswith("written")]
+
+    def answered(self) -> list[int]:
+        """The turns that ended: written down, or not in time, and then by a later turn or by a look."""
+        return [int(line.split()[1]) for line in self.lines if line.startswith(("written", "forgotten"))]
 
     def end(self, number: signal.Signals | None = None) -> int:
         """Send the signal, if any, wait for the end, and return the exit code."""
@@ -159,6 +163,7 @@ def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path
         pytest.importorskip("deepagents")
     random.seed(7)
     written: list[int] = []
+    answered: list[int] = []
     first = 0
     for kill in range(max(3, kills)):
         with talking(tmp_path, first=first, turns=100, thinks=0.2, door=door) as talker:
@@ -167,14 +172,15 @@ def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path
             time.sleep(random.uniform(0, 1.5))
             talker.end(signal.SIGKILL)
             written += talker.written()
+            answered += talker.answered()
             # the killed turn may or may not be written down; it is never said again
-            first = written[-1] + 2
+            first = answered[-1] + 2
     drain_by_two_at_once(tmp_path)
     check_files(tmp_path)
     learnt = facts(tmp_path)
     assert len(learnt) == len(set(learnt))
     assert set(things(written)) <= set(learnt)
-    assert len(learnt) <= len(written) + max(3, kills)
+    assert len(learnt) <= len(answered) + max(3, kills)
     assert len(written) > kills
     numbers, summaries = said(tmp_path, threads=first // TURNS_A_THREAD + 1, door=door)
     assert len(numbers) == len(set(numbers))
@@ -187,7 +193,7 @@ def test_killed_at_random_points_the_cap_holds(tmp_path: Path) -> None:
     random.seed(11)
     for kill in range(3):
         with talking(tmp_path, first=100 * kill, turns=100, max_facts=5) as talker:
-            talker.wait_for(r"written \d+")
+            talker.wait_for(r"written \d+", 2)  # more than the limit in all, however slow the machine is
             time.sleep(random.uniform(0, 1))
             talker.end(signal.SIGKILL)
     drain(tmp_path, max_facts=5)
@@ -201,7 +207,7 @@ def test_a_process_that_is_told_to_stop_drains_first(tmp_path: Path, number: sig
         talker.wait_for("talked")
         began = time.monotonic()
         talker.end(number)
-        assert time.monotonic() - began < 5 + SLACK_SECONDS
+        assert time.monotonic() - began < Orders(folder="").grace + SLACK_SECONDS
         assert talker.lines[-1] == "stopped"
     assert sorted(facts(tmp_path)) == things(turns)
     assert said(tmp_path, threads=1) == (turns, 1)

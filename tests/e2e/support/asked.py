@@ -33,8 +33,15 @@ LOCAL = Owner.of("local")
 async def work(database: str) -> None:
     """Do what each line says until there is none."""
     chat, memory = RecordingModel(respond=lambda _: "Noted."), RecordingModel(respond=learns)
-    quiet = MemoryConfig(debounce_seconds=3600, max_wait_seconds=3600, update_spacing_seconds=0)
-    settings = Settings(single_user=True, memory=quiet, locks_uri=database, trigger="run")  # updates when told to
+    # Updates come when told to, and a turn waits for memory as long as a slow machine takes.
+    patient = MemoryConfig(
+        debounce_seconds=3600,
+        max_wait_seconds=3600,
+        update_spacing_seconds=0,
+        read_timeout_seconds=60,
+        write_timeout_seconds=60,
+    )
+    settings = Settings(single_user=True, memory=patient, locks_uri=database, trigger="run")
     service = MemoryService(settings, lambda _, purpose: memory if purpose == "memory" else chat)
     async with open_postgres_store(database, 3) as store, open_postgres_checkpointer(database, 3) as saver:
         graph = build_graph(service=service, tools=()).compile(checkpointer=saver, store=store)

@@ -57,7 +57,7 @@ class Orders:
         thinks: How many seconds the memory model takes.
         debounce: Quiet period, in seconds.
         stays: How many seconds it stays after its last turn.
-        grace: How many seconds stopping may take.
+        grace: How many seconds stopping may take at most; on a slow machine a drain takes several.
         max_facts: How many facts may be held.
         database: The Postgres that takes the files' place, if any.
         door: `graph`, or through the middleware: `agent` or `deep agent`; with ` sync` behind it, without `await`.
@@ -72,7 +72,7 @@ class Orders:
     thinks: float = 0.0
     debounce: float = 0.05
     stays: float = 0.0
-    grace: float = 5.0
+    grace: float = 60.0
     max_facts: int = 2000
     database: str = ""
     door: str = "graph"
@@ -108,6 +108,9 @@ class Orders:
             max_facts=self.max_facts,
             # The killed process' leases must be void because it is dead, not because they ran out.
             lease_seconds=600,
+            # A turn that a slow machine makes late is written down by a later one; the last one of all has none.
+            read_timeout_seconds=60,
+            write_timeout_seconds=60,
         )
 
     def models(self) -> Callable[[str, Purpose], RecordingModel]:
