@@ -17,7 +17,7 @@ def server(serve: Serve) -> DevServer:
 
 
 def test_the_page_and_its_files_are_served(server: DevServer) -> None:
-    with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True) as client:
+    with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True, timeout=60) as client:
         page = client.get("")
         assert (page.status_code, "What is known" in page.text) == (200, True)
         for view in ("profile", "journal", "updates", "data", "erase"):
@@ -33,15 +33,15 @@ def test_a_document_of_many_facts_is_no_request_each(server: DevServer) -> None:
     """Through the server's own API each operation on the store was one: on a busy machine they took over a minute."""
     facts = [{"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5} for n in range(480)]
     document = {"schema": "palimpsest.memory", "version": 2, "facts": facts}
-    answer = httpx.post(f"{server.url}/memory/import", json=document, timeout=120)
+    answer = httpx.post(f"{server.url}/memory/import", json=document, timeout=300)
     assert (answer.status_code, len(answer.json()["created"])) == (200, 480)
     assert "/store/items" not in server.log
 
 
 def test_the_official_javascript_client_hands_on_what_a_reply_drew_on(server: DevServer, model: StubModel) -> None:
     fact = {"content": "Likes plums", "category": "preference", "pinned": True}
-    fact_id = httpx.post(f"{server.url}/memory/facts", json=fact).json()["id"]
-    thread_id = httpx.post(f"{server.url}/threads", json={}).json()["thread_id"]
+    fact_id = httpx.post(f"{server.url}/memory/facts", json=fact, timeout=60).json()["id"]
+    thread_id = httpx.post(f"{server.url}/threads", json={}, timeout=60).json()["thread_id"]
     got = run_javascript("sources.mjs", url=server.url, threadId=thread_id, text="What do I like?")
     assert fact_id in got["stored"]["palimpsest"]["facts"]
     assert got["streamed"] == got["stored"]
@@ -49,7 +49,7 @@ def test_the_official_javascript_client_hands_on_what_a_reply_drew_on(server: De
 
 def test_with_a_login_the_page_asks_for_a_token_and_shows_nothing_before(serve: Serve) -> None:
     server = serve("langgraph.prod.json", PALIMPSEST_AUTH_SECRET="a secret of thirty-two bytes, no less")
-    with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True) as client:
+    with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True, timeout=60) as client:
         page = client.get("")
         assert (page.status_code, "data-login" in page.text) == (200, True)
         assert client.get("/static/page.js").status_code == 200

@@ -73,7 +73,7 @@ def test_no_finished_turn_is_lost_in_a_crash(bare: SyncLangGraphClient, bare_ser
         reached.clear()
         talking = threading.Thread(target=talk_until_the_crash, args=(crash,))
         talking.start()
-        assert reached.wait(60)
+        assert reached.wait(180)
         bare_server.kill9()  # the next turn is under way
         talking.join()
         bare_server.start()
@@ -130,7 +130,7 @@ def test_a_deleted_thread_leaves_no_row(bare: SyncLangGraphClient, bare_server: 
 
 
 def test_ten_runs_are_carried_out_at_once(bare: SyncLangGraphClient, model: StubModel) -> None:
-    everyone_is_here = threading.Barrier(10, timeout=60)
+    everyone_is_here = threading.Barrier(10, timeout=180)
 
     def respond(request: ChatRequest) -> Reply:
         everyone_is_here.wait()

@@ -87,10 +87,11 @@ def test_other_web_sites_are_refused(server: DevServer, memory: httpx.Client) ->
 
 def test_debug_routes_are_closed(server: DevServer, client: SyncLangGraphClient) -> None:
     thread_id = client.threads.create()["thread_id"]
-    assert httpx.get(f"{server.url}/internal/debug/thread/{thread_id}").status_code == 404
-    assert httpx.post(f"{server.url}/internal/truncate", json={"threads": True}).status_code == 404
-    assert client.threads.get(thread_id)["thread_id"] == thread_id
-    assert httpx.get(f"{server.url}/deploy").status_code == 200
+    with httpx.Client(base_url=server.url, timeout=60) as asking:
+        assert asking.get(f"/internal/debug/thread/{thread_id}").status_code == 404
+        assert asking.post("/internal/truncate", json={"threads": True}).status_code == 404
+        assert client.threads.get(thread_id)["thread_id"] == thread_id
+        assert asking.get("/deploy").status_code == 200
 
 
 def test_the_server_itself_may_still_run_the_memory_graph(server: DevServer) -> None:

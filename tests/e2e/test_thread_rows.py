@@ -13,7 +13,7 @@ from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.speaking import say
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ async def test_threads_are_deleted_and_erased_while_others_read(server: DevServe
     readers = [asyncio.create_task(look()) for _ in range(3)]
     for thread in doomed[:60]:
         await client.threads.delete(thread)
-    async with httpx.AsyncClient(base_url=server.url) as memory:
+    async with httpx.AsyncClient(base_url=server.url, timeout=PATIENCE) as memory:
         answers = [await memory.post("/memory/erase/thread", json={"thread_id": thread}) for thread in doomed[60:]]
     done.set()
     await asyncio.gather(*readers)

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -38,9 +39,14 @@ def facts(client: SyncLangGraphClient) -> list[str]:
     return [item["content"] for item in items(client, "facts")]
 
 
-def is_saved(folder: Path) -> bool:
-    """Say whether the development server has written the thread's row; it does so every ten seconds."""
-    return any(b"has_unwritten" in file.read_bytes() for file in folder.rglob("*.pckl"))
+def is_saved(folder: Path, since: float) -> bool:
+    """Say whether the development server has written the thread's row, and all else that it keeps itself, since then.
+
+    It does so every ten seconds, one file after the other.
+    """
+    files = list(folder.rglob("*.pckl"))
+    is_named = any(b"has_unwritten" in file.read_bytes() for file in files)
+    return is_named and all(file.stat().st_mtime > since for file in files)
 
 
 @pytest.mark.parametrize("saver", ["ours", "the server's own"])
@@ -51,7 +57,7 @@ def test_killed_before_a_turn_is_written_down_the_next_start_writes_it_down_once
     served = SHIPPED if saver == "ours" else {name: value for name, value in SHIPPED.items() if name != "checkpointer"}
     config = tmp_path / "langgraph.json"
     config.write_text(json.dumps({**served, "dependencies": [str(PROJECT)]}))
-    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_WRITE_TIMEOUT_SECONDS": "0.5"}
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_WRITE_TIMEOUT_SECONDS": "5"}
     with (
         DevServer(tmp_path, config=config, environment=variables) as server,
         get_sync_client(url=server.url) as client,
@@ -63,7 +69,8 @@ def test_killed_before_a_turn_is_written_down_the_next_start_writes_it_down_once
             assert state["values"]["memory"]["receipt"]["not_written"] == "too_late"
             assert "figs" not in json.dumps(state["values"]["memory"])
             if saver != "ours":
-                eventually(lambda: is_saved(tmp_path))
+                ended = time.time()
+                eventually(lambda: is_saved(tmp_path, ended))
             server.kill9()
         server.start()
         eventually(lambda: facts(client))
