@@ -69,7 +69,9 @@ def environment(stub: StubModel) -> dict[str, str]:
         "OPENAI_BASE_URL": stub.url,
         "OPENAI_API_KEY": "stub",
         "PALIMPSEST_SINGLE_USER": "true",
-        "PALIMPSEST_DEBOUNCE_SECONDS": "60",
+        # What is learned of one conversation would be told of in the next one's events.
+        "PALIMPSEST_DEBOUNCE_SECONDS": "3600",
+        "PALIMPSEST_MAX_WAIT_SECONDS": "3600",
         # A summary that one process wrote ahead of time no other has: the next cut, and so what is told of it, would
         # depend on who is asked.
         **({"PALIMPSEST_PREPARE_SUMMARY_SHARE": "1"} if DevServer.cluster else {}),
