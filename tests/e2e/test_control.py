@@ -237,18 +237,24 @@ def test_everything_erased_is_in_no_file_and_nobody_else_loses_anything(server: 
 def test_what_is_erased_while_its_extraction_is_in_flight_does_not_come_back(person: Person) -> None:
     gate = threading.Event()
 
-    def respond(request: ChatRequest) -> Reply | str:
-        if is_extraction(request):
-            return Reply(text=json.dumps({"facts": [{**FACT, "content": "Keeps a numbat"}], "profile": []}), gate=gate)
-        return "Noted."
+    def is_of_numbat(request: ChatRequest) -> bool:
+        return is_extraction(request) and "numbat" in request.text
 
+    def respond(request: ChatRequest) -> Reply | str:
+        return Reply(text=found, gate=gate) if is_of_numbat(request) else learns_emu(request)
+
+    found = json.dumps({"facts": [{**FACT, "content": "Keeps a numbat"}], "profile": []})
+    learns_emu = Scripted(learns=learns(emu="Keeps an emu"))
     person.stub.respond = respond
     thread = person.thread()
     person.says("I keep a numbat.", thread)
-    person.stub.wait_for(is_extraction)
+    person.stub.wait_for(is_of_numbat)
     person.memory.post("/erase/thread", json={"thread_id": thread}).raise_for_status()
     gate.set()
-    person.knows()
+    # Its pending update went with the thread, so nobody sees it end. Updates of one user follow each other: once the
+    # next one is done, so is that one.
+    person.says("I keep an emu.")
+    person.knows("Keeps an emu")
     eventually(lambda: [name for name in person.stored("numbat") if "sqlite" in name] == [])
 
 
