@@ -201,7 +201,6 @@ def assert_linear(reader: Reader, tried: list[tuple[str, str, str]]) -> None:
         assert found <= MOST, f"{attack!r:.200}: twice the text takes {found:.1f} times as long"
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", sorted(PATTERNS))
 def test_no_pattern_is_worse_than_linear(name: str) -> None:
     pattern = PATTERNS[name]
@@ -271,11 +270,11 @@ KILLERS = [
     ("", "every ", ""), ("", "to a@b ", ""), ("", "\n", "a"), ("", " \n", "a"), ("", "\u200d", "a"), ("", "in ", ""),
     ("", "\u2028", "a"), ("", "last ", ""), ("(", " ", ""), ("", "(1:56 pm on ", ""), ("", "-----BEGIN ", ""),
     ("", '"', ""), ("", "'", ""), ("", ": ", ""), ("", "a.", ""), ("", "secret", ""), ("", "\\", ""), ("", "a_", ""),
-    ("", "**", ""), ("", "`", ""), ("", "\u0430", "a"), ("", "a b c d ", ""),
+    ("", "**", ""), ("", "`", ""), ("", "\u0430", "a"), ("", "a b c d ", ""), ("", "a ", ""), ("", "send ", ""),
+    ("", "and ", ""),
 ]  # fmt: skip
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_no_reader_of_texts_is_worse_than_linear(name: str) -> None:
     assert_linear(READERS[name], KILLERS)

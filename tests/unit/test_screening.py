@@ -106,10 +106,3 @@ def test_a_statement_or_a_wish_about_answers_is_no_such_order_whatever_words_are
 def test_any_text_can_be_screened(text: str) -> None:
     assert holds_secret(text) in (True, False)
     assert is_instruction_like(text) in (True, False)
-
-
-@pytest.mark.parametrize("text", ["a ", "please always ", "send ", "1 ", "password is ", "if x, ", "pin ", "and "])
-@pytest.mark.timeout(5)
-def test_no_text_makes_screening_slow(text: str) -> None:
-    assert holds_secret(text * 1000) in (True, False)
-    assert is_instruction_like(text * 1000) in (True, False)
