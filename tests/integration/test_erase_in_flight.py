@@ -31,7 +31,7 @@ class TakingTurns(BaseStore):
         # An update asks its store on a thread of the call's own.
         me = "erase" if threading.current_thread().name == "erase" else "drain"
         with self._changed:
-            assert self._changed.wait_for(lambda: self._next == me or self._running == {me}, timeout=60)
+            assert self._changed.wait_for(lambda: self._next == me or self._running == {me}, timeout=240)
             self.order.append(me)
             results = self._inner.batch(ops)
             self._next = self._draw()

@@ -33,7 +33,7 @@ def write_from_processes(path: Path, processes: int, max_facts: int) -> None:
         subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n), str(max_facts)], cwd=HERE)
         for n in range(processes)
     ]
-    assert [process.wait(120) for process in running] == [0] * processes
+    assert [process.wait(240) for process in running] == [0] * processes
 
 
 async def read(path: Path) -> list[Fact]:

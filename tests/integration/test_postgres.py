@@ -39,7 +39,7 @@ def write_from_processes(database: str, processes: int, max_facts: int) -> None:
         subprocess.Popen([sys.executable, "-c", WRITER, database, str(n), str(max_facts)], cwd=HERE)
         for n in range(processes)
     ]
-    assert [process.wait(120) for process in running] == [0] * processes
+    assert [process.wait(240) for process in running] == [0] * processes
 
 
 def test_rows_of_one_transaction_have_no_order_and_are_all_read(postgres: Postgres) -> None:

@@ -183,7 +183,7 @@ async def test_the_saver_may_be_used_while_its_list_is_read(saver: DurableSqlite
     graph = echo_graph(saver)
     await say(graph, "thread", "hello")
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         found = [await saver.aget_tuple(checkpoint.config) async for checkpoint in saver.alist(on("thread"))]
 
     assert len(found) == 3

@@ -261,7 +261,7 @@ async def test_kill_9_leaves_whole_batches(tmp_path: Path) -> None:
 
 
 async def _wait_for_pair(path: Path, n: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     async with open_store(path) as store:
         while (item := await store.aget(SHELF, "left")) is None or item.value["n"] < n:
             assert time.monotonic() < deadline, "the writing process made no progress"

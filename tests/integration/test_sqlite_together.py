@@ -23,7 +23,7 @@ from tests.mixed_work import work
 
 SHELF = ("shelf", "ada")
 WORDS = "my secret is xyzzy"
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 async def until(look: Callable[[], bool]) -> None:

@@ -207,7 +207,7 @@ class AcknowledgedModel(RecordingModel):
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         async for chunk in super()._astream(*args, **kwargs):
             yield chunk
-            await asyncio.wait_for(self.heard.acquire(), timeout=20)
+            await asyncio.wait_for(self.heard.acquire(), timeout=120)
 
 
 @pytest.mark.parametrize("checkpointed", [True, False])

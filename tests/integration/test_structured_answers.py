@@ -27,7 +27,7 @@ def stub() -> Iterator[StubModel]:
 
 
 def model(stub: StubModel) -> ChatOpenAI:
-    return ChatOpenAI(model="stub", base_url=stub.url, api_key=SecretStr("none"), max_retries=0, timeout=20.0)
+    return ChatOpenAI(model="stub", base_url=stub.url, api_key=SecretStr("none"), max_retries=0, timeout=120.0)
 
 
 def fact(content: str) -> dict[str, Any]:

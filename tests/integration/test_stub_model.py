@@ -31,7 +31,7 @@ def stub() -> Iterator[StubModel]:
         yield stub
 
 
-def model(stub: StubModel, timeout: float = 20.0) -> ChatOpenAI:
+def model(stub: StubModel, timeout: float = 120.0) -> ChatOpenAI:
     return ChatOpenAI(model="stub", base_url=stub.url, api_key=SecretStr("none"), max_retries=0, timeout=timeout)
 
 

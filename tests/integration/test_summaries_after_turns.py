@@ -192,7 +192,7 @@ async def test_in_incognito_nothing_is_written_down_and_no_turn_waits() -> None:
 
 async def test_where_memory_cannot_write_what_left_is_handed_over_later(monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held()
-    with chatting(begin=held, write_timeout_seconds=5.0) as chat:
+    with chatting(begin=held) as chat:
         await chat.turns(0, 9, AFTER)
         real = chat.service.aremember
         is_down = True

@@ -49,7 +49,7 @@ def vectors(store: InMemoryStore, name: str) -> set[str]:
 
 
 def wait_for(look: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not look():
         assert time.monotonic() < deadline
         time.sleep(0.01)
