@@ -196,7 +196,7 @@ async def test_a_run_that_waits_for_a_person_goes_on_in_another_process(door: st
     assert state["messages"][-1].text == "reply to I like Bergen rain"
     assert "peanuts" in other.shown()
     # It takes over what the first one left, and reads it by itself.
-    assert await asyncio.to_thread(other.service.close, 30.0)
+    assert await asyncio.to_thread(other.service.close, 120.0)
     assert read_as_new(other) == Counter(["I like figs."])
 
 
@@ -461,7 +461,7 @@ async def test_an_own_model_reads_what_is_said() -> None:
     memory = PalimpsestMemory(user="ada", memory_model=reader)
     agent = create_agent(RecordingModel(), middleware=[memory], store=store)
     await agent.ainvoke({"messages": [HumanMessage("I like figs.")]})
-    assert await asyncio.to_thread(memory.service.close, 30.0)
+    assert await asyncio.to_thread(memory.service.close, 120.0)
     assert [fact.content for fact in FactStore(store, "ada").list()] == ["Likes figs"]
 
 
@@ -475,7 +475,7 @@ async def test_where_no_model_is_configured_the_agents_own_reads(monkeypatch: py
     monkeypatch.setitem(vars(memory), "service", service)
     agent = create_agent(chat, middleware=[memory], store=store)
     await agent.ainvoke({"messages": [HumanMessage("I like figs.")]})
-    assert await asyncio.to_thread(service.close, 30.0)
+    assert await asyncio.to_thread(service.close, 120.0)
     assert [fact.content for fact in FactStore(store, "ada").list()] == ["Likes figs"]
 
 

@@ -60,7 +60,7 @@ class Talks:
 
     async def until(self, text: str, ask: str, is_there: Callable[[str], bool]) -> str:
         """Ask in new threads until the prompt is as it should be: the index is brought up to date behind a turn."""
-        for number in range(200):
+        for number in range(3000):
             prompt = await self.say(ask, f"{text}-{number}")
             if is_there(prompt):
                 return prompt

@@ -109,7 +109,7 @@ async def test_past_turns_and_profile_sections_are_named() -> None:
     await house.say("We sailed to Bergen in a red boat.", thread="before")
     await house.settle()
     # What was said is indexed behind a turn.
-    for number in range(200):
+    for number in range(3000):
         asked = await house.say("What colour was the boat that we sailed to Bergen in?", thread=f"asked-{number}")
         if "red boat" in house.shown():
             break

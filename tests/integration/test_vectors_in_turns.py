@@ -110,7 +110,7 @@ async def test_a_fact_whose_vector_was_made_before_a_turn_saw_it_is_found_by_mea
     await process.ready()
     house.facts.create("Cannot stand lobster", "knowledge", 0.1)
     await process.made()
-    for _ in range(200):
+    for _ in range(3000):
         if "lobster" in await process.say(ASKED):
             return
         await asyncio.sleep(0.02)
