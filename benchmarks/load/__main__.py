@@ -28,6 +28,7 @@ from benchmarks.load.model import LoadModel
 from benchmarks.load.simulation import Measured, Rules, simulation_table
 from benchmarks.load.watching import Database, Postgres, SqliteFiles, Watch, updates_done
 from benchmarks.measuring import progress, rewrite
+from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
 from tests.e2e.guarded_server import SECRET, guarded_server
 from tests.postgres import running_postgres
@@ -98,7 +99,12 @@ def _servers(
     if options.server:
         yield options.server, Postgres(options.database) if options.database else None
         return
-    variables = {"PALIMPSEST_DEBOUNCE_SECONDS": str(DEBOUNCE_SECONDS)}
+    variables = {
+        "PALIMPSEST_DEBOUNCE_SECONDS": str(DEBOUNCE_SECONDS),
+        # As shipped: servers of tests wait longer for memory.
+        "PALIMPSEST_READ_TIMEOUT_SECONDS": str(MemoryConfig().read_timeout_seconds),
+        "PALIMPSEST_WRITE_TIMEOUT_SECONDS": str(MemoryConfig().write_timeout_seconds),
+    }
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-load-")))
         if not processes:
