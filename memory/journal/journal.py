@@ -90,6 +90,7 @@ class JournalView:
         entries: By key.
         is_whole: Whether these are all entries; if not, they take the place of those with their keys.
         edit: The number of the user's newest edit by hand before it was read, where that was asked for.
+        gone: Of a view of what changed, the keys of the entries that are there no more.
     """
 
     epoch: str
@@ -97,6 +98,7 @@ class JournalView:
     entries: Mapping[str, JournalEntry]
     is_whole: bool
     edit: str = ""
+    gone: frozenset[str] = frozenset()
 
 
 def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:
@@ -112,7 +114,8 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
     namespace = owner.namespace("journal")
     if keys is not None:
         items = yield from read_many(namespace, sorted(keys))
-        return JournalView(epoch, now, _entries(filter(None, items), epoch), is_whole=False)
+        entries = _entries(filter(None, items), epoch)
+        return JournalView(epoch, now, entries, is_whole=False, gone=keys - entries.keys())
     # The revision is read no later than the entries: a newer one would hide that they are old.
     (epoch, now), every = yield from side_by_side(_read_controls(controls), scan(namespace))
     return JournalView(epoch, now, _entries(every, epoch), is_whole=True)
@@ -145,12 +148,21 @@ def _readable(item: Item) -> JournalEntry | None:
 def prune(
     owner: Owner, today: str, days: int, max_bytes: float = inf, sources: Collection[LineSource] = ALL_SOURCES
 ) -> StoreEffects[int]:
-    """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many."""
-    items = yield from scan(owner.namespace("journal"))
+    """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many.
+
+    Who holds the journal is told which ones: without that, the next turn of each process would recall no past turns.
+    """
+    # Read no later than the entries: what is written meanwhile is seen when the revision is overwritten.
+    known, items = yield from side_by_side(read_revision(owner), scan(owner.namespace("journal")))
     held = {item.key: entry for item in items if (entry := _readable(item))}
     gone = outdated(held, today, days, max_bytes, sources=sources)
     if gone:
-        yield [*(delete(owner.namespace("journal"), key) for key in gone), revision_put(owner)]
+        now = known.changed_by_many(sorted(gone)).write(owner)
+        deletes = [delete(owner.namespace("journal"), key) for key in gone]
+        overwritten = (yield [revision_get(owner), *deletes, now])[0]
+        if JournalRevision.of_item(overwritten).token != known.token:
+            # Somebody else wrote in between, and this revision does not name what.
+            yield [revision_put(owner)]
     return len(gone)
 
 

@@ -24,7 +24,8 @@ class JournalRevision:
 
     Attributes:
         token: Empty for a journal that nobody ever wrote.
-        changes: The newest 16, oldest first: the token before, the token after, and the keys that were written.
+        changes: The newest 16, oldest first: the token before, the token after, and the keys of what was written or
+            deleted.
     """
 
     token: str = ""
@@ -42,14 +43,21 @@ class JournalRevision:
         return cls(token, tuple(read)) if isinstance(token, str) else cls()
 
     def changed(self, keys: Sequence[str]) -> Self:
-        """Return the revision after one more change that wrote the items of these keys and deleted none."""
+        """Return the revision after one more change, which wrote or deleted the items of these keys."""
         token = _token()
         if len(keys) > _MAX_KEYS:
             return type(self)(token)
         return type(self)(token, (*self.changes, (self.token, token, tuple(keys)))[-_KEPT:])
 
+    def changed_by_many(self, keys: Sequence[str]) -> Self:
+        """Return the revision after one more change of more keys than `changed` names: as if it were several."""
+        now = self
+        for start in range(0, len(keys), _MAX_KEYS):
+            now = now.changed(keys[start : start + _MAX_KEYS])
+        return now
+
     def keys_since(self, token: str) -> frozenset[str] | None:
-        """Return the keys of the items that were written since a revision; `None` if all has to be read again."""
+        """Return the keys of what was written or deleted since a revision; `None` if all has to be read again."""
         keys: set[str] = set()
         at = self.token
         for before, after, written in reversed(self.changes):

@@ -105,7 +105,7 @@ class UserIndex:
 
     def follow_journal(self, view: JournalView) -> Iterator[None]:
         """Index what a view of the journal brings, some entries at a step, so that nobody waits long for the lock."""
-        gone = set(self._lines) - set(view.entries) if view.is_whole else set[str]()
+        gone = set(self._lines) - set(view.entries) if view.is_whole else view.gone
         changed = sorted(view.entries.items())
         if view.is_whole and self._view is not None and self._view.epoch == view.epoch:
             changed = [(key, entry) for key, entry in changed if not self._holds(key, entry)]

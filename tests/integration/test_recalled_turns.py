@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -150,6 +151,24 @@ async def test_what_a_deleted_fact_came_from_is_not_told_from_the_very_next_prom
     assert "Ines" not in await talks.say("Who teaches me the cello?", "new")
     await facts.aundo()
     assert "Ines" in await talks.say("Who teaches me the cello?", "newer")
+
+
+async def test_the_turn_after_old_lines_went_recalls_what_is_kept(talks: Talks) -> None:
+    days = 86_400
+    talks.another_process(replace(talks.settings, memory=replace(talks.settings.memory, journal_days=10)), talks.reader)
+    await talks.say("My cello teacher was called Bo", "first")
+    await talks.learn()
+    talks.clock.advance(8 * days)
+    await talks.say("My cello teacher is called Ines", "second")
+    await talks.learn()
+    await talks.until("asked", "Who teaches me the cello?", lambda prompt: "Bo" in prompt and "Ines" in prompt)
+    talks.clock.advance(5 * days)
+
+    await talks.service.arollup(talks.store, ADA)
+
+    prompt = await talks.say("Who teaches me the cello?", "next")
+    assert "called Ines" in prompt
+    assert "called Bo" not in prompt
 
 
 async def test_nothing_of_what_was_erased_stays_in_memory(talks: Talks) -> None:

@@ -3,11 +3,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.store.base import Op, Result
 
 from memory.control import INITIAL_EPOCH, read_time_zone, write_time_zone
-from memory.effects import run
+from memory.effects import perform, run
 from memory.journal.entry import JournalEntry, day_of, entries_of
-from memory.journal.journal import append, prune, read_journal, redact
+from memory.journal.journal import append, prune, read_journal, read_view, redact
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from tests.stores import FaultyStore
@@ -96,6 +97,40 @@ def test_retention_drops_whole_days_and_only_old_ones() -> None:
         run(store, append(ADA, entries(day, day=day)))
     assert run(store, prune(ADA, "2026-11-22", 10)) == 1
     assert read(store) == ["2026-11-12", "2026-11-22"]
+
+
+@pytest.mark.parametrize("old", [1, 200])
+def test_a_reader_can_follow_what_is_kept_no_longer_however_much_it_is(old: int) -> None:
+    store = FaultyStore()
+    run(store, append(ADA, entries(*map(str, range(old)), day="2026-11-01")))
+    run(store, append(ADA, entries("new")))
+    known = run(store, read_view(ADA))
+
+    assert run(store, prune(ADA, "2026-11-22", 10)) == old
+
+    view, left = run(store, read_view(ADA, known)), run(store, read_view(ADA))
+    assert (view.is_whole, view.entries, view.revision) == (False, {}, left.revision)
+    assert view.gone == known.entries.keys() - left.entries.keys()
+    assert len(left.entries) == 1
+
+
+def test_who_writes_while_something_is_kept_no_longer_has_readers_read_anew() -> None:
+    store = FaultyStore()
+    run(store, append(ADA, entries("old", day="2026-11-01")))
+    known = run(store, read_view(ADA))
+    to_come = [entries("new")]
+
+    def beside(batch: list[Op]) -> list[Result]:
+        found = store.batch(batch)
+        while to_come:
+            run(store, append(ADA, to_come.pop()))
+        return found
+
+    assert perform(prune(ADA, "2026-11-22", 10), {list: beside}) == 1
+
+    view = run(store, read_view(ADA, known))
+    assert view.is_whole
+    assert read(store) == ["new"]
 
 
 def test_redacting_takes_messages_of_one_thread_only() -> None:

@@ -79,6 +79,18 @@ def test_what_changed_since_is_left_out_and_then_followed() -> None:
     assert texts(index, "cello sold", two)[:2] == ["The oboe was sold", "My cello is old"]
 
 
+def test_what_is_kept_no_longer_takes_nothing_else_with_it() -> None:
+    index = UserIndex()
+    first, second = entry(1, "My cello is old"), entry(2, "The cello was sold")
+    follow(index, view(ONE, first, second))
+    two = ONE.changed([second.key])
+
+    assert texts(index, "cello", two) == ["My cello is old", "I see"]
+    follow(index, replace(view(two, is_whole=False), gone=frozenset({second.key})))
+    assert texts(index, "cello", two) == ["My cello is old", "I see"]
+    assert len(index) == 2
+
+
 def test_an_erase_leaves_nothing() -> None:
     index = UserIndex()
     follow(index, view(ONE, entry(1, "My cello is old")))
