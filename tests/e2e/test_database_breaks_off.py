@@ -1,5 +1,6 @@
 """A running server whose Postgres breaks off and comes back: clear errors, nothing lost, nothing twice."""
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
@@ -46,16 +47,25 @@ def chat(server: DevServer) -> Iterator[SyncLangGraphClient]:
         yield client
 
 
-def breaking(postgres: Postgres, before: Callable[[ChatRequest], bool]) -> Callable[[ChatRequest], Reply | str]:
-    """Return a model before whose first answer of this kind the database breaks off."""
-    answers, breaks = Scripted(learns=LEARNS), [postgres.break_off]
+class Breaking:
+    """A model before whose first answer of this kind the database breaks off."""
 
-    def respond(request: ChatRequest) -> Reply | str:
-        if before(request) and breaks:
-            breaks.pop()()
-        return answers(request)
+    def __init__(self, postgres: Postgres, before: Callable[[ChatRequest], bool]) -> None:
+        self._postgres, self._before = postgres, before
+        self._answers, self._left = Scripted(learns=LEARNS), [1]
+        self._broken = threading.Event()
 
-    return respond
+    def __call__(self, request: ChatRequest) -> Reply | str:
+        if self._before(request) and self._left:
+            self._left.pop()
+            self._postgres.break_off()
+            self._broken.set()
+        return self._answers(request)
+
+    def mend(self) -> None:
+        """Start the database again once it has broken off: a model's request is seen before that."""
+        assert self._broken.wait(PATIENCE)
+        self._postgres.start()
 
 
 def turn(client: SyncLangGraphClient, thread_id: str, text: str) -> list[str]:
@@ -89,7 +99,7 @@ def test_while_the_database_is_away_turns_and_the_memory_api_say_so(
     refused = httpx.get(f"{server.url}/memory/facts", timeout=PATIENCE)
     assert refused.status_code == 503
     assert "try again soon" in refused.json()["detail"]
-    assert "is away: " in server.log
+    eventually(lambda: "is away: " in server.log)
 
     postgres.start()
     assert turn(chat, thread_id, PEARS) == [FIGS, "Noted.", PEARS, "Noted."]
@@ -100,11 +110,11 @@ def test_while_the_database_is_away_turns_and_the_memory_api_say_so(
 def test_a_turn_whose_database_breaks_off_under_it_can_be_said_again(
     chat: SyncLangGraphClient, server: DevServer, postgres: Postgres, model: StubModel
 ) -> None:
-    model.respond = breaking(postgres, is_chat)
+    model.respond = breaking = Breaking(postgres, is_chat)
     thread_id = chat.threads.create()["thread_id"]
     with pytest.raises(Exception, match="DatabaseAway"):
         turn(chat, thread_id, PLUMS)
-    postgres.start()
+    breaking.mend()
 
     assert turn(chat, thread_id, PLUMS) == [PLUMS, "Noted."]
     eventually(lambda: is_learned_once(server, PLUMS), PATIENCE)
@@ -113,9 +123,8 @@ def test_a_turn_whose_database_breaks_off_under_it_can_be_said_again(
 def test_an_update_whose_database_breaks_off_under_it_goes_on_when_it_is_back(
     chat: SyncLangGraphClient, server: DevServer, postgres: Postgres, model: StubModel
 ) -> None:
-    model.respond = breaking(postgres, is_extraction)
+    model.respond = breaking = Breaking(postgres, is_extraction)
     turn(chat, chat.threads.create()["thread_id"], TOPAZ)
-    model.wait_for(is_extraction, PATIENCE)
-    postgres.start()
+    breaking.mend()
 
     eventually(lambda: is_learned_once(server, TOPAZ), PATIENCE)

@@ -62,7 +62,7 @@ def test_a_thread_is_forgotten_when_its_owner_deletes_it_and_only_then(server: D
         ada.runs.wait(None, "chat", input=say("I like plums."))  # its temporary thread goes, what it says stays
         assistant = ada.assistants.create("chat")
         tell(ada, "I like pears.", assistant["assistant_id"])
-        eventually(lambda: facts(memory) == [FIGS, PEARS, PLUMS])
+        eventually(lambda: facts(memory) == [FIGS, PEARS, PLUMS] and memory.get("/overview").json()["pending"] == 0)
 
         with pytest.raises(NotFoundError):
             eve.threads.delete(figs)
