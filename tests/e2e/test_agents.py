@@ -48,6 +48,12 @@ class Served:
             found = client.store.search_items(Owner.of(user, self.agent_name).namespace("facts"), limit=100)
         return [item["value"]["content"] for item in found["items"]]
 
+    def settle(self, user: str = "ada") -> None:
+        """Wait until nothing of a user is pending: what was said has its facts and its line, or has none."""
+        outbox = Owner.of(user, self.agent_name).namespace("outbox")
+        with get_sync_client(url=self.server.url) as client:
+            eventually(lambda: not client.store.search_items(outbox, limit=1)["items"])
+
     def restart(self) -> None:
         self.server.kill9()
         self.server.start()
@@ -126,6 +132,7 @@ def test_killed_again_and_again_every_answered_turn_is_learned_once(
     answered = {f"User likes thing{number}." for number in rounds}
     eventually(lambda: answered <= set(served.facts("zoe")), timeout=60)
     # What was under way may be learned, too, and if it is, once.
+    served.settle("zoe")
     learned = served.facts("zoe")
     assert len(learned) == len(set(learned))
     assert set(learned) <= set(kinds.values())
@@ -138,6 +145,7 @@ def test_an_incognito_run_leaves_nothing(served: Served, model: StubModel, promp
     with get_sync_client(url=served.server.url) as client:
         items = client.store.search_items(Owner.of("kim", served.agent_name).namespace("outbox"), limit=100)["items"]
         assert "secrets" not in str(items)
+    served.settle("kim")
     assert served.facts("kim") == []
 
 
@@ -158,6 +166,7 @@ def test_what_is_erased_is_gone_from_the_next_prompt(served: Served, model: Stub
     model.respond = Scripted(learns={"like figs": "User likes figs.", "like plums": "User likes plums."})
     thread = served.say("I like figs.", user_id="local")
     eventually(lambda: served.facts("local") == ["User likes figs."])
+    served.settle("local")  # the line in the journal comes after the fact
     served.say("What should I buy?", user_id="local")
     assert "User likes figs." in prompts.of("What should I buy?").text
     with httpx.Client(base_url=f"{served.server.url}/memory", params={"agent_name": served.agent_name}) as api:
@@ -169,6 +178,7 @@ def test_what_is_erased_is_gone_from_the_next_prompt(served: Served, model: Stub
         api.post("/erase/everything", json={"erase": "everything"}, timeout=60).raise_for_status()
     served.say("Do you know me?", user_id="local")
     assert "plums" not in prompts.of("Do you know me?").text
+    served.settle("local")
     assert served.facts("local") == []
 
 
@@ -232,6 +242,7 @@ def test_a_subagent_of_the_same_name_shares_the_memory_and_another_does_not(
     assert "allergic to nuts" not in prompts.of("I like work, critic").text
     # What a model told them is in nobody's memory: the turns after it are learned, that is not.
     served.say("I am allergic to cats.", user_id="lee")
+    served.settle("lee")
     assert served.facts("lee") == ["User is allergic to nuts."]
 
 
@@ -239,7 +250,7 @@ def test_the_example_runs_as_a_program(model: StubModel) -> None:
     model.respond = Scripted(learns={"peanuts": "User is allergic to peanuts."})
     done = subprocess.run(
         [sys.executable, str(PROJECT / "examples" / "agent.py")],
-        cwd=PROJECT, capture_output=True, encoding="utf-8", timeout=120, check=False,
+        cwd=PROJECT, capture_output=True, encoding="utf-8", timeout=300, check=False,
         env={"PYTHONPATH": str(PROJECT), "PATH": "/usr/bin:/bin", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "x"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -258,7 +269,7 @@ def test_what_the_pages_print_runs(program: str, model: StubModel, tmp_path: Pat
     model.respond = Scripted()
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
-        cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=120, check=False,
+        cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=300, check=False,
         env={"PYTHONPATH": str(PROJECT), "PATH": "/usr/bin:/bin", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "x"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

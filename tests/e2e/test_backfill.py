@@ -44,7 +44,7 @@ class Learns:
         likes = re.findall(r"^\[(\d+)\] user[^:]*: .*?I like (\w+)", request.last, re.MULTILINE)
         self.asked += [fruit for _, fruit in likes]
         if len(self.asked) >= self.hang_from:
-            self.gate.wait(60)
+            self.gate.wait(600)
         facts = [
             {
                 "message": int(n),

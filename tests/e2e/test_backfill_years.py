@@ -43,7 +43,7 @@ class Learns:
             return "Noted."
         self.asked += 1
         if self.asked >= self.hang_from:
-            self.gate.wait(120)
+            self.gate.wait(600)
         said = re.findall(r"^\[(\d+)\] user[^:]*: (.*)$", request.last, re.MULTILINE)
         found = [(int(number), told[0]) for number, text in said if (told := _TELLS.search(text))]
         known = {"action": "new", "known": 0, "category": "preference", "confidence": 0.9}

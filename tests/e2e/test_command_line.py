@@ -109,7 +109,7 @@ class Terminal:
         self.process.wait()
         os.close(self._side)
 
-    def sees(self, text: str, seconds: float = 90.0) -> None:
+    def sees(self, text: str, seconds: float = 180.0) -> None:
         """Wait for a text behind what was seen before."""
         until = time.monotonic() + seconds
         while text not in self.seen:
@@ -122,7 +122,7 @@ class Terminal:
         """Press Ctrl-C, and say whether a text comes."""
         self.process.send_signal(signal.SIGINT)
         with suppress(AssertionError):
-            self.sees(text, 5.0)
+            self.sees(text, 20.0)
             return True
         return False
 
@@ -130,7 +130,7 @@ class Terminal:
         """Press Ctrl-D, and say whether the program ends."""
         self.types("\x04")
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(5.0)
+            self.process.wait(20.0)
             return True
         return False
 
@@ -153,14 +153,14 @@ def test_ctrl_c_ends_a_turn_and_not_the_conversation(
         person.sees("you> ")
         person.types("Think slow.\n")
         eventually(lambda: any("slow" in request.last for request in model.requests))
-        eventually(lambda: person.interrupts("The turn is ended"), timeout=90)
+        eventually(lambda: person.interrupts("The turn is ended"), timeout=180)
         person.sees("you> ")
         person.types("And now?\n")
         person.sees("Yes.")
         person.sees("you> ")
         # The prompt is written a moment before the terminal listens: what comes in between is lost, as for a person.
-        eventually(lambda: person.interrupts("Ctrl-D ends the conversation"), timeout=90)
-        eventually(person.leaves, timeout=90)
+        eventually(lambda: person.interrupts("Ctrl-D ends the conversation"), timeout=180)
+        eventually(person.leaves, timeout=180)
         assert person.process.returncode == 0
 
 

@@ -62,7 +62,7 @@ def test_what_the_configuration_sets_counts_whatever_the_flags(tmp_path: Path, m
     with server:
         for _ in range(2):
             speak_python(server, "I like figs.")
-        overview = httpx.get(f"{server.url}/memory/overview")
+        overview = httpx.get(f"{server.url}/memory/overview", timeout=60)
     assert overview.status_code == 401
     assert "turns of nobody go on without it" in overview.text
     assert "PALIMPSEST_SINGLE_USER=true" in overview.text

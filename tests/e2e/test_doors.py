@@ -22,9 +22,9 @@ def server(serve: Serve) -> DevServer:
 @pytest.mark.parametrize("path", ["/threads", "/memory/facts", "/info", "/runs/stream"])
 def test_studio_in_chrome_may_ask_every_route(server: DevServer, path: str) -> None:
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Private-Network": "true"}
-    answer = httpx.options(f"{server.url}{path}", headers={"Origin": STUDIO, **asked})
+    answer = httpx.options(f"{server.url}{path}", headers={"Origin": STUDIO, **asked}, timeout=60)
     assert (answer.status_code, answer.headers.get("access-control-allow-private-network")) == (200, "true")
-    refused = httpx.options(f"{server.url}{path}", headers={"Origin": "https://evil.example", **asked})
+    refused = httpx.options(f"{server.url}{path}", headers={"Origin": "https://evil.example", **asked}, timeout=60)
     assert refused.status_code == 403
 
 
