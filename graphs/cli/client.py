@@ -55,6 +55,26 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
+class Answer(dict[str, Json]):
+    """What a server answers, which may be another one's: who asks for a field that it lacks is told so.
+
+    Args:
+        fields: The JSON object.
+        place: Which server.
+    """
+
+    def __init__(self, fields: Mapping[str, Json], place: str) -> None:
+        super().__init__(fields)
+        self._place = place
+
+    def __missing__(self, name: str) -> Json:
+        raise Refused(_not_ours(self._place))
+
+
+def _not_ours(place: str) -> str:
+    return f"{place} is no Palimpsest server, as its JSON tells: {NO_SERVER}"
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryClient:
     """Asks the memory API, and turns each refusal into a sentence.
@@ -98,7 +118,7 @@ class MemoryClient:
         patience: float = _ANSWER_SECONDS,
         waits: bool = False,
     ) -> Json:
-        """Ask, and return the JSON that is answered; `{}` for none.
+        """Ask, and return the JSON object that is answered; `{}` for none.
 
         Args:
             method: The HTTP method.
@@ -126,7 +146,10 @@ class MemoryClient:
                 await asyncio.sleep(float(answer.headers.get("Retry-After", 1)))
                 return await self.ask(method, path, query=query, body=body, patience=patience, waits=True)
             self._check(answer)
-            return answer.json() if answer.content else {}
+            body = answer.json() if answer.content else {}
+            if not isinstance(body, dict):
+                raise Refused(_not_ours(self.place))
+            return Answer(body, self.place)
 
     @contextlib.asynccontextmanager
     async def reading(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -14,7 +14,7 @@ from graphs.cli.checks import Finding, Machine, examine
 from graphs.cli.client import THIS_MACHINE, connect
 from graphs.cli.dev import CONFIG_HELP, server_file
 from graphs.cli.output import Output, counted
-from graphs.cli.shell import Refused, Shell
+from graphs.cli.shell import Json, Refused, Shell
 from graphs.settings import environment
 
 _SERVER_SECONDS = 5.0
@@ -81,12 +81,16 @@ async def _waiting(shell: Shell, where: Where) -> list[Finding]:
     """Look at what memory itself reports: what failed for good, and why it may be off."""
     try:
         async with open_memory(shell, where) as memory:
-            there = await memory.get("/overview")
+            reported = _reported(await memory.get("/overview"), " --local" if where.local else "")
     except Refused as refused:
         # Without files there is nothing to look at; `check_files` has said so.
         return [] if where.local else [Finding("server", "failed", str(refused), "see above")]
-    place = " --local" if where.local else ""
     server = [] if where.local else [Finding("server", "ok", f"{memory.place} answers")]
+    return server + reported
+
+
+def _reported(there: Json, place: str) -> list[Finding]:
+    """Return what an overview tells, with the commands that mend it in that place."""
     findings = []
     if there["without_memory"]:
         said = f"turns go on without memory: {there['without_memory']}"
@@ -103,7 +107,7 @@ async def _waiting(shell: Shell, where: Where) -> list[Finding]:
         fix = f"`palimpsest facts list --status quarantined{place}`, then release or delete"
         findings.append(Finding("memory", "warning", said, fix))
     said = f"{counted(there['facts'], 'fact')}, {counted(there['pending'], 'update')} to be learned"
-    return server + (findings or [Finding("memory", "ok", said)])
+    return findings or [Finding("memory", "ok", said)]
 
 
 def _show(out: Output, finding: Finding) -> None:

@@ -174,6 +174,8 @@ def test_env_files_count(app: MemoryApp, folder: Path) -> None:
         (httpx.Response(404, json={"detail": "Not Found"}), "another server"),
         (httpx.Response(500, text="Internal Server Error"), "status 500"),
         (httpx.Response(200, text="<html>"), "JSON"),
+        (httpx.Response(200, json={"status": "ok"}), "is no Palimpsest server"),
+        (httpx.Response(200, json=[]), "is no Palimpsest server"),
         (httpx.Response(403, json={"detail": "single-user mode answers this machine only"}), "this machine only"),
     ],
 )

@@ -74,6 +74,8 @@ def test_a_server_that_asks_for_a_token_is_told_from_one_that_is_down(folder: Pa
     assert "--url" in away["fix"]
     (other,) = findings(Typed(Failing(httpx.Response(404)), environ))
     assert "--port" in other["fix"]
+    (strange,) = findings(Typed(Failing(httpx.Response(200, json={"status": "ok"})), environ), code=1)
+    assert "is no Palimpsest server" in strange["said"]
 
 
 def test_a_person_reads_a_line_a_check(folder: Path) -> None:
