@@ -28,6 +28,7 @@ HELD_MESSAGES = "tests/unit/test_held_messages.py"
 BACKFILL = "tests/unit/test_backfill.py"
 BUDGET = "tests/unit/test_budget_of_a_day.py"
 ERASED_THREADS = "tests/integration/test_erased_threads.py"
+OVERLOOKED = "tests/unit/test_overlooked.py"
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,27 @@ MUTANTS = (
         'fact.status == "ended" and',
         "False and",
         (BACKFILL,),
+    ),
+    Mutant(
+        "what is kept of an overlooked sentence hides an order beside it",
+        "memory/extraction/overlooked.py",
+        "if told.startswith((WISH, _OPINION)) and is_held:",
+        "if False:",
+        (OVERLOOKED,),
+    ),
+    Mutant(
+        "an overlooked sentence is kept although a note tells it",
+        "memory/extraction/overlooked.py",
+        "(is_told and not _lacks_detail(telling, part))",
+        "False",
+        (OVERLOOKED,),
+    ),
+    Mutant(
+        "a note that says less than its sentence stays beside it",
+        "memory/extraction/overlooked.py",
+        "if note not in telling or not words(note) <= words(told)]",
+        "]",
+        (OVERLOOKED,),
     ),
     Mutant(
         "what waits for a yes is used at once",
