@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, say, take_in
+from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, say, shown_anew, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
@@ -32,7 +32,7 @@ def scripted(model: StubModel) -> None:
 def test_five_hundred_facts_go_and_come_back_at_once(page: Any, server: DevServer) -> None:
     take_in(page, server.url, 500)
     page.reload()
-    with page.expect_response("**/facts-list**"):
+    with shown_anew(page):
         page.get_by_label("Category", exact=True).last.select_option("goal")
     page.get_by_role("checkbox", name="All 500").check()
     page.locator("#choose").get_by_role("button", name="Delete").click()
@@ -74,10 +74,46 @@ def test_a_look_at_the_list_keeps_what_somebody_has_begun_in_it(page: Any, serve
     fact(page, "sloes").get_by_role("checkbox").uncheck()
     expect(page.locator("#choose-all")).not_to_be_checked()
     page.locator("#choose-all").check()
-    with page.expect_response("**/facts-list**"):
+    with shown_anew(page):
         page.get_by_role("searchbox").fill("quinces")
     expect(page.locator(".facts > li")).to_have_count(1)
     expect(page.locator("#choose-all")).not_to_be_checked()
+    erase(page)
+
+
+def test_what_is_asked_for_in_a_row_comes_though_the_list_is_shown_anew_meanwhile(page: Any, server: DevServer) -> None:
+    for content in ("Likes figs", "Likes plums"):
+        page.request.post(f"{server.url}/memory/facts", data={"content": content, "category": "preference"})
+    page.reload()
+    held: list[Any] = []
+    page.route("**/page/fact-*", lambda route: held.append(route))
+    with page.expect_request("**/page/fact-*"):
+        fact(page, "figs").get_by_role("link", name="History").click()
+    with page.expect_request("**/page/fact-*"):
+        fact(page, "plums").get_by_role("button", name="Delete").click()
+    look_again(page)
+    for each in held:
+        each.continue_()
+    expect(fact(page, "figs").locator(".aside")).to_be_visible()
+    expect(fact(page, "plums").get_by_role("button", name="Undo")).to_be_visible()
+    page.unroute("**/page/fact-*")
+    erase(page)
+
+
+def test_what_is_pressed_as_soon_as_it_is_shown_loads_no_page(page: Any, server: DevServer) -> None:
+    page.request.post(f"{server.url}/memory/facts", data={"content": "Likes figs", "category": "preference"})
+    page.reload()
+    expect(fact(page, "figs")).to_be_visible()
+    page.evaluate(
+        """() => {
+          window.isTheSame = true;
+          const press = () => queueMicrotask(() => document.querySelector(".facts a[hx-get*=history]").click());
+          document.body.addEventListener("htmx:afterSwap", press, { once: true });
+        }"""
+    )
+    page.evaluate("document.body.dispatchEvent(new Event('facts-changed'))")
+    expect(fact(page, "figs").locator(".aside")).to_be_visible()
+    assert page.evaluate("window.isTheSame")
     erase(page)
 
 
@@ -99,7 +135,8 @@ def test_whoever_spares_those_on_this_page_has_not_chosen_all(page: Any, server:
 def test_the_place_of_the_chat_is_there_before_its_scripts_are(page: Any) -> None:
     held: list[Any] = []
     page.route("**/static/langgraph.js", lambda route: held.append(route))
-    page.reload()
+    with page.expect_request("**/static/langgraph.js"):
+        page.reload()
     heading = page.get_by_role("heading", name="What is known")
     before = heading.bounding_box(), page.locator("#find").bounding_box()
     held.pop().continue_()
@@ -114,7 +151,7 @@ def by(page: Any, how: str) -> None:
     filters = page.locator("#find")
     if how != "category":
         filters.get_by_text("By day or conversation").click()
-    with page.expect_response("**/facts-list**"):
+    with shown_anew(page):
         if how == "category":
             filters.get_by_label("Category").select_option("goal")
         elif how == "day":

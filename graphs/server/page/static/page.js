@@ -67,8 +67,9 @@ document.body.addEventListener("htmx:afterSettle", (event) => {
   next?.focus({ preventScroll: true });
 });
 
-// A look at the list keeps what somebody has begun in it: ticks, an open edit, what was opened below a fact, an undo.
-const BEGUN = ".facts > li:is(.editing, .gone, :has(.aside))";
+// A look at the list keeps what somebody has begun in it: ticks, an open edit, what was opened below a fact, an undo, and
+// what was asked for and is still to come, which would come into a row that is not there any more.
+const BEGUN = ".facts > li:is(.editing, .gone, :has(.aside, .htmx-request))";
 const filterOf = (list) => [...list.querySelectorAll("#choose > input[type=hidden]")].map((field) => field.value).join("\n");
 let kept = null;
 
