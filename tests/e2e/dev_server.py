@@ -35,6 +35,8 @@ _QUIET = {
     # Where a machine is slow, a turn is to wait for memory: that it goes on without is the test of those who say so.
     "PALIMPSEST_READ_TIMEOUT_SECONDS": "60",
     "PALIMPSEST_WRITE_TIMEOUT_SECONDS": "60",
+    # Who waits for a fact asks for it again and again: within half a minute more often than one user may by default.
+    "PALIMPSEST_REQUESTS_PER_MINUTE": "100000",
     "PALIMPSEST_EMBEDDER": "none",  # `palimpsest dev` would choose one where it is installed, and fetch its weights
 }
 

