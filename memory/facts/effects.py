@@ -186,14 +186,20 @@ class FactEffects:
         return strongest_first([fact for fact in found if status in (None, fact.status)])
 
     def search(
-        self, query: str, limit: int | None, status: Status, question: QueryVector | None = None
+        self,
+        query: str,
+        limit: int | None,
+        status: Status,
+        question: QueryVector | None = None,
+        *,
+        only_asked: bool = False,
     ) -> StoreEffects[Facts]:
         """Find facts that hold the query, or that recall ranks for it."""
         facts, epoch = yield from side_by_side(self.list(status), read_epoch(self.owner))
         vectors = {}
         if question is not None:
             vectors = yield from read_vectors(self.owner, epoch, question.embedder)
-        found = search_facts(facts, query, question, vectors)
+        found = search_facts(facts, query, question, vectors, only_asked=only_asked)
         return found[: None if limit is None else max(0, limit)]
 
     def history(self, fact_id: str) -> StoreEffects[Facts]:

@@ -136,7 +136,13 @@ class FactStore:
         return await arun(self._store, self._facts.list(status))
 
     def search(
-        self, query: str, limit: int | None = 10, *, status: Status = "active", question: QueryVector | None = None
+        self,
+        query: str,
+        limit: int | None = 10,
+        *,
+        status: Status = "active",
+        question: QueryVector | None = None,
+        only_asked: bool = False,
     ) -> Facts:
         """Return the facts that hold the query, strongest first, then those that recall ranks for it, best first.
 
@@ -145,14 +151,22 @@ class FactStore:
             limit: So many at most; `None` returns all.
             status: Which facts are searched.
             question: What an embedder makes of the query: then facts are found by their meaning, too.
+            only_asked: Leave out what nothing of the query finds, but words that it shares with another hit, or the
+                conversation that both are from: for a search that a person typed.
         """
-        return run(self._store, self._facts.search(query, limit, status, question))
+        return run(self._store, self._facts.search(query, limit, status, question, only_asked=only_asked))
 
     async def asearch(
-        self, query: str, limit: int | None = 10, *, status: Status = "active", question: QueryVector | None = None
+        self,
+        query: str,
+        limit: int | None = 10,
+        *,
+        status: Status = "active",
+        question: QueryVector | None = None,
+        only_asked: bool = False,
     ) -> Facts:
         """Do what `search` does, asynchronously."""
-        return await arun(self._store, self._facts.search(query, limit, status, question))
+        return await arun(self._store, self._facts.search(query, limit, status, question, only_asked=only_asked))
 
     def history(self, fact_id: str) -> Facts:
         """Return all that a fact said, oldest first; the last one is what it says now, if it is still there.

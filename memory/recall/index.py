@@ -26,6 +26,8 @@ _SIMILARITY: Final = 1.3
 _NAME: Final = 1.5
 # What a conversation is about is said all over it: each text of it counts for the words of the whole.
 _CONVERSATION: Final = 0.45
+# An embedder finds each text a little alike: with less of what the most alike one has, it does not find it.
+_LEAST_ALIKE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,7 @@ class Index:
         now: str = "",
         similarity: Mapping[str, float] | None = None,
         limit: int = 500,
+        only_asked: bool = False,
     ) -> list[Hit]:
         """Return the documents that have something to do with the question, best first; no clock and no chance in it.
 
@@ -142,16 +145,21 @@ class Index:
             now: The user's local time, ISO 8601: from it "yesterday" is a date; empty if unknown.
             similarity: How alike an embedder finds the query and the documents (cosine), by id; `None` without one.
             limit: So many at most, and what is as good as the last of them.
+            only_asked: Leave out what nothing of the query finds, neither a word of it, a date, one that looks alike,
+                nor the embedder: only words of other hits do, or what else was said that day.
         """
         asked = dict.fromkeys(terms(before, today=now), _BEFORE)
         asked.update(dict.fromkeys(terms(query, today=now), 1.0))
         alike = None if similarity is None else self._by_number(similarity)
         own = self._postings.scores(self._with_names(self._postings.with_alike(asked), query))
+        left_out = self._not_asked(own, alike) if only_asked else []
         more = self._feedback(self._fused(own, alike), asked)
         if more:
             own = [a + b for a, b in zip(own, self._postings.scores(more), strict=True)]
         own = self._with_conversations(own, asked)
         scores = self._relations_now().shared(self._fused(own, alike))
+        for number in left_out:
+            scores[number] = 0.0
         return [Hit(document, score) for score, document in self._best(scores, limit)]
 
     def coverage(self, query: str, now: str = "") -> float:
@@ -195,6 +203,11 @@ class Index:
             if rarity := self._postings.rarity(name):
                 raised[name] = raised.get(name, 1.0) * max(1.0, _NAME / rarity)
         return raised
+
+    def _not_asked(self, own: Sequence[float], alike: Sequence[float] | None) -> list[int]:
+        """Return the numbers of the documents that neither words nor an embedder find."""
+        near = [0.0] * len(own) if alike is None else _scaled(alike)
+        return [at for at, score in enumerate(own) if not score and near[at] < _LEAST_ALIKE]
 
     def _with_conversations(self, own: Sequence[float], asked: Mapping[str, float]) -> list[float]:
         """Return the scores, each with a share of what its whole conversation says of the words, by number."""

@@ -17,7 +17,12 @@ LEAST_SHARE: Final = 0.2
 
 
 def search_facts(
-    facts: Sequence[Fact], query: str, question: QueryVector | None = None, vectors: Mapping[str, bytes] | None = None
+    facts: Sequence[Fact],
+    query: str,
+    question: QueryVector | None = None,
+    vectors: Mapping[str, bytes] | None = None,
+    *,
+    only_asked: bool = False,
 ) -> list[Fact]:
     """Return the facts that hold the query, in the order given, then those that recall ranks best for it.
 
@@ -26,6 +31,8 @@ def search_facts(
         query: A word or a sentence, whatever its case; nothing is found by white space or punctuation alone.
         question: What an embedder makes of it.
         vectors: Those of the facts, by `text_key`.
+        only_asked: Leave out what is found for words of other hits, or for the conversation that it is from: a person
+            who typed the query would not know why it is there.
     """
     wanted = normalize(query)
     if not wanted:
@@ -33,7 +40,8 @@ def search_facts(
     holding = [fact for fact in facts if wanted in normalize(fact.content)]
     similarity = similarity_of({fact.id: fact.content for fact in facts}, question, vectors or {})
     index = Index.of(map(fact_document, facts))
-    ranked = index.rank(query, similarity=similarity, limit=_MOST_ALIKE if similarity else len(facts))
+    limit = _MOST_ALIKE if similarity else len(facts)
+    ranked = index.rank(query, similarity=similarity, limit=limit, only_asked=only_asked)
     hits = relevant(ranked, LEAST_SHARE)
     by_id = {fact.id: fact for fact in facts}
     first = {fact.id for fact in holding}

@@ -60,6 +60,13 @@ async def test_facts_are_listed_by_category_status_thread_and_text_and_by_page(
     assert await contents(ada, agent="other") == []
 
 
+async def test_a_search_finds_what_was_typed_and_not_what_is_like_a_hit(ada: httpx.AsyncClient) -> None:
+    await add(ada, "Likes plums", "preference")
+    await add(ada, "Likes figs", "preference")
+    found = (await ada.post("/facts/search", json={"text": "plums"})).json()
+    assert ([fact["content"] for fact in found["facts"]], found["total"]) == (["Likes plums"], 1)
+
+
 async def test_an_agent_goes_by_one_name_and_is_known_by_its_old_one(ada: httpx.AsyncClient) -> None:
     await ada.post("/facts", json={"content": "Likes figs", "category": "preference"}, params={"agent_name": "cook"})
     for name in ("agent_name", "agent"):

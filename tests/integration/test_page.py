@@ -69,6 +69,8 @@ async def test_facts_are_found_as_somebody_types_and_what_is_typed_stands_in_no_
     assert set(shown(await page.post("facts-list", text="figs"))) == {"Likes figs", "Grows figs"}
     assert shown(await page.post("facts-list", text="figs", category="goal")) == ["Grows figs"]
     assert "No fact fits" in await page.post("facts-list", text="zebra")
+    page.facts.create("Likes plums", "preference", 0.9)
+    assert shown(await page.post("facts-list", text="plums")) == ["Likes plums"]
     text = await page.get("facts", whole=True)
     assert 'id="find" class="find" method="post"' in text
 

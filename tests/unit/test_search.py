@@ -3,7 +3,10 @@
 import pytest
 from langgraph.store.memory import InMemoryStore
 
+from memory.control import INITIAL_EPOCH
 from memory.effects import Handlers, perform
+from memory.facts.changes import Change, Extraction
+from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.journal import JournalEntry
 from memory.message import StoredMessage
@@ -34,6 +37,11 @@ def found(facts: FactStore, query: str, question: QueryVector | None = None) -> 
     return [fact.content for fact in facts.search(query, question=question)]
 
 
+def typed(facts: FactStore, query: str) -> list[str]:
+    """What a person finds with it."""
+    return [fact.content for fact in facts.search(query, only_asked=True)]
+
+
 def asked(query: str, name: str = "meanings") -> QueryVector:
     return QueryVector.of(name, Meanings().embed_query(query))
 
@@ -58,6 +66,44 @@ def test_what_shares_no_word_is_found_by_its_meaning(facts: FactStore) -> None:
     assert found(facts, "dangerous food") == []
     assert found(facts, "dangerous food", asked("dangerous food"))[0] == "Is allergic to peanuts"
     assert found(facts, "dangerous food", asked("dangerous food", "another embedder")) == []
+
+
+def test_what_only_shares_words_with_a_hit_is_not_found() -> None:
+    """ "Likes" tells much about the plums that are found, but nobody asked for it."""
+    facts = FactStore(InMemoryStore(), "ada")
+    for content in ("Likes plums", "Likes figs"):
+        facts.create(content, "preference", 0.9)
+    assert typed(facts, "plums") == ["Likes plums"]
+    assert typed(facts, "the plum tree") == ["Likes plums"]
+    assert sorted(typed(facts, "likes")) == ["Likes figs", "Likes plums"]
+
+
+def test_what_was_only_said_in_the_same_conversation_as_a_hit_is_not_found() -> None:
+    facts = FactStore(InMemoryStore(), "ada")
+    others = {f"thread {number}": (f"Saw harbour {number}", f"Met sailor {number}") for number in range(8)}
+    for thread, contents in {"one": ("Likes plums", "Has a boat in Bergen"), **others}.items():
+        changes = tuple(Change(action="new", content=each, category="knowledge", sources=("1",)) for each in contents)
+        facts.apply(Extraction(changes=changes), thread_id=thread, epoch=INITIAL_EPOCH, now="2026-03-01T10:00:00+00:00")
+    assert typed(facts, "plums") == ["Likes plums"]
+
+
+def test_beside_what_holds_a_word_an_embedder_finds_what_is_alike() -> None:
+    pytest.importorskip("numpy")
+    texts = {"a": "Likes plums", "b": "Likes figs", "c": "Plays chess"}
+    at = "2026-03-01T10:00:00+00:00"
+    facts = [
+        Fact(id=name, content=text, category="knowledge", confidence=0.9, created_at=at, updated_at=at)
+        for name, text in texts.items()
+    ]
+    vectors = {
+        text_key(text): packed(values)
+        for text, values in zip(texts.values(), ([1.0, 0.0], [0.0, 1.0], [0.6, 0.8]), strict=True)
+    }
+    question = QueryVector.of("e", [1.0, 0.0])
+    assert [fact.content for fact in search_facts(facts, "plums", question, vectors, only_asked=True)] == [
+        "Likes plums",
+        "Plays chess",
+    ]
 
 
 def test_what_holds_the_query_comes_before_what_is_alike(facts: FactStore) -> None:

@@ -148,7 +148,8 @@ async def list_facts(request: Request, asked: Annotated[FactFilter, Query()]) ->
 async def search_facts(call: AgentCall, asked: FactSearch) -> FactPage:
     """Search facts for a text: those that hold it, strongest first, then those that fit it best."""
     question = await call.service.embed(asked.text)
-    return _page(asked, await facts_of(call).asearch(asked.text, None, status=asked.status, question=question))
+    found = await facts_of(call).asearch(asked.text, None, status=asked.status, question=question, only_asked=True)
+    return _page(asked, found)
 
 
 def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:

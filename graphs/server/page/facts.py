@@ -85,7 +85,8 @@ async def found(asked: PageRequest) -> Found:
     store, everything = facts_of(asked.call), await facts_of(asked.call).alist()
     facts: Sequence[Fact] = everything
     if wanted.text:
-        facts = await store.asearch(wanted.text, None, question=await asked.call.service.embed(wanted.text))
+        question = await asked.call.service.embed(wanted.text)
+        facts = await store.asearch(wanted.text, None, question=question, only_asked=True)
     facts = ordered([fact for fact in facts if wanted.admits(fact)], wanted.sort, is_searched=bool(wanted.text))
     learning, use = await asked.call.run(read_many(asked.call.owner.control, [LEARNING_KEY, USE_KEY]))
     return Found(
@@ -210,7 +211,7 @@ async def _chosen(asked: PageRequest) -> Sequence[Fact]:
         facts: Sequence[Fact] = everything
         if wanted.text:
             question = await asked.call.service.embed(wanted.text)
-            facts = await facts_of(asked.call).asearch(wanted.text, None, question=question)
+            facts = await facts_of(asked.call).asearch(wanted.text, None, question=question, only_asked=True)
         ids = {fact.id for fact in facts if wanted.admits(fact)}
     if chosen := [fact for fact in everything if fact.id in ids]:
         return chosen
