@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
+.PHONY: environments environment-of-servers check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -78,6 +78,13 @@ test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run all
 	@echo "Running the tests ..."
 	@$(TESTS)
 
+# One installation keeps one core busy, so CI makes all of them at once (-j). Where the servers' packages cannot be had,
+# e2e-postgres-small says so.
+environments: $(VENV)/dev $(JS)/node_modules/installed page $(CHROMIUM) environment-of-servers
+
+environment-of-servers:
+	@$(MAKE) --no-print-directory VENV=.venv-servers INSTALL=--no-compile .venv-servers/servers || true
+
 # Not part of CI, for their time: run both before a release.
 test-floors: ## Run all tests in the lowest versions that pyproject.toml allows, in an environment of their own
 	@$(MAKE) --no-print-directory VENV=.venv-floors LOCKED=floors test
@@ -132,13 +139,18 @@ e2e-page: $(VENV)/dev page $(CHROMIUM) ## Run all tests of the page in a browser
 	@echo "Running the page's tests in a browser ..."
 	@$(BIN)/python -m pytest tests/e2e/test_page*.py tests/integration/test_page*.py --page $(if $(PICTURES),--pictures)
 
-check: $(VENV)/dev page ## Check style, types, doors, locks, the server's configuration, and the wheel without its sources
+check: check-sources check-wheel ## Check style, types, doors, locks, the server's configuration, and the wheel without its sources
+
+# Two halves, about as long: CI runs them side by side (-j).
+check-sources: $(VENV)/dev page
 	@echo "Style ..." && $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "Types ..." && $(BIN)/mypy
 	@echo "Doors and locks ..." && $(BIN)/python -m pytest -q tests/unit/test_house.py tests/unit/test_locks.py && $(BIN)/pip check
 	@echo "Server configuration ..." && for config in langgraph.json langgraph.prod.json; do \
 		$(BIN)/langgraph validate --config $$config && \
 		$(BIN)/langgraph dockerfile --config $$config $(VENV)/Dockerfile || exit 1; done
+
+check-wheel: $(VENV)/dev page
 	@echo "Wheel ..." && scripts/check-wheel $(BIN)/python
 
 BENCH_TURNS ?= 1000
