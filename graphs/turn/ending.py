@@ -2,13 +2,15 @@
 
 from dataclasses import asdict
 
+from langchain_core.messages import AIMessage
+
 from graphs.events import MemoryQueued, aemit
 from graphs.turn.memory import TurnMemory
 from graphs.turn.run import Run
 from graphs.turn.state import LeftOutMessages, MemoryState, Receipt
 from graphs.turn.thread import Thread
 from memory.outbox.transcript import ThreadView
-from memory.unwritten import Named, named
+from memory.unwritten import Named, Unwritten, named
 
 
 async def end_turn(memory: TurnMemory, run: Run, thread: Thread, view: ThreadView | None) -> MemoryState:
@@ -36,3 +38,42 @@ async def end_turn(memory: TurnMemory, run: Run, thread: Thread, view: ThreadVie
     memory.count(receipt)
     kept = {key: value for key, value in thread.memory.items() if key not in Named.__annotations__}
     return MemoryState(**{**kept, "receipt": receipt, **named(closed.unwritten)})  # type: ignore[typeddict-item]
+
+
+def broken_off(run: Run, thread: Thread, now: float) -> tuple[Unwritten, ...]:
+    """Return the turn before, where its run ended between the answer and `end_turn`: then nobody wrote it down.
+
+    A run that somebody interrupts there, or that fails as its answer is streamed, is not gone on with. A question that
+    has no answer yet is written down with the turn that follows.
+
+    Args:
+        run: The run of the turn that begins.
+        thread: The thread, as the turn before left it.
+        now: Seconds since the epoch.
+    """
+    asked, at = thread.receipt.get("asked"), thread.memory.get("at")
+    if run.owner is None or not asked or asked == thread.asked or "queued" in thread.receipt:
+        return ()
+    # Where memory could not be read, nobody knows whether the turn may be learned.
+    if thread.receipt.get("without_memory") not in (None, "not_used") or not _is_answered(thread, asked):
+        return ()
+    turn = Unwritten(
+        asked=asked,
+        at=at if isinstance(at, float) else now,
+        owner=run.owner.due_key,
+        epochs=thread.epochs._replace(learn_from=""),
+        is_read=True,
+        model=run.context.model,
+        time_zone=run.context.time_zone,
+    )
+    return (turn,)
+
+
+def _is_answered(thread: Thread, asked: str) -> bool:
+    """Say whether a message of the thread was answered; only the end of the thread is looked at."""
+    is_answered = False
+    for message in reversed(thread.messages):
+        if message.id == asked:
+            return is_answered
+        is_answered = is_answered or (isinstance(message, AIMessage) and not message.tool_calls)
+    return False

@@ -23,7 +23,7 @@ from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
 from graphs.turn.edits import left_of
-from graphs.turn.ending import end_turn
+from graphs.turn.ending import broken_off, end_turn
 from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prepared import SummaryAhead, when_summarized
@@ -224,7 +224,8 @@ class ChatNodes:
                 return Room(bare.memory_budget, bare.memory_room, will_summarize)
 
             opening, injected = await self._memory.choose(run, previous, bare.messages, room, self._counter)
-            return Begun.of(thread, opening, injected, bare.showing(injected, opening.snapshot))
+            left = broken_off(run, thread, self._service.clock())
+            return Begun.of(thread, opening, injected, bare.showing(injected, opening.snapshot), left)
 
         return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
 

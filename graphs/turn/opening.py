@@ -15,7 +15,7 @@ from graphs.turn.thread import Thread
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected
 from memory.turn import Opening, unanswered_with_mode
-from memory.unwritten import named
+from memory.unwritten import Unwritten, named
 
 P = TypeVar("P")
 
@@ -43,11 +43,26 @@ class Begun(Generic[P]):
     with_mode: list[BaseMessage]
 
     @classmethod
-    def of(cls, thread: Thread, opening: Opening, injected: Injected | None, prompt: P) -> Self:
-        """Return what a turn of a thread begins with, once it is chosen what its prompt shows of what was read."""
+    def of(
+        cls,
+        thread: Thread,
+        opening: Opening,
+        injected: Injected | None,
+        prompt: P,
+        broken_off: tuple[Unwritten, ...] = (),
+    ) -> Self:
+        """Return what a turn of a thread begins with, once it is chosen what its prompt shows of what was read.
+
+        Args:
+            thread: The thread, as the turn before left it.
+            opening: What was read.
+            injected: What the prompt shows of it.
+            prompt: The prompt with it.
+            broken_off: The turn before, if its run ended before it was written down.
+        """
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
         chosen = injected.to_state() if injected else {}
-        memory = MemoryState(**{**chosen, **epochs.to_state(), **named(thread.unwritten)})  # type: ignore[typeddict-item]
+        memory = MemoryState(**{**chosen, **epochs.to_state(), **named((*thread.unwritten, *broken_off))})  # type: ignore[typeddict-item]
         return cls(
             opening=opening,
             injected=injected,

@@ -140,6 +140,28 @@ async def test_a_failing_chat_model_keeps_the_message_and_the_next_turn_remember
     assert await deployment.facts() == ["Likes figs"]
 
 
+async def test_a_run_that_ends_between_answer_and_writing_down_is_written_down_by_the_next_turn(
+    deployment: OnDisk,
+) -> None:
+    said = InputState(messages=[HumanMessage("I like figs.", id="figs")])
+    await deployment.graph.ainvoke(said, deployment.config, interrupt_before=["flush_memory"])
+    assert await deployment.pending() == []
+    await deployment.say("I like plums.")
+    await deployment.say("I like kiwis.")
+    assert await deployment.pending() == ["I like figs.", "I like plums.", "I like kiwis."]
+    assert "has_unwritten" not in (await deployment.graph.aget_state(deployment.config)).values["memory"]
+    await deployment.drain()
+    assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
+
+
+async def test_a_secret_run_that_ends_there_is_never_written_down(deployment: OnDisk) -> None:
+    secret = Context(memory_mode="incognito")
+    said = InputState(messages=[HumanMessage("I like figs.")])
+    await deployment.graph.ainvoke(said, deployment.config, context=secret, interrupt_before=["flush_memory"])
+    await deployment.say("I like plums.")
+    assert await deployment.pending() == ["I like plums."]
+
+
 async def test_a_failing_memory_model_changes_no_summary_and_keeps_updates(deployment: OnDisk) -> None:
     deployment.memory.respond = lambda _: ConnectionError("down")
     await deployment.talk()
