@@ -10,12 +10,16 @@ _CLASS: Final = 0x50414D  # apart from the locks of threads
 _NAME: Final = f"{_CLASS}, hashtext(concat_ws('.', current_schema(), %s))"
 _TAKE: Final = f"SELECT pg_try_advisory_lock({_NAME})"
 _GIVE_BACK: Final = f"SELECT pg_advisory_unlock({_NAME})"
-ALONE: Final = """
+BEGIN_ALONE: Final = """
+    BEGIN;
     SELECT set_config(name, wanted, true) FROM (VALUES
         ('statement_timeout', '10s'), ('idle_in_transaction_session_timeout', '0'), ('transaction_timeout', '0'),
         ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')
     ) AS settings (name, wanted) WHERE current_setting(name, true) IS NOT NULL"""
-"""For one transaction: nothing of the server's may end it, and a machine that is gone is noticed in a minute."""
+"""Begins a transaction that nothing of the server's may end; a machine that is gone is noticed in a minute.
+
+It is one message: a server that ends transactions which idle, however soon, has no moment for it in between.
+"""
 _OPTIONS: Final[dict[str, Any]] = {
     "autocommit": True,
     # Statements are sent whole: a prepared one is unknown to the session that a pooler lends next, and one with
@@ -70,8 +74,7 @@ class PostgresLocks:
     def _locked(self, name: str) -> bool:
         if self._connection is None:
             self._connection = Connection.connect(self._uri, **_OPTIONS)
-            self._connection.execute("BEGIN")
-            self._connection.execute(ALONE)
+            self._connection.execute(BEGIN_ALONE)
         row = self._connection.execute(_TAKE, (name,)).fetchone()
         return bool(row and row[0])
 

@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from graphs.postgres_locks import ALONE
+from graphs.postgres_locks import BEGIN_ALONE
 
 logger = logging.getLogger(__name__)
 
@@ -127,8 +127,7 @@ async def _take_turn(connection: Connection) -> None:
     # Tried again and again: a statement that waits for the lock is one that `CREATE INDEX CONCURRENTLY` of the process
     # that has it would wait for. And who waits has no transaction: a pooler would keep a session for each.
     while True:
-        await connection.execute("BEGIN")
-        await connection.execute(ALONE)
+        await connection.execute(BEGIN_ALONE)
         row = await (await connection.execute(_TRY)).fetchone()
         if row and row["taken"]:
             return

@@ -53,21 +53,30 @@ def test_a_writer_that_a_deadlock_ended_writes_again(postgres: Postgres) -> None
     database = postgres.database()
     claim = "UPDATE store SET updated_at = now() WHERE key = %s"
     blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    # Who waits looks once for a deadlock, so long after it began to: the store must be the last who begins.
     with (
         open_sync(f"{database}%20-cdeadlock_timeout%3D100ms") as store,
-        postgres.connect(database) as other,
-        ThreadPoolExecutor(1) as pool,
+        postgres.connect(f"{database}%20-cdeadlock_timeout%3D10min") as other,
+        postgres.connect(database) as between,
+        ThreadPoolExecutor(2) as pool,
     ):
-        run(store, write("a", "b"))
-        other.execute(claim, ["b"])
-        writing = pool.submit(run, store, write("a", "b", by="the store, again"))
-        while other.execute(blocked).fetchone()[0] == 0:
-            assert not writing.done()
-        other.execute(claim, ["a"])
+
+        def until_blocked(writers: int) -> None:
+            while between.execute(blocked).fetchone()[0] < writers:
+                assert not writing.done()
+
+        run(store, write("a", "b", "c"))
+        other.execute(claim, ["c"])
+        between.execute(claim, ["b"])
+        writing = pool.submit(run, store, write("a", "b", "c", by="the store, again"))
+        until_blocked(1)
+        claiming = pool.submit(other.execute, claim, ["a"])
+        until_blocked(2)
+        between.commit()
+        claiming.result(60)
         other.commit()
         writing.result(60)
-        first, second = run(store, scan(FACTS))
-        assert first.value == second.value == {"by": "the store, again"}
+        assert [item.value for item in run(store, scan(FACTS))] == [{"by": "the store, again"}] * 3
 
 
 def test_two_processes_writing_the_same_and_different_facts_lose_and_double_none(postgres: Postgres) -> None:

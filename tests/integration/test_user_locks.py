@@ -15,6 +15,7 @@ from memory.outbox.entry import Worker
 from memory.worker.locks import Locks, aheld
 from memory.worker.rollup import PROGRESS_KEY
 from memory.worker.updater import MemoryUpdater
+from tests.e2e.waiting import eventually
 from tests.fakes import RecordingModel, accounts, learns
 from tests.memory_bench import ADA, MemoryBench
 from tests.postgres import Postgres
@@ -89,21 +90,22 @@ def test_locks_are_one_open_transaction_of_one_session_which_holds_up_no_vacuum(
     processes: tuple[Process, Process], postgres: Postgres, database: str
 ) -> None:
     one, _ = processes
+    eventually(lambda: not sessions(postgres, database))  # a session ends a little after its connection
     assert one.take("ada")
     assert one.take("bob")
     assert [found[1:] for found in sessions(postgres, database)] == [("idle in transaction", None, None)]
     one.give_back("ada")
     one.give_back("bob")
-    assert sessions(postgres, database) == []
+    eventually(lambda: not sessions(postgres, database))
 
 
 def test_a_database_that_ends_idle_transactions_leaves_this_one_alone(postgres: Postgres) -> None:
     from graphs.postgres_locks import PostgresLocks
 
-    limited = f"{postgres.database()}%20-cidle_in_transaction_session_timeout%3D50ms%20-ctransaction_timeout%3D60ms"
+    limited = f"{postgres.database()}%20-cidle_in_transaction_session_timeout%3D1ms%20-ctransaction_timeout%3D250ms"
     with closing(PostgresLocks(limited)) as one, closing(PostgresLocks(limited)) as other:
         assert one.take("ada")
-        postgres.execute("SELECT pg_sleep(0.3)")
+        postgres.execute("SELECT pg_sleep(0.5)")
         assert not other.take("ada")
 
 
