@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 
 from graphs.cli.dev import INSTALL_SERVER, has_login, has_module, server_environment, server_settings, wants_local
 from graphs.local import weights
-from graphs.settings import Settings, known_variables
+from graphs.settings import LOCAL, Settings, known_variables
 from memory.context.tokenizer import Tokenizer
 
 _ASK_SECONDS = 60.0
@@ -57,9 +57,9 @@ def free_bytes(folder: Path) -> int:
     return shutil.disk_usage(there).free
 
 
-def ask_model(environ: Mapping[str, str]) -> str:
+def ask_model(environ: Mapping[str, str], *options: str) -> str:
     """Ask the configured model for one word, in a process with the server's variables; return why it cannot answer."""
-    command = [sys.executable, "-m", "graphs.cli.ask_model"]
+    command = [sys.executable, "-m", "graphs.cli.ask_model", *options]
     try:
         # The providers' packages read their keys from the environment of the process.
         done = subprocess.run(
@@ -70,6 +70,11 @@ def ask_model(environ: Mapping[str, str]) -> str:
         return f"it did not answer within {_ASK_SECONDS:.0f} s."
     except ValueError:
         return "it could not be asked."
+
+
+def load_model(environ: Mapping[str, str]) -> str:
+    """Load the configured model, in the same way, and send nothing anywhere; return why it cannot be asked."""
+    return ask_model(environ, "--only-load")
 
 
 def _last_line(stderr: bytes) -> str:
@@ -86,6 +91,7 @@ class Machine:
         has: Returns whether a module can be imported.
         free: Returns the free bytes where a folder is.
         ask: Asks the model with these variables, and returns why it cannot answer; empty where it did.
+        load: Loads it only: its provider, the provider's package and the key have to be there.
         tokenizer: Returns what counts tokens, not yet loaded.
         models: Where the weights of local models are kept.
     """
@@ -94,6 +100,7 @@ class Machine:
     has: Callable[[str], bool] = has_module
     free: Callable[[Path], int] = free_bytes
     ask: Callable[[Mapping[str, str]], str] = ask_model
+    load: Callable[[Mapping[str, str]], str] = load_model
     tokenizer: Callable[[], Tokenizer] = Tokenizer
     models: Callable[[], Path] = weights.cache_folder
 
@@ -170,15 +177,15 @@ def check_server_file(config: Path) -> tuple[Finding, bool]:
 
 
 def check_model(settings: Settings, environ: Mapping[str, str], machine: Machine, *, asks: bool) -> Finding:
-    """Ask the model that chats, or look for what the local one needs."""
+    """Ask the model that chats, or only load it; of the local one, look for what it needs."""
     if not settings.deployment and wants_local(settings):
         return _check_local_model(settings, machine)
     name = settings.model or settings.deployment
-    if not asks:
-        return Finding("model", "ok", f"{name}, not asked")
-    if why := machine.ask(environ):
+    # The local one needs no package and no key of its own where somebody serves it.
+    why = machine.ask(environ) if asks else "" if name == LOCAL else machine.load(environ)
+    if why:
         return Finding("model", "failed", f"{name}: {why}", "set what it names in .env, and ask the doctor again")
-    return Finding("model", "ok", f"{name} answers")
+    return Finding("model", "ok", f"{name} answers" if asks else f"{name}, not asked")
 
 
 def _check_local_model(settings: Settings, machine: Machine) -> Finding:

@@ -24,7 +24,7 @@ _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("F
 def doctor(
     ctx: typer.Context,
     config: Annotated[Path | None, typer.Option("--config", "-c", help=CONFIG_HELP)] = None,
-    no_ask: Annotated[bool, typer.Option("--no-ask", help="Do not ask the model for a word.")] = False,
+    no_ask: Annotated[bool, typer.Option("--no-ask", help="Do not ask the model for a word, only load it.")] = False,
     url: Url = None,
     token: Token = None,
     as_json: AsJson = False,

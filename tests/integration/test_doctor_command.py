@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
-from graphs.cli.checks import ask_model
+from graphs.cli.checks import ask_model, load_model
 from graphs.settings import Settings
 from memory.budget import DailyBudget, Purse
 from memory.config import MemoryConfig
@@ -48,9 +48,13 @@ def findings(typed: Typed, *words: str, code: int = 0) -> list[dict[str, Any]]:
     return [each for each in answer["findings"] if each["check"] in ("server", "memory")]
 
 
+# Whoever serves the local model has said so: no provider's package is loaded to look at anything else.
+MODEL = {"PALIMPSEST_MODEL": "local", "PALIMPSEST_LOCAL_BASE_URL": "http://127.0.0.1:1/v1"}
+
+
 def test_what_failed_for_good_and_what_is_held_is_named(folder: Path) -> None:
     app = MemoryApp()
-    typed = Typed(AsAda(served(app)), {"PALIMPSEST_TOKEN": "ada", "OPENAI_API_KEY": "sk"})
+    typed = Typed(AsAda(served(app)), {"PALIMPSEST_TOKEN": "ada", **MODEL})
     sound = [(each["check"], each["state"], each["said"]) for each in findings(typed)]
     assert sound[1:] == [("memory", "ok", "0 facts, 0 updates to be learned")]
     assert [each[:2] for each in sound[:1]] == [("server", "ok")]
@@ -65,7 +69,7 @@ def test_what_failed_for_good_and_what_is_held_is_named(folder: Path) -> None:
 
 
 def test_a_server_that_asks_for_a_token_is_told_from_one_that_is_down(folder: Path) -> None:
-    environ = {"OPENAI_API_KEY": "sk"}
+    environ = MODEL
     (locked,) = findings(Typed(AsAda(served(MemoryApp())), environ), code=1)
     assert "PALIMPSEST_TOKEN" in locked["said"]
     (down,) = findings(Typed(Failing(httpx.ConnectError("no")), environ))
@@ -107,6 +111,13 @@ def test_a_provider_where_nobody_listens_is_told() -> None:
     assert "OPENAI_BASE_URL" in ask_model(variables("http://127.0.0.1:1/v1"))
 
 
+@pytest.mark.parametrize(("name", "said"), [("openai:gpt-4.1-mini", ""), ("foo:bar", "must be provider:model")])
+def test_a_model_is_loaded_and_asked_nothing(name: str, said: str) -> None:
+    with StubModel() as model:
+        why = load_model({**variables(model.url), "PALIMPSEST_MODEL": name})
+    assert (said in why, bool(why), model.requests) == (True, bool(said), [])
+
+
 def test_a_deployment_that_is_not_there_is_told() -> None:
     told = ask_model({**variables("http://127.0.0.1:1/v1"), "PALIMPSEST_DEPLOYMENT": "nowhere:mine"})
     assert "PALIMPSEST_DEPLOYMENT must be module:name" in told
@@ -118,7 +129,7 @@ def test_a_budget_that_is_used_up_is_named_with_when_it_goes_on(folder: Path) ->
     purse = Purse(DailyBudget.of(config), app.clock, "a process")
     purse.note(ADA, ModelUsage(purpose="extraction", input_tokens=60, output_tokens=40))
     run(app.store, purse.save(ADA))
-    typed = Typed(AsAda(served(app)), {"PALIMPSEST_TOKEN": "ada", "OPENAI_API_KEY": "sk"})
+    typed = Typed(AsAda(served(app)), {"PALIMPSEST_TOKEN": "ada", **MODEL})
     _, budget = findings(typed)
     assert budget["said"] == "the budget of the day is used up (1 calls, 100 tokens)"
     assert "2025-10-10T00:00" in budget["fix"]

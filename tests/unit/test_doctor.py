@@ -40,6 +40,7 @@ def machine(tmp_path: Path) -> Machine:
         has=lambda _: True,
         free=sound,
         ask=lambda _: "",
+        load=lambda _: "",
         tokenizer=lambda: Tokenizer([counts]),
         models=lambda: tmp_path / "models",
     )
@@ -237,6 +238,21 @@ def test_the_model_is_not_asked_against_ones_will(folder: Path, machine: Machine
     careful = replace(machine, ask=ask)
     assert "not asked" in [each.said for each in examine(PROVIDER, Path("langgraph.json"), careful, asks=False)][3]
     assert asked == []
+
+
+def test_a_model_that_cannot_be_asked_is_named_without_asking_it(folder: Path, machine: Machine) -> None:
+    environ = {**PROVIDER, "PALIMPSEST_MODEL": "foo:bar"}
+    strange = replace(machine, load=lambda given: f"there is no {given['PALIMPSEST_MODEL']}.")
+    found = wrong(list(examine(environ, Path("langgraph.json"), strange, asks=False)))
+    assert (found.check, found.state, found.said) == ("model", "failed", "foo:bar: there is no foo:bar.")
+    assert ".env" in found.fix
+
+
+def test_a_local_model_that_somebody_serves_needs_no_provider(folder: Path, machine: Machine) -> None:
+    served = {"PALIMPSEST_LOCAL_BASE_URL": "http://127.0.0.1:1/v1", "PALIMPSEST_EMBEDDER": "none"}
+    strange = replace(machine, load=lambda _: "it cannot be loaded.")
+    found = list(examine(served, Path("langgraph.json"), strange, asks=False))
+    assert {each.state for each in found} == {"ok"}, found
 
 
 def test_the_local_model_that_is_there_is_sound(folder: Path, machine: Machine, tmp_path: Path) -> None:
