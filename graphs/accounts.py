@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.store.base import BaseStore
 
 from graphs.metrics import Count, Metrics, of_call, of_update
-from graphs.models import resolve
+from graphs.models import ainvoke, resolve
 from graphs.settings import Settings
 from memory.budget import BudgetUsedUp, DailyBudget, Purse
 from memory.effects import in_daemon_thread, run, tolerated
@@ -114,7 +114,7 @@ class Accounts:
                 await self.acheck(owner, lambda: asyncio.wait_for(looking(), self._patience))
             begun.append(True)
             with observed("summary", name, observe):
-                return (await model.ainvoke(prompt, config)).text
+                return (await ainvoke(model, prompt, config)).text
 
         return RunnableLambda(ask, aask)
 

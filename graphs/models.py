@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 from langchain.chat_models import init_chat_model
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr, SecretStr
 
@@ -19,6 +21,8 @@ Purpose = Literal["chat", "summary", "memory"]
 _TIMEOUT_SECONDS = 120.0
 _LOCAL_TIMEOUT_SECONDS = 300.0  # reading a full prompt takes a minute on two cores, more when both slots work
 _LOCAL_BACKGROUND_TIMEOUT_SECONDS = 600.0  # behind chats without a pause it has a tenth of the cores
+_SHARED_CONNECTIONS = 100  # so many at most that nobody uses does httpx keep for a provider
+_LOOP_ENDED = "Event loop is closed"  # asyncio's own words
 _NO_KEY = SecretStr("not-needed")  # the client insists on one
 
 
@@ -150,6 +154,28 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
             "key, or run `make dev` without either for the local model."
         )
     return _local(settings, _LOCAL_CALLS[purpose]) if wanted == LOCAL else _remote(wanted, settings)
+
+
+async def ainvoke(
+    model: Runnable[LanguageModelInput, AIMessage], prompt: LanguageModelInput, config: RunnableConfig | None = None
+) -> AIMessage:
+    """Return a model's answer, also where an event loop before this one asked the same provider.
+
+    Providers' packages share connections within a process. Those of a loop that has ended (a program that calls
+    `asyncio.run` for each turn) fail once each, before anything is answered, and are gone then.
+
+    Args:
+        model: The model, with its tools.
+        prompt: What it is asked.
+        config: The caller's, where LangChain does not find it by itself.
+    """
+    for _ in range(_SHARED_CONNECTIONS):
+        try:
+            return await model.ainvoke(prompt, config)
+        except RuntimeError as error:
+            if str(error) != _LOOP_ENDED:
+                raise
+    return await model.ainvoke(prompt, config)
 
 
 def caches_marked_prompts(model: BaseChatModel) -> bool:

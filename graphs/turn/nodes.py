@@ -18,7 +18,7 @@ from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, aemit, summary_events
 from graphs.metrics import of_summary
 from graphs.model_failures import ModelUnavailable, refuses_tools
-from graphs.models import in_background
+from graphs.models import ainvoke, in_background
 from graphs.service import MemoryService
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
@@ -267,7 +267,7 @@ class ChatNodes:
             async with asyncio.timeout(settings.memory.model_timeout_seconds):
                 model = await self._service.aload_model(name, "summary")
                 with observed("summary", name, observe):
-                    return (await model.ainvoke(prompt, config)).text
+                    return (await ainvoke(model, prompt, config)).text
 
         return RunnableLambda(ask, aask)
 

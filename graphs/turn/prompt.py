@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool
 
 from graphs.events import TokenParts
 from graphs.model_failures import explain, is_context_overflow, refuses_content
+from graphs.models import ainvoke
 from graphs.turn.content import NOTHING, Refused, refused_before, refused_more, remembering, standard, without
 from graphs.turn.context import Context
 from graphs.turn.sources import without_sources
@@ -203,7 +204,7 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
     attempt: Attempt | None = Attempt(prompt.room())
     while attempt:
         try:
-            answer = await model.ainvoke(prompt.without(attempt.refused).view(attempt.room))
+            answer = await ainvoke(model, prompt.without(attempt.refused).view(attempt.room))
             return remembering(answer, name, attempt.refused)
         except Exception as error:  # each provider's package has exceptions of its own
             failure, attempt = error, attempt.after(error, prompt.messages)

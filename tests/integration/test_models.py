@@ -1,6 +1,8 @@
 """Models over the wire: what is sent to an OpenAI-compatible server, and what a failed call becomes."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 from blockbuster import blockbuster_ctx
@@ -93,3 +95,26 @@ async def test_an_unreachable_server_says_what_to_check_and_nothing_blocks_the_l
         with pytest.raises(Exception, match="Connection error") as caught:
             await model.ainvoke("hi")
     assert "make dev" in str(explain(caught.value, "local"))
+
+
+# A program of its own: what a loop that ended leaves open is closed with it.
+_A_LOOP_FOR_EACH_TURN = """
+import asyncio, sys
+from graphs.models import ainvoke, load_chat_model
+from graphs.settings import Settings
+
+async def side_by_side(turns):
+    model = load_chat_model("", Settings(model="openai:any", openai_base_url=sys.argv[1]), purpose="chat")
+    return [answer.text for answer in await asyncio.gather(*(ainvoke(model, "hi") for _ in range(turns)))]
+
+for turns in (1, 1, 3, 1, 1):
+    print(*asyncio.run(side_by_side(turns)))
+"""
+
+
+def test_a_program_that_has_an_event_loop_for_each_turn_is_answered_in_each() -> None:
+    """Providers' packages share connections between event loops; those of a loop that ended cannot be used."""
+    with StubModel(always("hello")) as stub:
+        program = [sys.executable, "-c", _A_LOOP_FOR_EACH_TURN, stub.url]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=300)
+        assert done.stdout.split("\n") == ["hello", "hello", "hello hello hello", "hello", "hello", ""], done.stderr
