@@ -76,7 +76,7 @@ class MemoryUpdateQueue:
         self._wake: float | None = None
         self._has_news = False
         self._has_scheduler = False
-        self._closed = False
+        self._closed = self._has_refused = False
 
     def add(self, context: ConversationContext) -> None:
         """Process the context after a quiet period of its conversation, at the latest after the maximum wait."""
@@ -145,6 +145,9 @@ class MemoryUpdateQueue:
             return
         with self._changed:
             if self._closed:
+                if not self._has_refused:  # who closes it in the middle of a program would wait in vain
+                    logger.warning("the update queue was closed: nothing is learned in this process any more")
+                self._has_refused = True
                 return
             one = enqueue(self._clock(), self._pending.get(context.key), context, config, quiet)
             self._pending[context.key] = one

@@ -389,10 +389,13 @@ def test_a_queue_that_is_closed_at_once_starts_nothing_of_what_waits() -> None:
     assert bench.processed == []
 
 
-def test_a_closed_queue_takes_nothing_more() -> None:
+def test_a_closed_queue_takes_nothing_more_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench()
     assert bench.queue.close(0)
+    assert caplog.messages == []
     bench.queue.add_nowait(context())
+    bench.queue.add(context())
+    assert caplog.messages == ["the update queue was closed: nothing is learned in this process any more"]
     assert bench.queue.pending() == ()
     assert bench.started == []
 
