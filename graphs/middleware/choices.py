@@ -31,12 +31,14 @@ class Choices:
         context: The other choices.
 
     Raises:
-        ValueError: If the user is blank, or a coroutine function.
+        ValueError: If the user is blank, a number, or a coroutine function.
     """
 
     def __init__(self, user: User, context: Context) -> None:
         if isinstance(user, str) and not user.strip():
             raise ValueError("user must not be blank: name the user, or None for whom the server vouches for")
+        if not (user is None or isinstance(user, str) or callable(user)):  # as ids of a database's rows are
+            raise ValueError(f"user must be text, a function or None, not {type(user).__name__}: pass str({user!r})")
         if inspect.iscoroutinefunction(user):
             raise ValueError("user must be a plain function: it is also called where there is no event loop")
         self._user, self._context = user, context

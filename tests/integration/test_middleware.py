@@ -329,6 +329,11 @@ def test_a_blank_user_is_refused(user: str) -> None:
         PalimpsestMemory(user=user)
 
 
+def test_a_number_as_user_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"user must be text, a function or None, not int: pass str\(5\)"):
+        PalimpsestMemory(user=5)  # type: ignore[arg-type]
+
+
 def test_a_coroutine_function_for_the_user_is_refused() -> None:
     async def user(runtime: Any) -> str:
         return "ada"
