@@ -1,5 +1,6 @@
 """How every command ends: with its answer and 0, with one sentence and 1, or told how it is used and 2."""
 
+import errno
 import json
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from typer.core import TyperGroup
 
 Json = Any
 """What the memory API answers: objects, lists and their values."""
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Refused(Exception):
@@ -80,6 +83,8 @@ class Group(TyperGroup):
         except click.ClickException as error:
             raise _ended(ctx, error.format_message()) from None
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:  # `palimpsest facts list > file` fails so, too
+                raise _ended(ctx, f"the disk is full: {error.filename or 'what was written'} is not whole") from None
             shell = ctx.find_object(Shell)
             if shell and shell.debug:
                 raise

@@ -1,5 +1,6 @@
 """Whatever goes wrong below the command is one sentence on standard error, and an exit code that is written down."""
 
+import errno
 import json
 
 import click
@@ -40,6 +41,13 @@ def test_what_nobody_expected_is_a_sentence_too() -> None:
     assert "--debug" in err
     assert "Traceback" not in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("more", "what"), [((), "what was written"), (("backup.json",), "backup.json")])
+def test_a_full_disk_is_named(more: tuple[str, ...], what: str) -> None:
+    """As of `palimpsest facts list > list.txt`."""
+    full = OSError(errno.ENOSPC, "No space left on device", *more)
+    assert ended_with(full) == (1, "", f"Error: the disk is full: {what} is not whole\n")
 
 
 def test_with_debug_the_error_is_itself() -> None:
