@@ -5,6 +5,9 @@ SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Images of containers often keep Python from writing what it compiled. Here each of hundreds of processes would compile
+# again what it imports, and each worker rewrite the assertions of all tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1|/' | column -t -s '|'
