@@ -31,6 +31,7 @@ from memory.facts.fact import (
     BY_HAND,
     HELD,
     Fact,
+    FactChanged,
     FactNotFound,
     MemoryFull,
     Source,
@@ -220,12 +221,15 @@ class FactEffects:
         pinned: bool | None,
         source: Source | None,
         expires_at: str | None = None,
+        revision: int | None = None,
     ) -> StoreEffects[Fact]:
         """Change the given fields of a fact."""
         writer = None if source is None else checked_source(source)
         edit = yield from count_edit(self.owner)
         epoch, before = yield from self._current()
         old = find(before, fact_id)[1]
+        if revision not in (None, old.revision):
+            raise FactChanged(old)
         after, fact = update(
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
             source=writer, edit=edit, expires_at=expires_at,

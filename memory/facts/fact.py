@@ -52,6 +52,14 @@ class DuplicateFact(ValueError):
         self.fact_id = fact_id
 
 
+class FactChanged(ValueError):
+    """Somebody changed the fact after the caller had read it; `fact` is what is there now."""
+
+    def __init__(self, fact: "Fact") -> None:
+        super().__init__(f"revision: {fact.id} was changed meanwhile, it is {fact.revision} now")
+        self.fact = fact
+
+
 class MemoryFull(ValueError):
     """Every fact that is there is protected, so the new one was refused; `max_facts` tells the limit."""
 

@@ -190,6 +190,7 @@ class FactStore:
         pinned: bool | None = None,
         source: Source | None = None,
         expires_at: str | None = None,
+        revision: int | None = None,
     ) -> Fact:
         """Change the given fields and return the fact; its id and `created_at` stay, what it said goes to history.
 
@@ -203,12 +204,14 @@ class FactStore:
             pinned: Whether an eviction spares it.
             expires_at: Until when it holds, as in `create`; empty takes an end back.
             source: Who edits it, if not the library; evictions spare what the page, the API or the command line wrote.
+            revision: The fact's `revision` as the caller read it; `None` changes whatever is there.
 
         Raises:
             FactNotFound: If the id is unknown.
+            FactChanged: If it has another revision by now, with what is there (`fact`).
             ValueError: If a value is invalid, or another fact already says the new content.
         """
-        changed = self._facts.update(fact_id, content, category, confidence, pinned, source, expires_at)
+        changed = self._facts.update(fact_id, content, category, confidence, pinned, source, expires_at, revision)
         return run(self._store, changed)
 
     async def aupdate(
@@ -221,9 +224,10 @@ class FactStore:
         pinned: bool | None = None,
         source: Source | None = None,
         expires_at: str | None = None,
+        revision: int | None = None,
     ) -> Fact:
         """Do what `update` does, asynchronously."""
-        changed = self._facts.update(fact_id, content, category, confidence, pinned, source, expires_at)
+        changed = self._facts.update(fact_id, content, category, confidence, pinned, source, expires_at, revision)
         return await arun(self._store, changed)
 
     def retire(self, *fact_ids: str) -> str:

@@ -99,6 +99,26 @@ async def test_facts_are_sorted_and_narrowed_by_day_and_conversation(page: Page)
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
+async def test_who_saves_what_was_changed_meanwhile_sees_both_texts_and_may_save_again(page: Page, whole: bool) -> None:
+    fact = page.facts.create("Lives in Oslo", "knowledge", 0.9)
+    shown_form = await page.get("fact-edit", id=fact.id)
+    (seen,) = re.findall(r'name="revision" value="(\d+)"', shown_form)
+    assert "changed meanwhile" not in shown_form
+    page.facts.update(fact.id, content="Lives in Bergen")
+
+    mine = {"id": fact.id, "content": "Lives in <Oslo>", "category": "context", "revision": seen}
+    form = await page.post("fact-save", whole=whole, **mine)
+
+    assert "This was changed meanwhile. It says now: “Lives in Bergen”" in form
+    assert "Lives in &lt;Oslo&gt;</textarea>" in form
+    assert "<option selected>context</option>" in form
+    assert page.facts.get(fact.id).content == "Lives in Bergen"
+    (now,) = re.findall(r'name="revision" value="(\d+)"', form)
+    await page.post("fact-save", whole=whole, **{**mine, "revision": now})
+    assert page.facts.get(fact.id).content == "Lives in <Oslo>"
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
 async def test_a_fact_is_added_edited_pinned_deleted_and_brought_back(page: Page, whole: bool) -> None:
     await page.post("fact-add", whole=whole, content="I am allergic to peanuts", category="knowledge")
     (fact,) = page.facts.list()

@@ -7,7 +7,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 
-from graphs.server.api.guard import RefusedRequest, from_value_error, invalid
+from graphs.server.api.guard import Problem, RefusedRequest, from_value_error, invalid
 from graphs.server.api.routing import (
     NO_CONTENT,
     AgentCall,
@@ -20,7 +20,7 @@ from graphs.server.api.routing import (
     refusals,
 )
 from memory.config import Category
-from memory.facts.fact import DuplicateFact, Fact, FactNotFound, MemoryFull, Source, Status, timestamp
+from memory.facts.fact import DuplicateFact, Fact, FactChanged, FactNotFound, MemoryFull, Source, Status, timestamp
 from memory.facts.merging import merge
 from memory.facts.store import FactStore
 
@@ -117,6 +117,15 @@ class FactEdit(StrictModel):
         None,
         description="active: release a quarantined fact, or say yes to a waiting one; with other words in content.",
     )
+    revision: int | None = Field(
+        None, ge=1, description="The `revision` that you read: if it is another one now, 409 says what is there."
+    )
+
+
+class EditConflict(Problem):
+    """Why an edit was refused."""
+
+    fact: FactView | None = Field(None, description="What is there now, where the edit named another `revision`.")
 
 
 class Undone(BaseModel):
@@ -130,6 +139,10 @@ class FactMerge(StrictModel):
     """Name the facts that are merged into one."""
 
     others: list[str] = Field(min_length=1, max_length=100, description="Ids of the facts that go.")
+
+
+_REFUSED_EDITS = refusals(404, 409)
+_REFUSED_EDITS[409]["model"] = EditConflict
 
 
 def facts_of(call: Call) -> FactStore:
@@ -186,12 +199,16 @@ async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
     return FactDetail(**view.model_dump(), confirmations=said.count, confirmed_at=list(said.times))
 
 
-@router.patch("/facts/{fact_id}", summary="Edit, pin or release a fact", responses=refusals(404, 409))
+@router.patch("/facts/{fact_id}", summary="Edit, pin or release a fact", responses=_REFUSED_EDITS)
 async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
     """Change a fact; what it said before goes to its history, and does not come back from what was said before."""
-    facts = facts_of(call)
+    facts, held = facts_of(call), "active"
     try:
-        held = (await facts.aget(fact_id)).status if edit.status == "active" else "active"
+        if edit.status == "active":
+            there = await facts.aget(fact_id)
+            held = there.status
+            if edit.revision not in (None, there.revision):
+                raise FactChanged(there)
         # In one step: in its old words it must not be used for a moment.
         if held == "quarantined":
             fact_id = (await facts.arelease(fact_id, content=edit.content)).id
@@ -205,7 +222,10 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
             pinned=edit.pinned,
             expires_at=edit.expires_at,
             source="api",
+            revision=edit.revision if held == "active" else None,
         )
+    except FactChanged as changed:
+        raise _conflict(changed) from None
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
     except (DuplicateFact, MemoryFull) as conflict:
@@ -281,6 +301,13 @@ async def undo(call: AgentCall, _: Empty) -> Undone:
     if done is None:
         raise RefusedRequest(409, "there is nothing to undo")
     return Undone(restored=_views(done.restored), removed=[fact.id for fact in done.removed])
+
+
+def _conflict(changed: FactChanged) -> RefusedRequest:
+    """Return the refusal that says what is there now, so that a person can choose between both texts."""
+    refused = invalid("revision", str(changed).removeprefix("revision: "), status=409)
+    refused.problem = EditConflict(**refused.problem.model_dump(), fact=FactView.model_validate(changed.fact))
+    return refused
 
 
 def _views(facts: Sequence[Fact]) -> list[FactView]:

@@ -43,9 +43,9 @@ class RefusedRequest(Exception):
         return JSONResponse(self.problem.model_dump(), status_code=self.status, headers=self.headers)
 
 
-def invalid(field: str, message: str) -> RefusedRequest:
-    """Return the refusal of one field's value (422)."""
-    return RefusedRequest(422, f"{field}: {message}", [FieldError(field=field, message=message)])
+def invalid(field: str, message: str, status: int = 422) -> RefusedRequest:
+    """Return the refusal of one field's value."""
+    return RefusedRequest(status, f"{field}: {message}", [FieldError(field=field, message=message)])
 
 
 def from_validation(found: Sequence[Mapping[str, Any]], *, below: int = 0) -> RefusedRequest:

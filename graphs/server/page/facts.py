@@ -18,7 +18,7 @@ from memory.config import CATEGORIES, Category
 from memory.control import LEARNING_KEY, USE_KEY, learning_in, read_epoch, use_in
 from memory.effects import read_many
 from memory.facts.confirmations import read_counts
-from memory.facts.fact import Fact, FactNotFound
+from memory.facts.fact import Fact, FactChanged, FactNotFound
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal
 
@@ -145,7 +145,8 @@ async def add_fact(asked: PageRequest) -> Response:
 async def _row(asked: PageRequest, fact_id: str, template: str = "fact_row.html") -> Response:
     fact = await facts_of(asked.call).aget(fact_id)
     counts = await asked.call.run(read_counts(asked.call.owner))
-    return asked.show(template, "facts", fact=fact, again=counts.get(fact_id, 0), categories=CATEGORIES)
+    again = counts.get(fact_id, 0)
+    return asked.show(template, "facts", fact=fact, again=again, categories=CATEGORIES, mine=None)
 
 
 @pages.get("fact")
@@ -162,12 +163,15 @@ async def edit_fact(asked: PageRequest) -> Response:
 
 @pages.post("fact-save")
 async def save_fact(asked: PageRequest) -> Response:
-    """Change a fact; what it said before goes to its history."""
-    edit = asked.fields(FactEdit, "content", "category", "confidence", "pinned")
-    await facts_of(asked.call).aupdate(
-        asked.one("id"), content=edit.content, category=edit.category, confidence=edit.confidence, pinned=edit.pinned,
-        source="page",
-    )  # fmt: skip
+    """Change a fact; what it said before goes to its history. Where it was changed meanwhile, show both texts."""
+    edit = asked.fields(FactEdit, "content", "category", "confidence", "pinned", "revision")
+    try:
+        await facts_of(asked.call).aupdate(
+            asked.one("id"), content=edit.content, category=edit.category, confidence=edit.confidence,
+            pinned=edit.pinned, source="page", revision=edit.revision,
+        )  # fmt: skip
+    except FactChanged as changed:
+        return asked.show("fact_edit.html", "facts", fact=changed.fact, mine=edit, categories=CATEGORIES)
     return await _row(asked, asked.one("id")) if asked.is_fragment else asked.go("facts?saved=1")
 
 
