@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
+from uuid import uuid4
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -205,7 +206,7 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
     while attempt:
         try:
             answer = await ainvoke(model, prompt.without(attempt.refused).view(attempt.room))
-            return remembering(answer, name, attempt.refused)
+            return remembering(_with_call_ids(answer), name, attempt.refused)
         except Exception as error:  # each provider's package has exceptions of its own
             failure, attempt = error, attempt.after(error, prompt.messages)
             if attempt:
@@ -217,3 +218,11 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
     reason = provider_reason(failure, map(words_of, prompt.view(prompt.room())))
     logger.warning("%s failed: %s (%s)", name, reason, origin(failure))
     raise explain(failure, name, reason) from failure
+
+
+def _with_call_ids(answer: AIMessage) -> AIMessage:
+    """Return the answer with an id for each call of a tool: some servers send none, and a result names its call."""
+    if all(call["id"] for call in answer.tool_calls):
+        return answer
+    calls = [{**call, "id": call["id"] or f"call_{uuid4().hex}"} for call in answer.tool_calls]
+    return answer.model_copy(update={"tool_calls": calls})

@@ -19,6 +19,7 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.tools import TOOLS, time_tool
 from graphs.turn.context import Context
+from graphs.turn.state import InputState
 from memory.control import write_time_zone
 from memory.effects import arun
 from memory.namespaces import Owner
@@ -49,6 +50,19 @@ async def test_the_time_is_the_users_own_then_the_assistants_then_utc() -> None:
     assert (
         await told(Context(time_zone="Pacific/Auckland"), store) == "Thursday, 2026-12-31 03:30 (America/Los_Angeles)"
     )
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+async def test_calls_without_ids_are_answered_each(missing: str | None) -> None:
+    """Some servers of OpenAI's protocol send none; a result must name its call, also when it is sent back."""
+    call: Any = {"name": "current_time", "args": {}, "id": missing}
+    model = RecordingModel(replies=[AIMessage("", tool_calls=[call, call]), "Noon."])
+    graph = build_graph(service=MemoryService(Settings(), lambda *_: model), tools=TOOLS).compile()
+    state = await graph.ainvoke(InputState(messages=[HumanMessage("What time is it?")]))
+    _, asked, *results, answer = state["messages"]
+    assert [result.tool_call_id for result in results] == [call["id"] for call in asked.tool_calls]
+    assert len({result.tool_call_id for result in results} - {None, ""}) == 2
+    assert answer.text == "Noon."
 
 
 @pytest.mark.parametrize("name", ["Middle/Earth", "europe", "../../etc/passwd", "/etc/localtime", "\ud800", "a" * 5000])
