@@ -91,7 +91,7 @@ def read_claude(value: Json) -> Conversation:
     if not isinstance(listed, list):
         raise ValueError("`chat_messages` must be a list")
     messages = [each for each in listed if isinstance(each, Mapping)]
-    by_id = {each.get("uuid"): each for each in messages}
+    by_id = {each["uuid"]: each for each in messages if each.get("uuid")}
     if any(each.get("parent_message_uuid") in by_id for each in messages):
         leaf = value.get("current_leaf_message_uuid")
         leaf = leaf if leaf in by_id else messages[-1].get("uuid")

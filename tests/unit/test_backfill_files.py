@@ -104,6 +104,14 @@ def test_claudes_branches_end_at_the_newest_message() -> None:
     assert texts(read_claude(value)) == [*TEXTS[:3], "Hm."]
 
 
+def test_claudes_messages_without_ids_are_read_in_their_order() -> None:
+    """A message without a parent is no answer to one without an id: the whole conversation was left out."""
+    value = claude("c1", BEGUN, FIGS)
+    for message in value["chat_messages"]:
+        del message["uuid"]
+    assert texts(read_claude(value)) == TEXTS
+
+
 def test_a_threads_incognito_turns_are_left_out() -> None:
     said: list[Any] = [
         {"type": "human", "id": "1", "content": "I like figs."},
