@@ -16,7 +16,7 @@ settings.load_profile("house")
 
 _SECONDS_PER_TEST = 600
 _SECONDS_PER_KILL = 60
-_SECONDS_TO_END = 10.0
+_SECONDS_TO_END = 60.0
 # One for all agents of a process that are called without `await`.
 _STAYS = "palimpsest-agents"
 # It takes two minutes of CPU, and a file stays with one worker: begun late, it would be left to one core in the end.
