@@ -18,12 +18,15 @@ from memory.journal import read_journal
 from memory.namespaces import Owner
 from memory.outbox.outbox import due_owners, read_entries
 from tests.fakes import RecordingModel, learns
+from tests.patience import let_turns_wait
 from tests.postgres import Postgres, running_postgres
 
 ADA = Owner.of("ada")
 THREAD: Any = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": "ada"}}
 TRIES = 10
 LEASE = 200.0
+IN_VAIN = 2.0
+"""For turns whose database is away: a pool that waits for it takes longer to say so."""
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +86,7 @@ class House:
 
     async def back(self) -> None:
         """Start the database, and wait until the breaker is closed."""
+        let_turns_wait(self.service)
         self.postgres.start()
         await self.service.stores.settled()
         assert not self.service.stores.any_away()
@@ -106,6 +110,7 @@ async def test_a_turn_whose_database_breaks_off_says_so_and_can_be_said_again(ho
 
     await house.say("I like figs.")
     house.breaks.add("chat")
+    let_turns_wait(house.service, write=IN_VAIN)
     with pytest.raises(DatabaseAway, match=r"^the database postgres on /.* is away: "):
         await house.say("I like tea.")
     await house.back()
@@ -119,6 +124,7 @@ async def test_turns_go_on_without_memory_while_its_database_is_away_and_are_wri
     saver = InMemorySaver()
     await house.say("I like figs.", saver)
     house.postgres.break_off()
+    let_turns_wait(house.service, read=IN_VAIN, write=IN_VAIN)
     said = await house.say("I like tea.", saver)
     assert said["messages"][-1].text == "Noted."
     assert not said["memory"]["receipt"]["queued"]
