@@ -37,7 +37,7 @@ def test_a_used_up_budget_is_told_counted_and_loses_nothing(tmp_path: Path, mode
         budget = ask(server, "/overview")["budget"]
         assert (budget["calls"], budget["max_calls"], budget["used_up"]) == (1, 1, True)
         said = started(server, "chat", "And I have a green tent.")
-        _, aside = said.communicate(timeout=120)
+        _, aside = said.communicate(timeout=300)
         assert said.returncode == 0, "the turn goes on"
         assert "memory's budget of the day is used up: read from" in aside
         refused = eventually(lambda: value(scrape(server), "budget_refusals_total", purpose="extraction"), timeout=60)
