@@ -7,7 +7,7 @@ import socket
 # taken one before the server that it was meant for has started, or while it is stopped.
 _PORTS = range(20_000, 32_000)
 _chance = random.SystemRandom()  # as workers of one run may share a seed
-_kept: list[socket.socket] = []
+_kept: list[int] = []  # descriptors: a socket that is open when its worker ends would warn of it in the output
 
 
 def free_port() -> int:
@@ -27,5 +27,5 @@ def free_port() -> int:
         except OSError:
             keeper.close()
         else:
-            _kept.append(keeper)
+            _kept.append(keeper.detach())
             return port
