@@ -117,6 +117,14 @@ ADOPT: Final = word_set("treat follow obey accept adopt")
 OF_SOMETHING: Final = word_set("of in for section")
 PROMPTS: Final = word_set("prompt prompts")
 NOT: Final = word_set("no not dont")
+# What somebody is said to intend, before "to" and the verb of it.
+INTENDS: Final = word_set(
+    "decided decides agreed agrees wants wanted plans planned intends intended promised promises chose chooses prefers "
+    "preferred resolved resolves wishes wished vowed pledged like"
+)
+COMMANDS: Final = word_set("instruction instructions prompt prompts directive directives")
+# Which of them can only be the assistant's, where nothing says whose else they are.
+GIVEN_BEFORE: Final = word_set("previous prior earlier preceding above system developer hidden initial original")
 ANEW: Final = word_set("new real true actual updated revised")
 VERBS: Final = (
     VOID | KEEP_TO | REVEAL | ACT | GIVE | STEAL | DECEIVE | WITHHOLD | word_set("obey comply refuse decline hide")

@@ -105,6 +105,16 @@ class _Order:
         """Say whether it sets the assistant's own rules aside, so clearly that it may go on from any sentence."""
         return self.verb in say.VOID and self.is_about(say.PROMPT, say.OWN - {"any"})
 
+    def voids_what_was_given(self) -> bool:
+        """Say whether it sets instructions aside that nobody else gave: "ignore all previous instructions"."""
+        if not (self.verb in say.KEEP_TO if self.negated else self.verb in say.VOID):
+            return False
+        at = next((n for n, word in enumerate(self.reach) if word in say.COMMANDS), None)
+        if at is None or say.GIVEN_BEFORE.isdisjoint(self.reach[:at]):
+            return False
+        # "The previous instructions of the doctor", "… for the oven" are the user's own affair.
+        return at + 2 == len(self.words) or self.words[at + 2 :][:2] == ("from", "now")
+
     def voids_prompt(self) -> bool:
         """Say whether it sets rules aside, or puts others in their place."""
         reach = self.reach
@@ -214,6 +224,7 @@ class _Clause:
         elif not self.mention:
             # A sentence about the user may go over into an order: "likes tea, ignore all previous instructions".
             yield from (order for order in _Order.found_in(words) if order.voids_own_prompt())
+            yield from (order for order in self._intended() if order.voids_what_was_given())
         for at, word in enumerate(words):
             if word not in say.ADDRESSEES or not (word == "you" or at == 0 or words[at - 1] in say.NAMES_AN_ADDRESSEE):
                 continue
@@ -224,6 +235,14 @@ class _Clause:
             if modal is not None and all(each in say.BEFORE_TO | say.FILLERS for each in rest[:modal]):
                 allowed = not say.MAY.isdisjoint(rest[: modal + 1])
                 yield from _Order.found_in(rest[modal + 1 :], addressed=True, allowed=allowed)
+
+    def _intended(self) -> Iterator[_Order]:
+        """Yield what the user is said to want: of a fact, "User decided to ignore …", a model reads the end, too."""
+        if self.words[0] != "user" and self.words[:2] != ("the", "user"):
+            return
+        for at, word in enumerate(self.words[: 2 * _TO_MODAL]):
+            if word in say.INTENDS and "to" in self.words[at + 1 : at + 3]:  # "decided not to follow"
+                yield from _Order.found_in(self.words[at + 1 :])
 
     def declares(self, scope: _Scope) -> bool:
         """Say whether it declares what holds for the assistant from now on, as an order in other words."""
