@@ -55,7 +55,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-class Answer(dict[str, Json]):
+class ServerAnswer(dict[str, Json]):
     """What a server answers, which may be another one's: who asks for a field that it lacks is told so.
 
     Args:
@@ -146,10 +146,10 @@ class MemoryClient:
                 await asyncio.sleep(float(answer.headers.get("Retry-After", 1)))
                 return await self.ask(method, path, query=query, body=body, patience=patience, waits=True)
             self._check(answer)
-            body = answer.json() if answer.content else {}
-            if not isinstance(body, dict):
+            fields = answer.json() if answer.content else {}
+            if not isinstance(fields, dict):
                 raise Refused(_not_ours(self.place))
-            return Answer(body, self.place)
+            return ServerAnswer(fields, self.place)
 
     @contextlib.asynccontextmanager
     async def reading(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
