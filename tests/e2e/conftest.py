@@ -13,6 +13,7 @@ from tests.e2e.browsing import chromium, opened
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.langhost.cluster import Cluster, running_cluster
 from tests.e2e.langhost.skipped import SKIPPED
+from tests.postgres import Postgres, running_postgres
 from tests.stub_model import StubModel, echo
 
 _SECONDS, _SECONDS_PER_KILL = 900, 120
@@ -55,6 +56,13 @@ def model(stub: StubModel) -> Iterator[StubModel]:
     stub.clear()
     yield stub
     stub.raise_failures()
+
+
+@pytest.fixture(scope="module")
+def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    """A Postgres that no other module uses: its tests may stop it."""
+    with running_postgres(required=bool(request.config.getoption("--postgres"))) as server:
+        yield server
 
 
 class Serve(Protocol):

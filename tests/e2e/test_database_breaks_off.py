@@ -14,19 +14,12 @@ from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat, is_extraction
 from tests.e2e.waiting import eventually
-from tests.postgres import Postgres, running_postgres
+from tests.postgres import Postgres
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 PATIENCE = 120.0
 FIGS, PEARS, PLUMS, TOPAZ = "I like figs.", "I like pears.", "I like plums.", "I keep a topaz."
 LEARNS = {FIGS: "Likes figs.", PEARS: "Likes pears.", PLUMS: "Likes plums.", TOPAZ: "Keeps a topaz."}
-
-
-@pytest.fixture(scope="module")
-def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    """A database that no other test uses."""
-    with running_postgres(required=bool(request.config.getoption("--postgres"))) as postgres:
-        yield postgres
 
 
 @pytest.fixture(scope="module")

@@ -80,17 +80,22 @@ def test_after_a_month_threads_and_journal_are_gone_and_what_was_learned_stays(
     assert holding(tmp_path, "zeppelin") == []
 
 
+def configured(settings: dict[str, Any], folder: Path, model: StubModel) -> DevServer:
+    """Return a server with these settings in place of what `langgraph.json` says, which learns where somebody moved."""
+    config = folder / "langgraph.json"
+    config.write_text(json.dumps(settings))
+    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
+    return DevServer(folder / "server", config=config, environment=variables)
+
+
 def test_a_ttl_of_langgraph_json_takes_nothing_of_memory_away(tmp_path: Path, model: StubModel) -> None:
     """A second after which all of it is old, beside our checkpointer and store, and on a thread of its own."""
     settings = json.loads((PROJECT / "langgraph.json").read_text("utf-8"))
     ttl = {"default_ttl": 0.01, "sweep_interval_minutes": 1}
     settings["checkpointer"]["ttl"] = {"strategy": "delete", **ttl}
     settings["store"]["ttl"] = {"refresh_on_read": False, **ttl}
-    config = tmp_path / "langgraph.json"
-    config.write_text(json.dumps(settings))
-    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
-    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
-    server = DevServer(tmp_path / "server", config=config, environment=variables)
+    server = configured(settings, tmp_path, model)
     with server, get_sync_client(url=server.url) as client:
         thread = speak_python(server, "I moved to Bergen.").thread_id
         own = client.threads.create(ttl={"strategy": "delete", "ttl": 0.01})["thread_id"]

@@ -6,7 +6,6 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,10 @@ from memory.outbox.outbox import due_owners, read_entries
 from tests.e2e.support.talker import Orders
 from tests.e2e.test_kill_loop import LOCAL, Talker, drain, talking, things
 from tests.e2e.waiting import eventually
-from tests.postgres import Postgres, running_postgres
+from tests.postgres import Postgres
 
 PROCESSES = 3
 APART = 10_000  # a process's turns have numbers, and threads, of their own
-
-
-@pytest.fixture(scope="module")
-def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    with running_postgres(required=bool(request.config.getoption("--postgres"))) as server:
-        yield server
 
 
 class Crowd:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.dev_server import PROJECT
-from tests.postgres import Postgres, running_postgres
+from tests.postgres import Postgres
 
 
 class Process:
@@ -31,12 +31,6 @@ class Process:
 
     def say(self, text: str, mode: str, thread: str) -> Any:
         return self.ask(say=text, mode=mode, thread=thread)
-
-
-@pytest.fixture(scope="module")
-def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    with running_postgres(required=bool(request.config.getoption("--postgres"))) as server:
-        yield server
 
 
 @pytest.fixture

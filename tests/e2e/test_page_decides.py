@@ -23,9 +23,7 @@ ALL_LEARNED = "async () => (await (await fetch('../overview')).json()).pending =
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> DevServer:
-    return serve(
-        PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_REQUESTS_PER_MINUTE="100000", PALIMPSEST_APPROVAL="health"
-    )
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_APPROVAL="health")
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ SAILS = "User sails on Sundays."
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> DevServer:
-    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_REQUESTS_PER_MINUTE="100000")
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5")
 
 
 @pytest.fixture(autouse=True)

@@ -48,7 +48,7 @@ KEPT = {
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> DevServer:
-    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_REQUESTS_PER_MINUTE="100000")
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5")
 
 
 def test_pictures_of_the_page(

@@ -6,10 +6,10 @@ from typing import Any
 
 from langgraph_sdk import get_sync_client
 
-from tests.e2e.dev_server import PROJECT, DevServer
-from tests.e2e.scripted import Scripted, is_chat
+from tests.e2e.dev_server import PROJECT
+from tests.e2e.scripted import is_chat
 from tests.e2e.speaking import speak_python
-from tests.e2e.test_kept_no_longer import ask, contents, holding
+from tests.e2e.test_kept_no_longer import ask, configured, contents, holding
 from tests.e2e.waiting import eventually
 from tests.stub_model import StubModel
 
@@ -19,11 +19,7 @@ SEALING = PROJECT / "tests/e2e/support/sealing.py"
 def test_memory_works_beside_an_encryption_of_the_server_s_own_rows(tmp_path: Path, model: StubModel) -> None:
     settings = json.loads((PROJECT / "langgraph.json").read_text("utf-8"))
     settings["encryption"] = {"path": f"{SEALING}:encryption"}
-    config = tmp_path / "langgraph.json"
-    config.write_text(json.dumps(settings))
-    model.respond = Scripted(learns={"moved to Bergen": "User lives in Bergen."})
-    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.5"}
-    server = DevServer(tmp_path / "server", config=config, environment=variables)
+    server = configured(settings, tmp_path, model)
     with server, get_sync_client(url=server.url) as client:
         thread = speak_python(server, "I moved to Bergen, with my purple zeppelin.").thread_id
         assert eventually(lambda: contents(server) == ["User lives in Bergen."])
