@@ -99,7 +99,7 @@ test-busy: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests three times
 
 test-wheel: $(VENV)/dev page ## Run the unit and integration tests against the built wheel, in a fresh environment without the sources
 	@echo "Running the tests against the wheel ..."
-	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/unit tests/integration
+	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/rules tests/unit tests/integration
 
 OF_AGENTS = $(addprefix tests/integration/test_,every_door.py middleware.py middleware_tools.py agent_summaries.py left_turns.py) \
 	$(addprefix tests/e2e/test_,agents.py kill_loop.py)
@@ -148,7 +148,7 @@ check: check-sources check-wheel ## Check style, types, doors, locks, the server
 check-sources: $(VENV)/dev page
 	@echo "Style ..." && $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "Types ..." && $(BIN)/mypy
-	@echo "Doors and locks ..." && $(BIN)/python -m pytest -q tests/unit/test_house.py tests/unit/test_locks.py && $(BIN)/pip check
+	@echo "Doors and locks ..." && $(BIN)/python -m pytest -q tests/rules/test_house.py tests/rules/test_locks.py && $(BIN)/pip check
 	@echo "Server configuration ..." && for config in langgraph.json langgraph.prod.json; do \
 		$(BIN)/langgraph validate --config $$config && \
 		$(BIN)/langgraph dockerfile --config $$config $(VENV)/Dockerfile || exit 1; done

@@ -543,7 +543,7 @@ MUTANTS = (
             return Breaker()
 """,
         "",
-        ("tests/integration/test_deadlines.py", "tests/unit/test_breaker.py"),
+        ("tests/integration/test_deadlines.py", "tests/rules/test_breaker.py"),
     ),
     Mutant(
         "an erase forgets the outbox",

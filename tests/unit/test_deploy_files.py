@@ -14,7 +14,7 @@ from langgraph_cli import docker
 from langgraph_cli.schemas import CheckpointerConfig, CorsConfig, HttpConfig, ThreadTTLConfig
 
 from graphs.settings import Settings
-from tests.unit.test_house import HOUSE
+from tests.rules.test_house import HOUSE
 
 SERVERS_OWN = {"DATABASE_URI", "REDIS_URI", "BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"}
 """Variables that the server in the image reads."""
