@@ -1,15 +1,15 @@
-"""Chat models by name, and what each can bear: with `model_failures.py` the only files that know providers."""
+"""Chat models by name, and what each can bear.
+
+With `provider_models.py` and `model_failures.py` the only files that know providers.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Literal, Protocol, runtime_checkable
 
-from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_openai import ChatOpenAI
-from pydantic import PrivateAttr, SecretStr
 
 from graphs.model_failures import ModelUnavailable
 from graphs.settings import LOCAL, Settings
@@ -18,12 +18,8 @@ from memory.context.summarization import SummarizeWhen
 
 Purpose = Literal["chat", "summary", "memory"]
 
-_TIMEOUT_SECONDS = 120.0
-_LOCAL_TIMEOUT_SECONDS = 300.0  # reading a full prompt takes a minute on two cores, more when both slots work
-_LOCAL_BACKGROUND_TIMEOUT_SECONDS = 600.0  # behind chats without a pause it has a tenth of the cores
 _SHARED_CONNECTIONS = 100  # so many at most that nobody uses does httpx keep for a provider
 _LOOP_ENDED = "Event loop is closed"  # asyncio's own words
-_NO_KEY = SecretStr("not-needed")  # the client insists on one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +50,7 @@ class ModelProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class _LocalCall:
+class LocalCall:
     """How the local model is asked for one purpose."""
 
     slot: int
@@ -95,10 +91,10 @@ _CHAT_SAMPLING = {
 # What works in the background has a slot of the server for itself: an extraction between two turns would otherwise
 # evict the chat's cached prefix, and the next turn would read all of it again. A summary is what a turn waits for: it
 # must not queue behind an extraction, and the prefix that it evicts is no longer the same after it.
-_LOCAL_CALLS: dict[Purpose, _LocalCall] = {
-    "chat": _LocalCall(0, 0.3, _LOCAL_PROFILE.reply_tokens, is_awaited=True, sampling=_CHAT_SAMPLING),
-    "summary": _LocalCall(0, 0.0, _LOCAL_PROFILE.max_summary_tokens, is_awaited=True, sampling={}),
-    "memory": _LocalCall(1, 0.0, 768, is_awaited=False, sampling={}),
+LOCAL_CALLS: dict[Purpose, LocalCall] = {
+    "chat": LocalCall(0, 0.3, _LOCAL_PROFILE.reply_tokens, is_awaited=True, sampling=_CHAT_SAMPLING),
+    "summary": LocalCall(0, 0.0, _LOCAL_PROFILE.max_summary_tokens, is_awaited=True, sampling={}),
+    "memory": LocalCall(1, 0.0, 768, is_awaited=False, sampling={}),
 }
 
 
@@ -153,7 +149,11 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
             "No model is configured: set OPENAI_API_KEY, or PALIMPSEST_MODEL to provider:model with that provider's "
             "key, or run `make dev` without either for the local model."
         )
-    return _local(settings, _LOCAL_CALLS[purpose]) if wanted == LOCAL else _remote(wanted, settings)
+    from graphs import provider_models  # seconds of imports, which a server's start and most commands do without
+
+    if wanted == LOCAL:
+        return provider_models.local_model(settings, LOCAL_CALLS[purpose])
+    return provider_models.remote_model(wanted, settings)
 
 
 async def ainvoke(
@@ -189,69 +189,11 @@ def input_tokens(model: BaseChatModel) -> int:
     return told if isinstance(told, int) and told > 0 else 0
 
 
+@runtime_checkable
+class _HasBackground(Protocol):
+    def in_background(self) -> BaseChatModel: ...
+
+
 def in_background(model: BaseChatModel) -> BaseChatModel:
     """Return the model for a call that no turn waits for: a local one is asked where it has a low priority."""
-    return model.in_background() if isinstance(model, LocalChatModel) else model
-
-
-class LocalChatModel(ChatOpenAI):
-    """The embedded local model, as it is asked for one purpose."""
-
-    _settings: Settings = PrivateAttr()
-    _call: _LocalCall = PrivateAttr()
-
-    @classmethod
-    def of(cls, settings: Settings, call: _LocalCall) -> Self:
-        """Return the model for a kind of call."""
-        awaited_url, background_url = settings.local_base_url, settings.local_background_url
-        patience = _LOCAL_TIMEOUT_SECONDS if call.is_awaited else _LOCAL_BACKGROUND_TIMEOUT_SECONDS
-        model = cls(
-            model=LOCAL,
-            base_url=awaited_url if call.is_awaited else background_url or awaited_url,
-            api_key=_NO_KEY,
-            temperature=call.temperature,
-            max_completion_tokens=call.max_tokens,
-            timeout=patience,
-            stream_chunk_timeout=patience,  # 120 s by default: on busy cores a full prompt takes longer
-            max_retries=0,  # a second request would only queue behind the first
-            stream_usage=True,
-            use_responses_api=False,
-            extra_body={"id_slot": call.slot, "cache_prompt": True, **call.sampling},
-        )
-        model._settings, model._call = settings, call
-        return model
-
-    def in_background(self) -> Self:
-        """Return the model for the same call where no turn waits for it."""
-        # Where the background has a server, its first slot keeps summaries from evicting the extraction's prompt. On a
-        # server for both, a summary that is written ahead must neither evict the chat's prompt nor stand before a turn.
-        slot = self._call.slot if self._settings.local_background_url else _LOCAL_CALLS["memory"].slot
-        return type(self).of(self._settings, replace(self._call, slot=slot, is_awaited=False))
-
-
-def _local(settings: Settings, call: _LocalCall) -> BaseChatModel:
-    if not settings.local_base_url:
-        raise ModelUnavailable(
-            "The local model does not run: start the server with `make dev`, or set OPENAI_API_KEY or PALIMPSEST_MODEL."
-        )
-    return LocalChatModel.of(settings, call)
-
-
-def _remote(name: str, settings: Settings) -> BaseChatModel:
-    options: dict[str, Any] = {}
-    if name.startswith("openai:"):
-        options["timeout"] = _TIMEOUT_SECONDS
-        if settings.openai_base_url:
-            # Other servers speak chat completions, seldom the Responses API, and many want no key.
-            options |= {"base_url": settings.openai_base_url, "use_responses_api": False}
-            options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
-    try:
-        model: BaseChatModel = init_chat_model(name, **options)
-    except ImportError as error:
-        raise ModelUnavailable(f"The model {name!r} needs a package that is not installed. {error}.") from error
-    except Exception as error:  # unknown provider or missing key: each provider's package has its own exception
-        raise ModelUnavailable(
-            f"The model {name!r} cannot be used: PALIMPSEST_MODEL or the assistant's `model` must be provider:model, "
-            f"and that provider's key must be set, for openai OPENAI_API_KEY ({type(error).__name__})."
-        ) from error
-    return model
+    return model.in_background() if isinstance(model, _HasBackground) else model

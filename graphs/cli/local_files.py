@@ -5,14 +5,14 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from graphs.chat import Compiled, build_graph
 from graphs.cli.shell import Refused
 from graphs.identity import LOCAL_USER
 from graphs.persistence import CHECKPOINTS, STORE, WrongKey, cipher_of, empty_logs, open_checkpointer, open_store
@@ -22,6 +22,9 @@ from graphs.server.api.guard import RateLimit, RefusedRequest
 from graphs.settings import Settings, under_langgraph_dev
 from memory.context.running_summary import rehydrate, state_of
 from memory.turn import MemoryMode
+
+if TYPE_CHECKING:
+    from graphs.chat import Compiled
 
 Json = Mapping[str, object]
 
@@ -82,12 +85,10 @@ async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]
         file = settings.data_dir / CHECKPOINTS
         async with open_store(settings.data_dir / STORE, cipher) as store, open_checkpointer(file, cipher) as saver:
             checkpoints = CheckpointFile(file, cipher)
-            # It reads states only, and no tool of a deployment is needed for that.
-            graph = build_graph(tools=()).compile(checkpointer=saver)
             service = Service(
                 settings=settings,
                 store=store,
-                threads=FileThreads(graph, checkpoints),
+                threads=FileThreads(saver, checkpoints),
                 crons=NoCrons(),
                 checkpoints=checkpoints,
                 empty_logs=partial(empty_logs, settings.data_dir),
@@ -130,17 +131,25 @@ def is_open_elsewhere(path: Path) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileThreads:
     """The threads as their checkpoints tell of them. What only a server knows of them, their rows, is not here.
 
     Attributes:
-        graph: Reads a thread's state.
+        saver: Reads checkpoints.
         checkpoints: Knows which threads there are.
     """
 
-    graph: Compiled
+    saver: BaseCheckpointSaver[str]
     checkpoints: CheckpointFile
+
+    @cached_property
+    def graph(self) -> "Compiled":
+        """What reads a thread's state."""
+        from graphs.chat import build_graph  # seconds of imports, which a command about facts does without
+
+        # No tool of a deployment is needed for that.
+        return build_graph(tools=()).compile(checkpointer=self.saver)
 
     async def metadata(self, _user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a thread: none is known, but of a thread with checkpoints that it is there."""

@@ -37,11 +37,11 @@ def migrate(
 
 
 async def _migrate(settings: Settings, out: Output) -> None:
+    if not settings.database_uri:
+        raise Refused("DATABASE_URI names no database: set it to postgresql://user:password@host:5432/name")
     from graphs.cli.local_files import is_open_elsewhere
     from graphs.persistence import CHECKPOINTS, STORE, WrongKey, check_postgres
 
-    if not settings.database_uri:
-        raise Refused("DATABASE_URI names no database: set it to postgresql://user:password@host:5432/name")
     checkpoints, store = settings.data_dir / CHECKPOINTS, settings.data_dir / STORE
     for path in (checkpoints, store):
         if not path.exists():

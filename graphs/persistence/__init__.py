@@ -8,25 +8,26 @@ unfinished one is rolled back when the file is opened next. Several processes ma
 """
 
 import asyncio
+import importlib
 import logging
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from graphs.deployment import service_of_process
-from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.cipher import Cipher, WrongKey
 from graphs.persistence.connection import empty_log
 from graphs.persistence.servers_checkpoints import ServersCheckpoints
 from graphs.persistence.servers_own import checkpointer_of_server, store_of_server
-from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
-from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from graphs.settings import Settings
+
+if TYPE_CHECKING:
+    from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
+    from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 
 __all__ = [
     "Checkpoints",
@@ -52,6 +53,20 @@ logger = logging.getLogger(__name__)
 
 CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 _POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")
+# Imported when a file is opened: LangGraph's store brings numpy along, which a start need not wait for.
+_HOMES = {
+    "DurableSqliteSaver": "graphs.persistence.sqlite_saver",
+    "DurableSqliteStore": "graphs.persistence.sqlite_store",
+    "open_checkpointer": "graphs.persistence.sqlite_saver",
+    "open_store": "graphs.persistence.sqlite_store",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return what opens SQLite files, importing the module that holds it."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def cipher_of(settings: Settings) -> Cipher | None:
@@ -108,12 +123,16 @@ def own_checkpoints_of(settings: Settings) -> OwnCheckpoints:
         from graphs.persistence.checkpoint_tables import CheckpointTables
 
         return CheckpointTables(settings.database_uri)
+    from graphs.persistence.checkpoint_file import CheckpointFile
+
     return CheckpointFile(settings.data_dir / CHECKPOINTS, cipher_of(settings))
 
 
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
+    from graphs.deployment import service_of_process  # with the graph's tools, which a command does not need
+
     service = service_of_process()
     if service.settings.keeps_its_own:
         yield await checkpointer_of_server()
@@ -126,6 +145,8 @@ async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
 @asynccontextmanager
 async def store() -> AsyncIterator[BaseStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
+    from graphs.deployment import service_of_process  # with the graph's tools, which a command does not need
+
     service = service_of_process()
     if service.settings.keeps_its_own:
         yield await store_of_server()
@@ -141,6 +162,8 @@ def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseChec
         from graphs.persistence.postgres_saver import open_postgres_checkpointer
 
         return open_postgres_checkpointer(settings.database_uri, settings.database_connections)
+    from graphs.persistence.sqlite_saver import open_checkpointer
+
     return open_checkpointer(settings.data_dir / CHECKPOINTS, cipher_of_server(settings))
 
 
@@ -150,6 +173,8 @@ def _store_of(settings: Settings) -> AbstractAsyncContextManager[BaseStore]:
         from graphs.persistence.postgres_store import open_postgres_store
 
         return open_postgres_store(settings.database_uri, settings.database_connections)
+    from graphs.persistence.sqlite_store import open_store
+
     return open_store(settings.data_dir / STORE, cipher_of_server(settings))
 
 

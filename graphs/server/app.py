@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import importlib
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 
 from langgraph.store.base import BaseStore
 from starlette.applications import Starlette
@@ -23,7 +25,7 @@ from graphs.server.unwritten import write_down_left
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreAway
-from memory.effects import tolerated
+from memory.effects import in_daemon_thread, tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +36,7 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
     service, stopping = service_of_process(), asyncio.Event()
     if service.embedder:
         service.embedder.start()  # so that the first turns need not go without it
+    in_daemon_thread(partial(importlib.import_module, "graphs.provider_models"), "palimpsest-import")  # nor wait
     sweeper = asyncio.create_task(_sweep(service, _store(service), stopping))
     try:
         with scraped(service, _store(service)):

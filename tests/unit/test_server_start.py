@@ -10,8 +10,14 @@ import pytest
 
 from graphs.server.lasting import lasting
 
-# Of the command line, the embedded models and a database that a plain server does not have.
+# Of the command line, the embedded models and a database that a plain server does not have; and of models and files
+# that it opens later.
 NEEDLESS = (
+    "langchain.chat_models",
+    "langchain_openai",
+    "openai",
+    "numpy",
+    "langgraph.store.sqlite",
     "typer",
     "onnxruntime",
     "tokenizers",

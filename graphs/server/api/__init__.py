@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
 
-from graphs.deployment import service_of_process
 from graphs.persistence import checkpoints_of, empty_logs
 from graphs.server.api import (
     approval,
@@ -50,6 +49,8 @@ ROUTERS = (
 
 def service_of_server(settings: Settings) -> Service:
     """Return what the routes work with inside a LangGraph server."""
+    from graphs.deployment import service_of_process  # with the graph's tools, which the local files do not need
+
     return Service(
         settings=settings,
         store=ServerStore(lambda: service_of_process().store_of_server()),

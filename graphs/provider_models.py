@@ -1,0 +1,83 @@
+"""The chat models that providers' packages make; apart, as those packages take seconds to import."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+from langchain_openai import ChatOpenAI
+from pydantic import PrivateAttr, SecretStr
+
+from graphs.model_failures import ModelUnavailable
+from graphs.models import LOCAL_CALLS, LocalCall
+from graphs.settings import LOCAL, Settings
+
+_TIMEOUT_SECONDS = 120.0
+_LOCAL_TIMEOUT_SECONDS = 300.0  # reading a full prompt takes a minute on two cores, more when both slots work
+_LOCAL_BACKGROUND_TIMEOUT_SECONDS = 600.0  # behind chats without a pause it has a tenth of the cores
+_NO_KEY = SecretStr("not-needed")  # the client insists on one
+
+
+class LocalChatModel(ChatOpenAI):
+    """The embedded local model, as it is asked for one purpose."""
+
+    _settings: Settings = PrivateAttr()
+    _call: LocalCall = PrivateAttr()
+
+    @classmethod
+    def of(cls, settings: Settings, call: LocalCall) -> Self:
+        """Return the model for a kind of call."""
+        awaited_url, background_url = settings.local_base_url, settings.local_background_url
+        patience = _LOCAL_TIMEOUT_SECONDS if call.is_awaited else _LOCAL_BACKGROUND_TIMEOUT_SECONDS
+        model = cls(
+            model=LOCAL,
+            base_url=awaited_url if call.is_awaited else background_url or awaited_url,
+            api_key=_NO_KEY,
+            temperature=call.temperature,
+            max_completion_tokens=call.max_tokens,
+            timeout=patience,
+            stream_chunk_timeout=patience,  # 120 s by default: on busy cores a full prompt takes longer
+            max_retries=0,  # a second request would only queue behind the first
+            stream_usage=True,
+            use_responses_api=False,
+            extra_body={"id_slot": call.slot, "cache_prompt": True, **call.sampling},
+        )
+        model._settings, model._call = settings, call
+        return model
+
+    def in_background(self) -> Self:
+        """Return the model for the same call where no turn waits for it."""
+        # Where the background has a server, its first slot keeps summaries from evicting the extraction's prompt. On a
+        # server for both, a summary that is written ahead must neither evict the chat's prompt nor stand before a turn.
+        slot = self._call.slot if self._settings.local_background_url else LOCAL_CALLS["memory"].slot
+        return type(self).of(self._settings, replace(self._call, slot=slot, is_awaited=False))
+
+
+def local_model(settings: Settings, call: LocalCall) -> BaseChatModel:
+    """Return the embedded local model for a kind of call; `ModelUnavailable` where nobody serves it."""
+    if not settings.local_base_url:
+        raise ModelUnavailable(
+            "The local model does not run: start the server with `make dev`, or set OPENAI_API_KEY or PALIMPSEST_MODEL."
+        )
+    return LocalChatModel.of(settings, call)
+
+
+def remote_model(name: str, settings: Settings) -> BaseChatModel:
+    """Return the model `provider:model`; `ModelUnavailable` where its package or its key is missing."""
+    options: dict[str, Any] = {}
+    if name.startswith("openai:"):
+        options["timeout"] = _TIMEOUT_SECONDS
+        if settings.openai_base_url:
+            # Other servers speak chat completions, seldom the Responses API, and many want no key.
+            options |= {"base_url": settings.openai_base_url, "use_responses_api": False}
+            options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
+    try:
+        model: BaseChatModel = init_chat_model(name, **options)
+    except ImportError as error:
+        raise ModelUnavailable(f"The model {name!r} needs a package that is not installed. {error}.") from error
+    except Exception as error:  # unknown provider or missing key: each provider's package has its own exception
+        raise ModelUnavailable(
+            f"The model {name!r} cannot be used: PALIMPSEST_MODEL or the assistant's `model` must be provider:model, "
+            f"and that provider's key must be set, for openai OPENAI_API_KEY ({type(error).__name__})."
+        ) from error
+    return model
