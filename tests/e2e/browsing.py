@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.dev_server import PROJECT
+PROJECT = Path(__file__).resolve().parents[2]
 
 UNPACKED = PROJECT / "tests" / "e2e" / "browser" / "node_modules" / "unpacked-chromium"
 """The browser that `make test` unpacks where none is installed, beside the libraries and fonts that it needs."""

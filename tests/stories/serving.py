@@ -1,0 +1,136 @@
+"""A server of the stories: a `langgraph dev` process in a folder of its own, started as a person would start it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from tests.ports import free_port
+
+PROJECT = Path(__file__).resolve().parents[2]
+SECRET = "a secret of at least thirty-two bytes"
+START_SECONDS, STOP_SECONDS = 240.0, 60.0
+
+_PROCESS = {
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}",
+    "PYTHONPATH": str(PROJECT),
+    "LANG": "C.UTF-8",
+    "NO_COLOR": "1",
+}
+_SETTINGS = {
+    "LANGSMITH_TRACING": "false",
+    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+    "LANGGRAPH_NO_VERSION_CHECK": "true",
+    "OPENAI_API_KEY": "stub",
+    "PALIMPSEST_MODEL": "openai:chat",
+    "PALIMPSEST_MEMORY_MODEL": "openai:memory",
+    "PALIMPSEST_EMBEDDER": "none",
+    "PALIMPSEST_DEBOUNCE_SECONDS": "0.2",
+    "PALIMPSEST_SWEEP_SECONDS": "1",
+    # A busy machine makes a turn wait for memory; that a turn goes on without is no story here.
+    "PALIMPSEST_READ_TIMEOUT_SECONDS": "60",
+    "PALIMPSEST_WRITE_TIMEOUT_SECONDS": "60",
+    "PALIMPSEST_REQUESTS_PER_MINUTE": "100000",
+}
+
+
+def variables(**more: str) -> dict[str, str]:
+    """Return the environment of a process of the stories: nothing of the tests' own is in it."""
+    return {**_PROCESS, **more}
+
+
+@dataclass
+class Server:
+    """`with Server(folder, model_url)` starts the shipped server; with `guarded` users log in, as in production.
+
+    The process inherits nothing of the environment of the tests, and reads no `.env` of a developer.
+    """
+
+    folder: Path
+    model_url: str
+    guarded: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.launch()
+        self.wait()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "server.log").read_text("utf-8", "replace")
+
+    def launch(self) -> None:
+        """Start the process, and return at once."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        command = [
+            sys.executable,
+            "-m",
+            "langgraph_cli",
+            "dev",
+            "--no-browser",
+            "--no-reload",
+            "--port",
+            str(self.port),
+        ]
+        # Beside stories of a slow model the runs of other users go on.
+        jobs = ["--n-jobs-per-worker", "10"] if self.guarded else []
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *jobs, "--config", str(self._config())],
+                cwd=self.folder, env=self._variables(), stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def wait(self) -> None:
+        """Return once it answers."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            ended = self._process is None or self._process.poll() is not None
+            if ended or time.monotonic() > deadline:
+                self.stop(signal.SIGKILL)
+                raise RuntimeError(f"no server came up:\n{self.log[-4000:]}")
+            time.sleep(0.1)
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End the process: as an operator does, or as a crash would."""
+        if self._process and self._process.poll() is None:
+            os.killpg(self._process.pid, how)
+            self._process.wait(STOP_SECONDS)
+        self._process = None
+
+    def _answers(self) -> bool:
+        with suppress(OSError), urllib.request.urlopen(f"{self.url}/ok", timeout=1) as response:
+            return bool(response.status == 200)
+        return False
+
+    def _config(self) -> Path:
+        if not self.guarded:
+            return PROJECT / "langgraph.json"
+        # The production configuration, with files to look into.
+        shipped: dict[str, Any] = json.loads((PROJECT / "langgraph.prod.json").read_text())
+        development = json.loads((PROJECT / "langgraph.json").read_text())
+        path = self.folder / "langgraph.json"
+        path.write_text(json.dumps({**shipped, **{name: development[name] for name in ("checkpointer", "store")}}))
+        return path
+
+    def _variables(self) -> dict[str, str]:
+        ours = {"HOME": self.folder, "PALIMPSEST_DATA_DIR": self.folder / "data", "OPENAI_BASE_URL": self.model_url}
+        login = {"PALIMPSEST_AUTH_SECRET": SECRET} if self.guarded else {}
+        return variables(**_SETTINGS, **{name: str(value) for name, value in ours.items()}, **login, **self.environment)
