@@ -7,8 +7,9 @@
 
 The first are six dialogues of our own, with facts that must come of them and words that must not stand in one together;
 `benchmarks/texts.jsonl` has short texts with labels in the same form. Prompts and rules were made with these two.
-`benchmarks/held_out.jsonl` has texts and dialogues that they were not made with. The second is the set of 40 texts of
-MemPalace (`dataset.jsonl`) with its labels (`labels.jsonl`), the third a conversation of LoCoMo.
+`benchmarks/held_out.jsonl` has texts and dialogues that they were not made with. `benchmarks/two_clauses.jsonl` has
+sentences that tell of two subjects. The second is the set of 40 texts of MemPalace (`dataset.jsonl`) with its labels
+(`labels.jsonl`), the third a conversation of LoCoMo.
 
 `--answers` keeps what the model answered. Rules are then measured again without the model, prompts are not. The model
 is the deployment's own (PALIMPSEST_MEMORY_MODEL or PALIMPSEST_MODEL). Without one it is the local model, which is

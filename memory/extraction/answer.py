@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableParallel, RunnableSequence
 from langgraph.constants import TAG_NOSTREAM
 
 from memory.config import CATEGORIES, NAMED_TOPICS, MemoryConfig
@@ -72,8 +72,14 @@ def _object(**properties: dict[str, object]) -> dict[str, object]:
     }
 
 
-# Of an answer without end no more is read, and no more brackets are tried: each may be read up to the end.
-MAX_ANSWER_CHARS: Final = 200_000
+# A fact's fields besides its content, with their names: about 120 characters, some more where the JSON is indented.
+_FIELDS_CHARS: Final = 200
+# Twice what fits into the schema where every fact and section is as long as may be: 77,200 characters. What is longer
+# is no answer to it, and is not read.
+MAX_ANSWER_CHARS: Final = 2 * (
+    MAX_FACTS_PER_ANSWER * (MemoryConfig().max_fact_chars + _FIELDS_CHARS) + len(SECTIONS) * MAX_SECTION_CHARS
+)
+# No more brackets are tried: each may be read up to the end.
 MAX_OBJECTS: Final = 200
 _LISTS: Final = ("facts", "newFacts", "memories")
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -81,8 +87,6 @@ _OPENING = re.compile(r"[{\[]")
 _OBJECT = re.compile(r"{")
 _SENTENCE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]){1,1000}"')
 _FACT_LIST = re.compile(r'"(?:facts|newFacts|memories)"\s*:\s*\[')
-
-
 # Python refuses to convert more than 4,300 digits, and a float has no more than 309.
 _DECODER: Final = json.JSONDecoder(parse_int=lambda digits: float(digits[:400]))
 
@@ -132,9 +136,9 @@ def parse_answer(raw: str) -> Answer:
     """Return the facts and the profile sections of an answer.
 
     Raises:
-        ExtractionError: If there is no JSON in it that could hold facts.
+        ExtractionError: If there is no JSON in it that could hold facts, or it is longer than any answer.
     """
-    text = _THINKING.sub("", raw[:MAX_ANSWER_CHARS])
+    text = _read(raw)
     for value in _values(text, _OPENING):
         answer = Answer.of(value, text)
         if answer is not None:
@@ -151,9 +155,9 @@ def parse_sentences(raw: str) -> list[str]:
     """Return the sentences of an answer that is a list of them, or an object with one; of a broken one, the whole ones.
 
     Raises:
-        ExtractionError: If there is no such list in it.
+        ExtractionError: If there is no such list in it, or it is longer than any answer.
     """
-    text = _THINKING.sub("", raw[:MAX_ANSWER_CHARS])
+    text = _read(raw)
     for value in _values(text, _OPENING):
         found = next((value[name] for name in _LISTS if name in value), None) if isinstance(value, Mapping) else value
         if isinstance(found, list):
@@ -161,6 +165,14 @@ def parse_sentences(raw: str) -> list[str]:
     if '"facts"' not in text:
         raise ExtractionError(raw)
     return [one_line(json.loads(each)) for each in _SENTENCE.findall(text.partition("[")[2])]
+
+
+def _read(raw: str) -> str:
+    """Return what of an answer is to be parsed: not what a model thinks aloud first."""
+    text = _THINKING.sub("", raw)
+    if len(text) > MAX_ANSWER_CHARS:
+        raise ExtractionError(raw)
+    return text
 
 
 def _values(text: str, opening: re.Pattern[str], at: int = 0) -> Iterator[object]:
@@ -247,9 +259,16 @@ def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnab
         return
     for each in (schema, _unbounded(schema)):
         try:
-            yield model.with_structured_output(each, method="json_schema", include_raw=True)
+            structured = model.with_structured_output(each, method="json_schema", include_raw=True)
         except (NotImplementedError, TypeError, ValueError):
             return
+        yield _unparsed(structured)
+
+
+def _unparsed(structured: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """Return the model with its schema, without LangChain's parser: its work is quadratic in what is no JSON."""
+    asked = structured.first if isinstance(structured, RunnableSequence) else None
+    return asked.steps__.get("raw", structured) if isinstance(asked, RunnableParallel) else structured
 
 
 def _unbounded(schema: Any) -> Any:

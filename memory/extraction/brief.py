@@ -225,9 +225,11 @@ def about_its_subject(sentence: str, source: str) -> str:
     claimed = _USER_DOES.match(sentence)
     if claimed is None:
         return sentence
-    said = source.split()
-    at = next((n for n, word in enumerate(said) if n and word.rstrip(".,;:!?") == claimed["verb"]), 0)
-    subject, rest = (said[at - 1] if at else ""), sentence.removeprefix("User")
+    said, rest = source.split(), sentence.removeprefix("User")
+    at = next(
+        (n for n, word in enumerate(said) if n and _bare(word) == claimed["verb"] and _goes_on(said[n:], rest)), 0
+    )
+    subject = said[at - 1] if at else ""
     if not subject.isalpha() or subject.casefold() in _SELF:
         return sentence
     if subject.casefold() in rest.casefold():  # "Karis told me": of "User told Karis" neither half can be trusted
@@ -237,6 +239,17 @@ def about_its_subject(sentence: str, source: str) -> str:
     if subject.casefold() in _SOMEBODY:
         return ""
     return f"{subject}{rest}" if subject[0].isupper() else sentence
+
+
+def _goes_on(said: Sequence[str], rest: str) -> bool:
+    """Say whether the first telling word behind a verb, if its sentence has one, is also told: "is Ada", or "is 71"."""
+    end = next((n for n, word in enumerate(said, 1) if word.endswith((".", "!", "?"))), len(said))
+    behind = next(filter(None, map(words, said[1:end])), frozenset[str]())
+    return behind <= words(rest)
+
+
+def _bare(word: str) -> str:
+    return word.rstrip(".,;:!?")
 
 
 def _fact(note: Note, number: int) -> dict[str, object]:

@@ -49,6 +49,19 @@ async def test_it_is_the_same_on_an_event_loop() -> None:
     assert contents(await aextract_facts(model, [said("I'm Ines.")], config=BRIEF)) == ["User's name is Ines."]
 
 
+@pytest.mark.parametrize(
+    ("text", "noted"),
+    [
+        ("My name is Ada and I am allergic to peanuts.", ("User's name is Ada.", "User is allergic to peanuts.")),
+        ("I am a vegan and my husband is a butcher.", ("User is a vegan.", "User's husband is a butcher.")),
+        ("My friend Ola is a pilot and I am afraid.", ("User's friend Ola is a pilot.", "User is afraid.")),
+    ],
+)
+def test_two_clauses_with_two_subjects_keep_their_subjects(text: str, noted: tuple[str, ...]) -> None:
+    model = RecordingModel(replies=[notes(*noted)])
+    assert contents(extract_facts(model, [said(text)], config=BRIEF)) == list(noted)
+
+
 def test_each_prompt_continues_the_one_before_so_that_a_server_reads_only_what_is_new() -> None:
     model = RecordingModel(replies=[notes("User's name is Ines."), notes(), notes("User likes tea.")])
     extract_facts(model, [said("I'm Ines."), said("It rains here."), said("I like tea.")], config=BRIEF)
