@@ -14,20 +14,20 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 ROOMS = ("graphs", "memory", "palimpsest", "tests", "pyproject.toml")
 UPDATER = tuple(f"tests/unit/test_updater{part}.py" for part in ("", "_crashes", "_failures"))
-QUEUE = "tests/unit/test_update_queue.py"
+QUEUE = "tests/laws/test_rules_queue.py"
 JOURNALING = ("tests/unit/test_journaling.py",)
 AT_THE_LIMIT = ("tests/unit/test_facts_at_the_limit.py",)
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 AHEAD = ("tests/unit/test_summaries_in_any_order.py",)
-AGENTS = "tests/integration/test_middleware.py"
+AGENTS = "tests/laws/test_rules_agents.py"
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
 APPROVAL = "tests/unit/test_approval.py"
 HELD_MESSAGES = "tests/unit/test_held_messages.py"
 BACKFILL = "tests/unit/test_backfill.py"
 BUDGET = "tests/unit/test_budget_of_a_day.py"
-ERASED_THREADS = "tests/integration/test_erased_threads.py"
+ERASED_THREADS = "tests/laws/test_rules_erased.py"
 OVERLOOKED = "tests/unit/test_overlooked.py"
 
 
@@ -258,7 +258,7 @@ MUTANTS = (
         "memory/tool_calls.py",
         "if call.epochs.thread and erased_between(call.epochs.thread, thread_epoch):",
         "if False:",
-        ("tests/unit/test_remembering.py",),
+        (ERASED_THREADS,),
     ),
     Mutant(
         "erase local files that a server has in its memory",
@@ -499,7 +499,7 @@ MUTANTS = (
         "memory/turn.py",
         "        if now is None:\n            return self\n",
         "        now = now or TurnEpochs()\n",
-        (ERASED_THREADS,),
+        ("tests/integration/test_erased_threads.py",),
     ),
     Mutant(
         "a summary writes down what was erased",
@@ -620,7 +620,7 @@ MUTANTS = (
         "memory/queue/schedule.py",
         "return status in _TRANSIENT_STATUS",
         "return True",
-        (*UPDATER, "tests/unit/test_retry.py"),
+        ("tests/rules/test_schedule.py",),
     ),
     Mutant(
         "one timer for all keys",
@@ -760,7 +760,7 @@ MUTANTS = (
         "memory/queue/update_queue.py",
         "                    self._end(taken, taken)\n",
         "                    pass\n",
-        ("tests/unit/test_queue_threads.py",),
+        (QUEUE,),
     ),
     Mutant(
         "what was said before an edit changes the fact",

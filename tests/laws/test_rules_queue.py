@@ -1,4 +1,8 @@
+"""The queue that a program feeds: when what waits is processed, and that nothing of it is lost."""
+
 import itertools
+import subprocess
+import sys
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -7,21 +11,19 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.store.memory import InMemoryStore
 
-from memory.config import MemoryConfig
-from memory.message import StoredMessage
-from memory.queue.schedule import ConversationContext, Pending, UpdateKey, enqueue, plan
-from memory.queue.update_queue import MemoryUpdateQueue, start_daemon_thread
-from tests.fakes import Clock
+from palimpsest import ConversationContext, FactStore, MemoryConfig, MemoryUpdateQueue, MemoryUpdater
+from tests.fakes import Clock, RecordingModel, learns
+from tests.stores import FaultyStore, fail_at
 
 CONFIG = MemoryConfig(debounce_seconds=30, max_wait_seconds=120, update_spacing_seconds=0.5)
 PATIENCE = 60.0
 
 
-def message(name: str) -> StoredMessage:
-    return StoredMessage(name, "user", f"text {name}", "2026-11-22T10:00:00+00:00")
+def message(name: str) -> HumanMessage:
+    return HumanMessage(f"text {name}", id=name)
 
 
 def context(thread: str = "T", user: str = "ada", *names: str, **more: Any) -> ConversationContext:
@@ -423,47 +425,85 @@ def test_adds_from_many_threads_are_all_processed_once() -> None:
     assert sorted(seen) == sorted(f"T{user}-{number}" for user in range(8) for number in range(25))
 
 
-def test_daemon_threads_carry_their_name() -> None:
-    done = threading.Event()
-    names: list[str] = []
+def test_what_gets_no_thread_waits_and_is_tried_again_and_no_add_fails(caplog: pytest.LogCaptureFixture) -> None:
+    refused = {"palimpsest-update", "palimpsest-scheduler"}
+    bench = Bench(config=replace(CONFIG, update_spacing_seconds=0))
+    begin = bench.start
 
-    def work() -> None:
-        names.append(threading.current_thread().name)
+    def start(name: str, target: Callable[[], None]) -> None:
+        if name in refused:
+            raise RuntimeError("can't start new thread")
+        begin(name, target)
+
+    bench.start = start  # type: ignore[method-assign]
+    bench.__post_init__()
+    bench.queue.add_nowait(context("T1", "ada"))
+    bench.queue.add_nowait(context("T2", "bob"))
+    pause = bench.queue.tick()
+    assert pause is not None
+    assert pause > 0
+    assert sorted(one.thread_id for one in bench.queue.pending()) == ["T1", "T2"]
+    assert "could not be started" in caplog.text
+    refused.clear()
+    bench.queue.add(context("T3", "ada"))
+    assert bench.started[0][0] == "palimpsest-scheduler"
+    assert bench.queue.tick() == pause
+    assert bench.processed == []
+    bench.advance(30)
+    assert sorted(bench.threads()) == ["T1", "T2", "T3"]
+
+
+def test_a_process_without_threads_loses_no_update_once_it_has_some_again() -> None:
+    program = """
+import resource, threading
+from palimpsest import ConversationContext, FactStore, MemoryConfig, MemoryUpdater, MemoryUpdateQueue
+
+GIB = 2**30
+seen, done = [], threading.Event()
+
+def process(context):
+    seen.append(context.thread_id)
+    if len(seen) == 2:
         done.set()
 
-    start_daemon_thread("palimpsest-test", work)
-    assert done.wait(PATIENCE)
-    assert names == ["palimpsest-test"]
+queue = MemoryUpdateQueue(process, memory_config=MemoryConfig(update_spacing_seconds=0))
+resource.setrlimit(resource.RLIMIT_AS, (8 * GIB, resource.RLIM_INFINITY))
+threading.stack_size(16 * GIB)
+queue.add_nowait(ConversationContext("T1", "ada"))
+threading.stack_size(0)
+queue.add_nowait(ConversationContext("T2", "ada"))
+assert done.wait(100), seen
+print(sorted(seen))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "['T1', 'T2']\n"
+    assert "palimpsest-scheduler could not be started" in done.stderr
 
 
-keys = st.builds(UpdateKey, st.sampled_from(["T1", "T2", "T3"]), st.sampled_from(["ada", "bob"]), st.just("default"))
-moments = st.floats(0, 1000)
+def test_in_a_program_of_ones_own_a_store_that_fails_for_a_while_loses_nothing() -> None:
+    model, config = RecordingModel(respond=learns), MemoryConfig(update_spacing_seconds=0)
+    for n in range(1, 30):
+        store, bench = FaultyStore(), Bench()
+        updater = MemoryUpdater(store, lambda _: model, config=config, clock=bench.clock)
+        queue = MemoryUpdateQueue(updater.process, memory_config=config, clock=bench.clock, start_thread=bench.start)
+        store.fault = fail_at(n)
+        said = [HumanMessage("I like figs", id="u1"), AIMessage("Noted", id="a1")]
+        queue.add_nowait(ConversationContext("T", "ada", messages=said))
+        while (pause := queue.tick()) is not None:
+            bench.clock.advance(pause)
+        store.fault = lambda _: None
+        assert [fact.content for fact in FactStore(store, "ada").list()] == ["Likes figs"], n
+        assert queue.pending() == (), n
 
 
-@given(st.dictionaries(keys, st.tuples(moments, moments)), st.sets(st.sampled_from(["ada", "bob"])), moments, moments)
-def test_a_plan_starts_the_longest_due_of_a_free_user_or_says_when_to_look_again(
-    waiting: dict[UpdateKey, tuple[float, float]], busy: set[str], earliest: float, now: float
-) -> None:
-    pending = {key: Pending(ConversationContext(*key), min(times), max(times)) for key, times in waiting.items()}
-    chosen = plan(now, pending, busy, earliest)
-    free = {key: one for key, one in pending.items() if key.user_id not in busy}
-    if chosen.start is not None:
-        assert free[chosen.start].due == min(one.due for one in free.values()) <= now
-        assert now >= earliest
-    elif free:
-        assert chosen.wake is not None
-        assert chosen.wake > now
-    else:
-        assert chosen.wake is None
+def test_a_wrong_key_is_not_tried_again() -> None:
+    class Refused(Exception):
+        status_code = 401
 
-
-@given(st.lists(st.tuples(st.floats(0, 60), st.booleans()), min_size=1, max_size=30))
-def test_whatever_is_added_a_key_never_waits_longer_than_the_maximum(adds: list[tuple[float, bool]]) -> None:
-    now, waiting = 0.0, None
-    for pause, quiet in adds:
-        now += pause
-        if waiting and waiting.due <= now:
-            waiting = None
-        waiting = enqueue(now, waiting, context(), CONFIG, quiet)
-        assert waiting.due <= waiting.first + CONFIG.max_wait_seconds
-        assert waiting.due <= now + CONFIG.debounce_seconds
+    model = RecordingModel(respond=lambda _: Refused())
+    updater = MemoryUpdater(InMemoryStore(), lambda _: model)
+    said = [HumanMessage("I like figs", id="u1")]
+    assert updater.process(ConversationContext("T", "ada", messages=said)) is None
+    assert len(model.prompts) == 1
+    model.respond = lambda _: TimeoutError()
+    assert updater.process(ConversationContext("U", "ada", messages=said))
