@@ -101,7 +101,7 @@ test-wheel: $(VENV)/dev page ## Run the unit and integration tests against the b
 	@echo "Running the tests against the wheel ..."
 	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/rules tests/unit tests/integration
 
-OF_AGENTS = tests/laws/test_rules_agents.py $(addprefix tests/integration/test_,every_door.py middleware_tools.py agent_summaries.py left_turns.py) \
+OF_AGENTS = tests/laws/test_rules_agents.py $(addprefix tests/integration/test_,every_door.py message_forms.py middleware_tools.py agent_summaries.py left_turns.py) \
 	$(addprefix tests/e2e/test_,agents.py kill_loop.py)
 test-agents: ## Run the agents' tests with deepagents, in an environment of their own
 	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents TESTS=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test

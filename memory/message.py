@@ -4,13 +4,22 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    MessageLikeRepresentation,
+    convert_to_messages,
+)
 
 from memory.text import digest, sanitize
 
 Role = Literal["user", "assistant"]
+
+GivenMessages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
+"""One message or several, in any form that LangChain takes: an object, a text, `(role, content)`, a mapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +93,43 @@ def iso_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def to_stored(messages: Iterable[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
-    """Return what people and the model said; tool output, system text and messages without text are left out.
+def as_messages(given: GivenMessages) -> list[BaseMessage]:
+    """Return messages in any form that LangChain takes as its objects, each with an id.
 
-    A message without an id gets one from its role, its text and how often both came before.
+    A message without an id gets one from who says what in it and how often that came before, so that it is the same
+    each time the conversation is given. What was given is not changed.
+
+    Args:
+        given: Messages of one thread, oldest first.
+
+    Raises:
+        ValueError: If a message has no form that LangChain takes.
+    """
+    messages = convert_to_messages(_listed(given))
+    if all(message.id for message in messages):
+        return messages
+    said: Counter[tuple[str, str]] = Counter()
+    identified: list[BaseMessage] = []
+    for message in messages:
+        what = (_role(message) or message.type, sanitize(message.text).strip() or sanitize(repr(message)))
+        identity = message.id or f"content-{digest(*what, str(said[what]))[:32]}"
+        said[what] += 1
+        identified.append(message if message.id else message.model_copy(update={"id": identity}))
+    return identified
+
+
+def to_stored(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
+    """Return what people and the model said; tool output, system text and messages without text are left out.
 
     Args:
         messages: Messages of one thread, oldest first.
         time: When they were said, ISO 8601.
     """
-    stored: list[StoredMessage] = []
-    said: Counter[tuple[Role, str]] = Counter()
-    for message in messages:
-        role, text = _role(message), sanitize(message.text).strip()
-        if role and text:
-            identity = stored_id(message.id) or f"content-{digest(role, text, str(said[role, text]))[:32]}"
-            said[role, text] += 1
-            stored.append(StoredMessage(identity, role, text, time))
-    return tuple(stored)
+    return tuple(
+        StoredMessage(stored_id(message.id), role, text, time)
+        for message in as_messages(messages)
+        if (role := _role(message)) and (text := sanitize(message.text).strip())
+    )
 
 
 def stored_id(message_id: str | None) -> str:
@@ -127,8 +155,25 @@ def _role(message: BaseMessage) -> Role | None:
     return "assistant" if isinstance(message, AIMessage) else None
 
 
-def messages_of(messages: Iterable[BaseMessage | StoredMessage], time: str) -> tuple[StoredMessage, ...]:
+def messages_of(
+    messages: GivenMessages | Sequence[BaseMessage | StoredMessage], time: str
+) -> tuple[StoredMessage, ...]:
     """Return messages of one thread, all of one sort, as memory keeps them; LangChain's were said at `time`."""
-    mixed = tuple(messages)
-    ready = (each for each in mixed if isinstance(each, StoredMessage))
-    return (*ready, *to_stored((each for each in mixed if isinstance(each, BaseMessage)), time))
+    listed = _listed(messages)
+    ready = (each for each in listed if isinstance(each, StoredMessage))
+    return (*ready, *to_stored(as_messages([each for each in listed if not isinstance(each, StoredMessage)]), time))
+
+
+def identified(
+    messages: GivenMessages | Sequence[BaseMessage | StoredMessage],
+) -> tuple[BaseMessage | StoredMessage, ...]:
+    """Return messages of one thread, all of one sort: as memory keeps them already, or as `as_messages` does."""
+    listed = _listed(messages)
+    ready = tuple(each for each in listed if isinstance(each, StoredMessage))
+    return ready if len(ready) == len(listed) else tuple(as_messages(listed))
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return what was given as a list: of one, where it is one message, as `add_messages` reads it."""
+    is_pair = isinstance(given, tuple) and [*map(type, given)] in ([str, str], [str, list])
+    return [given] if is_pair or isinstance(given, str | Mapping | BaseMessage) else list(given)

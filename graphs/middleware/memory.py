@@ -12,18 +12,20 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
+from langgraph.types import Overwrite
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, TokenParts, aemit
 from graphs.middleware.choices import Choices, User
 from graphs.middleware.request import noted, with_recalled_texts, with_text
-from graphs.middleware.state import AgentMemory, MemoryKeys, kept_by, thread_of, with_kept
+from graphs.middleware.state import AgentMemory, MemoryKeys, kept_by, thread_of, with_ids, with_kept
 from graphs.models import caches_marked_prompts, input_tokens
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.synchronous import ThreadedStore, finished
 from graphs.tools_of_memory import ToolRun, memory_tools
+from graphs.turn.channels import merge_messages
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.ending import end_turn
 from graphs.turn.memory import Room, TurnMemory
@@ -208,10 +210,11 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         return bool(thread.asked) and thread.receipt.get("asked") != thread.asked
 
     async def _begin(self, state: Any, runtime: Runtime[Any], store: BaseStore | None) -> dict[str, Any] | None:
+        state, update = with_ids(state)
         thread = self._thread(state)
         run = self._run(runtime, store, thread.asked)
         if not thread.asked:
-            return None
+            return update or None
         await self._counter.tokenizer.awarm_up()
 
         async def begin() -> Begun[None]:
@@ -233,18 +236,19 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             closed = await self._memory.writing.close(run, said.messages, said.epochs, None)
             # The end of the turn tries again. Until then the checkpoint names it, should the process end before.
             memory = AgentMemory(**{**memory, **named((*thread.unwritten, *closed.unwritten))})
-        update: dict[str, Any] = with_kept(self.name, state, memory)
-        return {**update, "messages": begun.with_mode} if begun.with_mode else update
+        if begun.with_mode:
+            whole = Overwrite(merge_messages(state["messages"], [begun.with_mode]))
+            update = {"messages": whole if update else begun.with_mode}
+        return {**with_kept(self.name, state, memory), **update}
 
     async def _end(self, state: Any, runtime: Runtime[Any], store: BaseStore | None) -> dict[str, Any] | None:
         update: dict[str, Any] = {}
         # Another middleware may have jumped over the beginning.
         if self._is_new(state):
             update = await self._begin(state, runtime, store) or {}
-            state = {**state, **update}
-            if "messages" in update:
-                changed = {message.id: message for message in update["messages"]}
-                state["messages"] = [changed.get(message.id, message) for message in state["messages"]]
+            said = update.get("messages", [])
+            messages = said.value if isinstance(said, Overwrite) else merge_messages(state["messages"], [said])
+            state = {**state, **update, "messages": messages}
         memory = kept_by(self.name, state)
         thread = thread_of(state, memory)
         if not thread.messages or not _may_be_learned(memory):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NotRequired, Required, cast
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AnyMessage
+from langgraph.types import Overwrite
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from graphs.turn.channels import SummaryChannel, messages_channel
 from graphs.turn.state import MEMORY_KEY, MemoryState, State
 from graphs.turn.thread import Thread
 from memory.context.running_summary import state_of
-from memory.message import is_made
+from memory.message import as_messages, is_made
 from memory.turn import MemoryMode
 from memory.unwritten import HAS_UNWRITTEN
 
@@ -76,9 +77,19 @@ def thread_of(state: Mapping[str, Any], memory: MemoryState) -> Thread:
         state: The agent's state.
         memory: What the instance that asks keeps of it.
     """
-    messages = [message for message in state.get("messages") or () if not is_made(message)]
+    messages: list[Any] = [message for message in as_messages(state.get("messages") or ()) if not is_made(message)]
     context = state_of(state.get(SUMMARY_KEY))
     return Thread(State(messages=messages, summarized_messages=[], context=context, memory=memory))
+
+
+def with_ids(state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the state with an id for each message, and the update that writes them down; that is empty if all had one.
+
+    The channel of deepagents keeps messages as they come, a tuple or a text without an id.
+    """
+    messages = as_messages(state["messages"])
+    has_ids = all(message.id for message in state["messages"])
+    return {**state, "messages": messages}, {} if has_ids else {"messages": Overwrite(messages)}
 
 
 def kept_by(name: str, state: Mapping[str, Any]) -> AgentMemory:

@@ -23,7 +23,7 @@ from graphs.events import aemit, emit, summary_events
 from graphs.identity import vouched_in
 from graphs.middleware.memory import PalimpsestMemory
 from graphs.middleware.request import with_text
-from graphs.middleware.state import SUMMARY_KEY, SummaryKeys
+from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
 from graphs.middleware.trigger import DueBudget, Limits, Trigger
 from graphs.models import in_background
 from graphs.service import MemoryService
@@ -143,26 +143,28 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarize what no longer fits."""
+        state, ids = with_ids(state)
         if not self._is_due(state, state["messages"]):
-            return _without_left_out(state)
+            return {**ids, **_without_left_out(state)} or None
         hook = self._memory.cut_hook(state, runtime) if self._memory else self._hook
         node = self._node_of(state, runtime, hook)
         result = node.result(_read(state))
         for event in summary_events(result):
             emit(event.name, event)
-        return self._update(state, result)
+        return {**ids, **self._update(state, result)} or None
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do what `before_model` does."""
         await self._counter.tokenizer.awarm_up()
+        state, ids = with_ids(state)
         if not self._is_due(state, state["messages"]):
-            return _without_left_out(state)
+            return {**ids, **_without_left_out(state)} or None
         hook = self._memory.acut_hook(state, runtime) if self._memory else self._hook
         node = self._node_of(state, runtime, hook)
         result = await node.aresult(_read(state))
         for event in summary_events(result):
             await aemit(event.name, event)
-        return self._update(state, result)
+        return {**ids, **self._update(state, result)} or None
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -217,7 +219,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     def _is_due(self, state: Any, messages: Sequence[BaseMessage]) -> bool:
         running = _running(_read(state))
         conversation = divide(messages, running)
-        counts = self._counter.each(conversation.live, identified=True)
+        counts = self._counter.each(conversation.live)
         summary = self._summary_tokens(running.summary) if running else 0
         return self._limits.are_reached(
             tokens=sum(counts) + summary + self._counter(conversation.system), messages=len(conversation.live)
@@ -250,9 +252,9 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         store, owner = whose or (None, None)
         return self._service.accounts.counted(model, store, owner)
 
-    def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any] | None:
+    def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any]:
         context = self._node.update(_read(state), result).get("context", {})
-        return {SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else None
+        return {SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else {}
 
     def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         context = _read(request.state)["context"]
@@ -286,13 +288,11 @@ def _running(state: Mapping[str, Any]) -> RunningSummary | None:
     return rehydrate(state["context"].get("running_summary"))
 
 
-def _without_left_out(state: Any) -> dict[str, Any] | None:
-    """Return the update that says of a view that nothing is left out of it; `None` where nothing else was said."""
+def _without_left_out(state: Any) -> dict[str, Any]:
+    """Return the update that says of a view that nothing is left out of it; empty where nothing else was said."""
     context = state_of(state.get(SUMMARY_KEY))
     return (
-        {SUMMARY_KEY: {key: value for key, value in context.items() if key != LEFT_OUT}}
-        if LEFT_OUT in context
-        else None
+        {SUMMARY_KEY: {key: value for key, value in context.items() if key != LEFT_OUT}} if LEFT_OUT in context else {}
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from memory import prompts
+from memory.message import GivenMessages, as_messages
 from memory.text import digest
 
 SUMMARY_ID = "palimpsest-summary"
@@ -171,7 +172,7 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     return DividedMessages(system, (*kept, *live), len(kept))
 
 
-def summarized_ids(messages: Sequence[BaseMessage], running: object) -> set[str]:
+def summarized_ids(messages: GivenMessages, running: object) -> set[str]:
     """Return the ids of all summarized messages of a state, exactly, and of the newest that have left it.
 
     Args:
@@ -179,7 +180,7 @@ def summarized_ids(messages: Sequence[BaseMessage], running: object) -> set[str]
         running: Its running summary: `state["context"]["running_summary"]`, in whatever form it came back; `None`
             if nothing was summarized yet.
     """
-    running = rehydrate(running)
+    running, messages = rehydrate(running), as_messages(messages)
     if running is None:
         return set()
     live = {message.id for message in divide(messages, running).live}

@@ -37,6 +37,7 @@ from memory.context.summarizer import Cut, SummarizationResult, Summarizer
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.effects import aperform, perform
+from memory.message import GivenMessages, as_messages
 
 __all__ = [
     "SUMMARY_ID",
@@ -107,7 +108,7 @@ def _with_options(function: F) -> F:
 
 @_with_options
 def summarize_messages(
-    messages: Sequence[BaseMessage], *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
+    messages: GivenMessages, *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
 ) -> SummarizationResult:
     """Summarize the oldest messages of a conversation when it exceeds its budget.
 
@@ -116,7 +117,8 @@ def summarize_messages(
     without the oldest messages, and the next call tries again.
 
     Args:
-        messages: The conversation, oldest first; a leading system message is kept.
+        messages: The conversation, oldest first, in any form that LangChain takes; a leading system message is kept.
+            A message without an id gets one from what it says and how often that came before.
         running_summary: What the last call returned; messages that it stands for are not summarized again.
         model: Writes the summaries.
         max_tokens: Tokens that the result has at most; also those of messages and existing summary that the model is
@@ -141,20 +143,21 @@ def summarize_messages(
         The messages to send, and the running summary to hand in next time.
 
     Raises:
-        ValueError: If a message has no id, or a number cannot be meant (`max_summary_tokens >= max_tokens`).
+        ValueError: If a message has no form that LangChain takes, or a number cannot be meant
+            (`max_summary_tokens >= max_tokens`).
     """
     summarizer = _summarizer(options)
-    return perform(summarizer.summarize(messages, running_summary), summary_handlers())
+    return perform(summarizer.summarize(as_messages(messages), running_summary), summary_handlers())
 
 
 @_with_options
 async def asummarize_messages(
-    messages: Sequence[BaseMessage], *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
+    messages: GivenMessages, *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
 ) -> SummarizationResult:
     """Do what `summarize_messages` does without blocking the event loop; a synchronous hook runs in a thread."""
     summarizer = _summarizer(options)
     await summarizer.counter.awarm_up()
-    return await aperform(summarizer.summarize(messages, running_summary), async_summary_handlers())
+    return await aperform(summarizer.summarize(as_messages(messages), running_summary), async_summary_handlers())
 
 
 class SummarizationNode(Runnable[Any, dict[str, Any]]):
@@ -180,7 +183,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     Raises:
         ValueError: If a number or a prompt cannot be meant, or with `after` there is no `prepared_summary`; when it
-            runs, if the messages are missing or have no ids.
+            runs, if the messages are missing.
     """
 
     @_with_options
@@ -316,7 +319,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         messages = _read(state, self.input_messages_key)
         if messages is None:
             raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
-        return messages  # type: ignore[no-any-return]  # a state's values are what its schema says
+        return as_messages(messages)
 
 
 def _turn_of(messages: Sequence[BaseMessage]) -> str | None:

@@ -162,9 +162,6 @@ class Summarizer:
                 left out of the view.
             kept: The result's `unflushed` of an earlier turn: the hook is asked before a model is.
             handed_over: The last result's `handed_over`, as a state holds it.
-
-        Raises:
-            ValueError: If a message that no summary stands for has no id.
         """
         measured = self._measured(messages, running_summary)
         conversation, running, live = measured.conversation, measured.running, measured.live
@@ -237,7 +234,7 @@ class Summarizer:
     def _measured(self, messages: Sequence[BaseMessage], running_summary: object) -> _Measured:
         running = rehydrate(running_summary)
         conversation = divide(messages, running)
-        counts = self.counter.each(conversation.live, identified=True)
+        counts = self.counter.each(conversation.live)
         system = self.counter(conversation.system)
         return _Measured(conversation, running, counts, system, system + self.views.summary_tokens(running))
 

@@ -2,12 +2,13 @@
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, MessageLikeRepresentation, ToolMessage
 
 from memory.context.tokenizer import Tokenizer
+from memory.message import as_messages
 
 MESSAGE_TOKENS = 4
 """Role and separators of one message, as OpenAI's cookbook counts them for chat models (3, and 1 for the role)."""
@@ -87,21 +88,11 @@ class TokenCounter:
         (tokens,) = self.each((message,))
         return tokens
 
-    def each(self, messages: Iterable[BaseMessage], *, identified: bool = False) -> list[int]:
-        """Return the tokens of each message.
-
-        Args:
-            messages: What to count.
-            identified: Refuse a message without an id; to look at thousands once more would cost as much as counting.
-
-        Raises:
-            ValueError: If a message that must have an id has none.
-        """
+    def each(self, messages: Iterable[BaseMessage]) -> list[int]:
+        """Return the tokens of each message."""
         counts: list[int] = []
         for message in messages:
             fields = message.__dict__  # three times as quick as attributes of a pydantic model
-            if identified and fields["id"] is None:
-                raise ValueError("messages must have ids: give each an `id`, or let the add_messages reducer do it")
             text, media = fields["content"], 0
             called = fields.get("tool_calls") or fields.get("invalid_tool_calls")
             if called or not isinstance(text, str) or "tool_call_id" in fields:
@@ -132,20 +123,20 @@ def shared_counter() -> TokenCounter:
     return TokenCounter()
 
 
-def count_tokens(text: str) -> int:
-    """Return the number of cl100k_base tokens of a text.
+def count_tokens(text: str | Sequence[MessageLikeRepresentation]) -> int:
+    """Return the number of cl100k_base tokens of a text, or of a list of messages in any form that LangChain takes.
 
     Where neither tiktoken nor the extra `tokens` can be loaded it is `len(text) // 4`, after one warning. On the
     event loop it never waits for the tokenizer: until that is loaded it estimates, after a warning of its own. There
     use `acount_tokens`.
     """
-    return shared_counter().text(text)
+    return shared_counter().text(text) if isinstance(text, str) else shared_counter()(as_messages(text))
 
 
-async def acount_tokens(text: str) -> int:
+async def acount_tokens(text: str | Sequence[MessageLikeRepresentation]) -> int:
     """Do what `count_tokens` does, once the tokenizer is loaded, in a thread: never an estimate where it can be had."""
     await shared_counter().awarm_up()
-    return shared_counter().text(text)
+    return count_tokens(text)
 
 
 def _rendered(message: BaseMessage) -> tuple[str, int]:

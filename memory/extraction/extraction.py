@@ -21,7 +21,7 @@ from memory.facts.changes import Extraction, Refusal, reasons
 from memory.facts.fact import Fact, strongest_first
 from memory.facts.profile import Profile
 from memory.facts.words import related
-from memory.message import StoredMessage, messages_of
+from memory.message import GivenMessages, StoredMessage, messages_of
 from memory.text import one_line
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ MAX_SHOWN: Final = 20
 
 def extract_facts(
     model: BaseChatModel,
-    messages: Sequence[BaseMessage | StoredMessage],
+    messages: GivenMessages | Sequence[StoredMessage],
     *,
     time: str = "",
     existing: Sequence[Fact] = (),
@@ -47,8 +47,8 @@ def extract_facts(
 
     Args:
         model: The memory model.
-        messages: What was said, oldest first, as LangChain's messages or as memory keeps them; a long message of the
-            user is read in pieces.
+        messages: What was said, oldest first, in any form that LangChain takes or as memory keeps it; a long message
+            of the user is read in pieces.
         time: When LangChain's messages were said, ISO 8601: it is what "yesterday" counts from; unknown by default.
         existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
         profile: The profile's sections by name (`user.work`).
@@ -73,7 +73,7 @@ def extract_facts(
 
 async def aextract_facts(
     model: BaseChatModel,
-    messages: Sequence[BaseMessage | StoredMessage],
+    messages: GivenMessages | Sequence[StoredMessage],
     *,
     time: str = "",
     existing: Sequence[Fact] = (),

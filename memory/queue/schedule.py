@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.message import StoredMessage
+from memory.message import StoredMessage, identified
 from memory.namespaces import Owner
 from memory.text import check_encodable
 
@@ -31,7 +31,7 @@ class ConversationContext:
         thread_id: The conversation.
         user_id: Whose memory it is: the user's identity. `of` puts their namespace's name here, for who knows no more.
         agent_name: Which agent's memory it is.
-        messages: Messages of the conversation, each with an `id`.
+        messages: Messages of the conversation, in any form that LangChain takes; each is given an `id` if it has none.
         carried_over: Messages of a context that this one replaced which had left the thread by a summary.
         kind: `turn`: `messages` is the thread as it is now. `cut`: they are what a summary is about to replace.
         store: Where the memory is kept, for a `process` that serves several stores.
@@ -41,7 +41,7 @@ class ConversationContext:
     thread_id: str
     user_id: str
     agent_name: str = "default"
-    messages: Sequence[Message] = ()
+    messages: Sequence[Any] = ()
     carried_over: Sequence[Message] = ()
     kind: Literal["turn", "cut"] = "turn"
     store: BaseStore | None = field(default=None, compare=False, repr=False)
@@ -63,7 +63,7 @@ class ConversationContext:
             if not isinstance(value, str) or not value:
                 raise ValueError(f"{name} must be a non-empty string, not {value!r}")
         check_encodable("thread_id", self.thread_id)
-        object.__setattr__(self, "messages", tuple(self.messages))
+        object.__setattr__(self, "messages", identified(self.messages))
         object.__setattr__(self, "carried_over", tuple(self.carried_over))
 
     @property

@@ -88,9 +88,11 @@ def test_trap_6_an_edited_message_breaks_nothing() -> None:
     assert summarize(edited, running_summary=first).running_summary is first
 
 
-def test_trap_7_a_message_without_an_id_is_refused() -> None:
-    with pytest.raises(ValueError, match="id"):
-        summarize([*talk(2), HumanMessage("no id")])
+def test_trap_7_a_message_without_an_id_is_given_one_that_stays() -> None:
+    talk_on = [*talk(2), HumanMessage("no id")]
+    first, again = summarize(talk_on).messages[-1], summarize([*talk_on, HumanMessage("no id")]).messages[-2:]
+    assert first.id
+    assert (first.id == again[0].id, first.id == again[1].id) == (True, False)
 
 
 @pytest.mark.parametrize(
