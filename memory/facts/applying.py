@@ -281,6 +281,7 @@ class FactUpdate:
             status=status,
             # A conversation corrects what a person protected, and must not lay it open to evictions by that.
             pinned=like is not None and is_protected(like),
+            replaces=like.id if like else "",
             epoch=self._epoch,
             thread_id=self._thread_id,
             message_ids=change.sources,
@@ -307,10 +308,11 @@ class FactUpdate:
             return
         if known is None and self._propose(change, target):
             return
-        if known is not None and is_protected(target) and not is_protected(known):
-            # Or what a person protected would be left to a fact that an eviction may take.
+        if known is not None:
             key, _ = find(self.fact_set, known.id)
-            known = replace(known, pinned=True)
+            # Or what a person protected would be left to a fact that an eviction may take.
+            is_pinned = known.pinned or (is_protected(target) and not is_protected(known))
+            known = replace(known, pinned=is_pinned, replaces=target.id)
             self.fact_set = replace(self.fact_set, rows={**self.fact_set.rows, key: known})
         successor = known or self._add(change, like=target)
         if known is not None and not self._made(known, change):  # the message that corrects says it again

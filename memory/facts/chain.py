@@ -5,12 +5,12 @@ Whoever erases one of them wants none of the others back: they say what the fact
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from memory.effects import StoreEffects
 from memory.facts.confirmations import read_provenance
-from memory.facts.fact import Fact, FactNotFound
+from memory.facts.fact import Fact, FactNotFound, checked_period
 from memory.facts.rows import read_fact_set, read_history
 from memory.facts.words import Wording
 from memory.message import StoredMessage
@@ -82,16 +82,50 @@ def read_chain(owner: Owner, epoch: str, fact_id: str) -> StoreEffects[Chain]:
     )
 
 
-def linked(facts: Iterable[Fact], fact_id: str) -> frozenset[str]:
+def with_ends(facts: Iterable[Fact], every: Iterable[Fact]) -> list[Fact]:
+    """Return the facts, each that was corrected with the day until which it was held: on which the other was said.
+
+    Args:
+        facts: Some of an owner's facts.
+        every: All of them, with their history.
+    """
+    # Found when asked for, and not stored: an undo gives a fact back as it was, with its own end or none.
+    since = {(fact.replaces, fact.id): fact.created_at for fact in every}
+
+    def end(fact: Fact) -> str:
+        said = since.get((fact.id, fact.replaced_by), "") if fact.status == "superseded" else ""
+        # What corrects it may have been said before it, and once more now.
+        return fact.valid_to or (said and checked_period((said if said > fact.created_at else fact.updated_at)[:10]))
+
+    return [replace(fact, valid_to=end(fact)) for fact in facts]
+
+
+def corrections(facts: Collection[Fact], fact_id: str) -> list[Fact]:
+    """Return all revisions of a fact, of those that it corrected and that corrected it; oldest first, what is now last.
+
+    Args:
+        facts: All facts of an owner, those of history first.
+        fact_id: Which fact; none is returned if no fact has the id.
+    """
+    ids = linked(facts, fact_id, by_words=False)
+    found = [fact for fact in facts if fact.id in ids]
+    is_past = ("superseded", "ended", "evicted")
+    return sorted(
+        with_ends(found, facts),
+        key=lambda fact: (fact.status not in is_past, fact.updated_at, fact.created_at, fact.revision),
+    )
+
+
+def linked(facts: Iterable[Fact], fact_id: str, *, by_words: bool = True) -> frozenset[str]:
     """Return the ids of the facts that hang together with one; none if no fact has the id.
 
-    Two hang together if one took the other's place, or if both say the same at some time.
+    Two hang together if one took the other's place, or, `by_words`, if both say the same at some time.
     """
     neighbours: defaultdict[str, set[str]] = defaultdict(set)
     known = set()
     for fact in facts:
         known.add(fact.id)
-        for other in (f"says {normalize(fact.content)}", fact.replaced_by):
+        for other in (f"says {normalize(fact.content)}" if by_words else "", fact.replaced_by):
             if other:
                 neighbours[fact.id].add(other)
                 neighbours[other].add(fact.id)

@@ -12,7 +12,7 @@ from memory.config import MemoryConfig
 from memory.control import count_edit, read_epoch
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts, refused_as_stale
-from memory.facts.chain import Chain
+from memory.facts.chain import Chain, corrections, with_ends
 from memory.facts.changes import Extraction, Outcome
 from memory.facts.confirmations import Confirmations, read_confirmations
 from memory.facts.deletions import (
@@ -183,7 +183,8 @@ class FactEffects:
         found: Sequence[Fact] = list(fact_set.rows.values())
         if status in ("superseded", "ended", "evicted"):
             history = yield from read_history(self.owner, epoch)
-            found = history if status != "evicted" else still_evicted(fact_set, history)
+            ended = with_ends(history, [*history, *fact_set.rows.values()])
+            found = ended if status != "evicted" else still_evicted(fact_set, history)
         return strongest_first([fact for fact in found if status in (None, fact.status)])
 
     def search(
@@ -204,13 +205,13 @@ class FactEffects:
         return found[: None if limit is None else max(0, limit)]
 
     def history(self, fact_id: str) -> StoreEffects[Facts]:
-        """Read the revisions of one fact, oldest first, with the one that is there now."""
+        """Read the revisions of one fact and of those that corrected it or that it corrected, oldest first."""
         epoch, fact_set = yield from self._current()
-        before = [fact for fact in (yield from read_history(self.owner, epoch)) if fact.id == fact_id]
-        now = [fact for fact in fact_set.rows.values() if fact.id == fact_id]
-        if not before and not now:
+        before = yield from read_history(self.owner, epoch)
+        found = corrections([*before, *fact_set.rows.values()], fact_id)
+        if not found:
             raise FactNotFound(fact_id)
-        return [*sorted(before, key=lambda fact: fact.revision), *now]
+        return found
 
     def update(
         self,

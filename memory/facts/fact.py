@@ -98,7 +98,7 @@ class Fact:
             where it does not.
         valid_to: Until when, that day, month or year included; then it is history, and no prompt shows it as current.
         topic: The sensitive topic for which it waits, or waited, for a person's yes; empty if it never had to.
-        replaces: Id of the fact whose place it takes once a person says yes; empty if there is none.
+        replaces: Id of the fact that it corrected, or, where it waits, whose place it takes once a person says yes.
     """
 
     id: str

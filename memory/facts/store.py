@@ -171,6 +171,9 @@ class FactStore:
     def history(self, fact_id: str) -> Facts:
         """Return all that a fact said, oldest first; the last one is what it says now, if it is still there.
 
+        What it corrected, and what corrected it, is among it: `replaces` and `replaced_by` name the other, and
+        `valid_to` of what was corrected is the day on which the other was said.
+
         Raises:
             FactNotFound: If no fact has or had the id.
         """

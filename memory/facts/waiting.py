@@ -78,15 +78,15 @@ def release(
     if known is not None:
         freed, free = remove(fact_set, key), known
     else:
-        free = replace(fact, content=said, status="active", updated_at=now, edited_at=now, edit=edit, replaces="")
+        free = replace(fact, content=said, status="active", updated_at=now, edited_at=now, edit=edit)
         # Stored texts are screened again whenever a prompt shows them: this tells that a person has read the text.
         free = replace(free, revision=fact.revision + 1, reviewed=review_digest(said))
         freed = replace(fact_set, rows={**fact_set.rows, key: free})
     wrong = next((each for each in freed.active().values() if each.id == fact.replaces != free.id), None)
     if wrong is not None:
-        if known is None and wrong.pinned:
-            free = replace(free, pinned=True)
-            freed = replace(freed, rows={**freed.rows, key: free})
+        place_of, _ = find(freed, free.id)
+        free = replace(free, pinned=free.pinned or (known is None and wrong.pinned), replaces=wrong.id)
+        freed = replace(freed, rows={**freed.rows, place_of: free})
         freed = retire(freed, wrong.id, "superseded", now=now, replaced_by=free.id)
     elif known is None and is_full(fact_set, config):
         raise MemoryFull(config.max_facts)

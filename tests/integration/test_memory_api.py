@@ -44,6 +44,28 @@ async def test_a_learned_fact_that_is_edited_is_its_users_own(app: MemoryApp, ad
     assert await contents(ada) == ["Lives in Bergen"]
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_a_correction_and_what_it_corrected_name_each_other(
+    app: MemoryApp, ada: httpx.AsyncClient, is_known: bool
+) -> None:
+    (oslo,) = await learn(app, Change(action="new", content="Lives in Oslo", sources=("m1",)))
+    if is_known:  # another message said it before
+        await learn(app, Change(action="new", content="Lives in Bergen", sources=("m2",)))
+    await learn(app, Change(action="corrects", target=oslo, content="Lives in Bergen", sources=("m3",)))
+    (bergen,) = (await ada.get("/facts")).json()["facts"]
+    (was,) = (await ada.get("/facts", params={"status": "superseded"})).json()["facts"]
+    assert (bergen["replaces"], was["replaced_by"], was["valid_to"]) == (oslo, bergen["id"], "2025-10-09")
+    for one in (oslo, bergen["id"]):
+        history = (await ada.get(f"/facts/{one}/history")).json()["revisions"]
+        assert [(each["content"], each["valid_to"]) for each in history] == [
+            ("Lives in Oslo", "2025-10-09"),
+            ("Lives in Bergen", ""),
+        ]
+    undone = (await ada.post("/undo", json={})).json()
+    assert [(each["content"], each["valid_to"]) for each in undone["restored"]] == [("Lives in Oslo", "")]
+    assert "Lives in Oslo" in await contents(ada)
+
+
 async def test_facts_are_listed_by_category_status_thread_and_text_and_by_page(
     app: MemoryApp, ada: httpx.AsyncClient
 ) -> None:

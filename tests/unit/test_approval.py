@@ -236,6 +236,7 @@ def test_a_correction_of_a_fact_in_use_waits_and_replaces_it_with_the_yes(person
     new = person.facts.approve(person.the_one().id, source="page")
     assert person.used() == ["User weighs 70 kg."]
     assert person.facts.list("superseded")[0].replaced_by == new.id
+    assert (new.replaces, len(person.facts.history(new.id))) == (old.id, len(person.facts.history(old.id)))
 
 
 def test_yes_in_other_words_never_uses_the_old_ones(person: Person) -> None:

@@ -90,10 +90,14 @@ def test_the_same_life_is_stored_as_the_same_items() -> None:
 
 
 def without_turns_lines(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the recorded version wrote: it knew no journal lines of turns, and so no counts and no revision of them."""
+    """What the recorded version wrote: it knew no journal lines of turns, no counts and no revision of them.
+
+    Nor did it say of a correction what that replaces.
+    """
     kept = [item for item in items if item["namespace"][-1] != "journal" and not item["key"].startswith("journal.")]
     return [
-        {**item, "value": {name: each for name, each in item["value"].items() if name != "journal"}} for item in kept
+        {**item, "value": {name: each for name, each in item["value"].items() if name not in ("journal", "replaces")}}
+        for item in kept
     ]
 
 

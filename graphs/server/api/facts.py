@@ -50,9 +50,17 @@ class FactView(BaseModel):
     thread_id: str = Field(description="The thread it was said in; empty if it was not taken from one.")
     message_ids: list[str] = Field(description="The messages it was taken from.")
     valid_from: str = Field(description="From when it holds, as exact as it was said (2026, 2026-05, 2026-05-08).")
-    valid_to: str = Field(description="Until when, included; a fact that holds no longer is not shown as current.")
+    valid_to: str = Field(
+        description="Until when, included; a fact that holds no longer is not shown as current. Of a corrected one, "
+        "the day on which the other was said."
+    )
     topic: str = Field(description="The sensitive topic for which it waits, or waited, for a yes; empty if none.")
-    replaces: str = Field(description="Id of the fact whose place it takes once you say yes; empty if none.")
+    replaces: str = Field(
+        description="Id of the fact that it corrected, or whose place it takes once you say yes; empty if none."
+    )
+    replaced_by: str = Field(
+        description="Id of the fact that took its place, its own where it was edited; empty if none."
+    )
 
 
 class FactDetail(FactView):
@@ -70,7 +78,7 @@ class FactPage(BaseModel):
 
 
 class Revisions(BaseModel):
-    """What a fact said before, oldest first; the last one is what it says now, if it is still there."""
+    """What a fact said before, with what it corrected and what corrected it, oldest first; what holds now is last."""
 
     revisions: list[FactView]
 
@@ -251,7 +259,7 @@ async def delete_fact(call: AgentCall, fact_id: str) -> None:
 
 @router.get("/facts/{fact_id}/history", summary="Read what a fact said before", responses=refusals(404))
 async def fact_history(call: AgentCall, fact_id: str) -> Revisions:
-    """Read what a fact said before."""
+    """Read what a fact said before, with what it corrected and what corrected it."""
     try:
         return Revisions(revisions=_views(await facts_of(call).ahistory(fact_id)))
     except FactNotFound as unknown:
