@@ -22,10 +22,17 @@ $(VENV)/created:
 	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed (Debian: apt install python3-venv)."; exit 1; }
 	@touch $@
 
+# pip is silent for minutes where it does not write to a terminal, and for one where it does. In front, as an interrupt
+# would not reach it behind; what counts ends with this shell.
+THERE = $$(ls -d $(VENV)/lib/*/site-packages/*.dist-info 2>/dev/null | wc -l)
+patiently = while sleep 5 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "  ... $$SECONDS s, $(THERE) packages are there"; done & \
+	$(1); code=$$?; kill $$! 2>/dev/null; exit $$code
+
 $(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
-	@echo "Installing requirements/$*.lock (a minute the first time) ..."
-	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes --no-deps $(INSTALL) -r $<
-	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --editable .
+	@echo "Installing requirements/$*.lock, $$(grep -c == $<) packages (a minute the first time) ..."
+	@$(call patiently,$(BIN)/pip install -qq --disable-pip-version-check --require-hashes --no-deps $(INSTALL) -r $<)
+	@$(call patiently,$(BIN)/pip install -qq --disable-pip-version-check --no-deps --editable .)
+	@$(if $(INSTALL),,$(BIN)/python -m compileall -qq graphs memory palimpsest)
 	@touch $@
 
 # A configured provider makes the local model needless; `local` asks for it by name.
@@ -184,10 +191,10 @@ check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see
 
 DATA ?= examples/conversation.json
 TURNS ?= 8
-URL ?= http://127.0.0.1:2024
+URL ?=
 demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=8 URL=…)
 	@test -x $(BIN)/palimpsest || { echo "Start the server first: make dev"; exit 1; }
-	@$(BIN)/palimpsest demo --url $(URL) --conversation "$(DATA)" --turns $(TURNS)
+	@$(BIN)/palimpsest demo $(if $(URL),--url $(URL)) --conversation "$(DATA)" --turns $(TURNS)
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate pyproject.toml

@@ -2,11 +2,12 @@
 
 import asyncio
 
+from here import server_url
 from langgraph_sdk import get_client
 
 
 async def main() -> None:
-    client = get_client(url="http://127.0.0.1:2024")
+    client = get_client(url=server_url())
     thread = await client.threads.create()
     state = await client.runs.wait(
         thread["thread_id"],

@@ -11,10 +11,11 @@ import { parseArgs } from "node:util";
 import { Client } from "@langchain/langgraph-sdk";
 
 import { STREAM_MODE, stampedEvents } from "./envelopes.mjs";
+import { serverUrl } from "./here.mjs";
 
 const { values: options } = parseArgs({
   options: {
-    url: { type: "string", default: "http://127.0.0.1:2024" },
+    url: { type: "string" },
     assistant: { type: "string", default: "chat" },
     thread: { type: "string" },
     from: { type: "string" },
@@ -22,7 +23,7 @@ const { values: options } = parseArgs({
   },
 });
 
-const client = new Client({ apiUrl: options.url });
+const client = new Client({ apiUrl: options.url ?? serverUrl() });
 const threadId = options.thread ?? (await client.threads.create()).thread_id;
 console.log(`thread ${threadId}`);
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from here import server_url
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
@@ -21,7 +22,7 @@ from palimpsest import StreamEvent, stream_run_events
 
 async def main(arguments: argparse.Namespace) -> None:
     """Hold the conversation."""
-    async with get_client(url=arguments.url) as client:
+    async with get_client(url=arguments.url or server_url()) as client:
         thread_id = arguments.thread or (await client.threads.create())["thread_id"]
         print(f"thread {thread_id}")
         checkpoint_id = arguments.start
@@ -67,7 +68,7 @@ def typed_lines(source: Iterable[str] = sys.stdin) -> Iterator[str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", default="http://127.0.0.1:2024", help="where the server listens")
+    parser.add_argument("--url", help="where the server listens; else the one of this folder")
     parser.add_argument("--assistant", default="chat", help="graph or assistant to talk to")
     parser.add_argument("--thread", help="go on with this thread")
     parser.add_argument("--from", dest="start", help="fork from this checkpoint of the thread")

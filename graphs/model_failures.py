@@ -1,5 +1,6 @@
 """What the failures of model calls mean, in one sentence each that says what to set; and what may be tried again."""
 
+import logging
 from dataclasses import dataclass
 
 from langchain_core.exceptions import (
@@ -39,6 +40,24 @@ _CONTENT = ("image", "audio", "video", "pdf", "document", "media", "modal", "mmp
 
 class ModelUnavailable(RuntimeError):
     """A model cannot answer; the message is one sentence that says why and what to set."""
+
+
+def says_it_all(error: object) -> bool:
+    """Return whether the sentence of a failure, or of what tells of it, leaves nothing to look up in a log."""
+    return _LOG_SAYS_MORE not in str(error)
+
+
+class WithoutTraceback(logging.Filter):
+    """Makes one line of a failure whose sentence says it all: a server logs it twice, each with its traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Leave out the first of the two records, and the traceback of the second; all others pass as they are."""
+        event: object = record.msg  # structlog hands on what is to be rendered, with the traceback as text
+        said = str(event.get("event")) if isinstance(event, dict) else ""
+        if not isinstance(event, dict) or str(ModelUnavailable) not in said or not says_it_all(said):
+            return True
+        event.pop("exception", None)
+        return not said.startswith("Run encountered an error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +109,7 @@ _REASONS = (
         "The server of {name!r} failed: try again later, or choose another model.",
     ),
 )
+_LOG_SAYS_MORE = "the server's log says more"
 _LOCAL_DOWN = "The local model's server does not answer: restart `make dev`."
 
 
@@ -134,7 +154,7 @@ def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) ->
     """
     if isinstance(error, ModelUnavailable):
         return error
-    otherwise = f"{name!r} failed with {type(error).__name__}: the server's log says more."
+    otherwise = f"{name!r} failed with {type(error).__name__}: {_LOG_SAYS_MORE}."
     sentence = next((each.sentence.format(name=name) for each in _REASONS if each.fits(error)), otherwise)
     # These two know better than the exception's class: providers report an overflow as any bad request.
     if is_context_overflow(error):

@@ -1,8 +1,9 @@
 """The only reader of the environment: variables in, frozen and validated values out."""
 
+import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +23,8 @@ _DATABASE, _OWN_DATABASE = "DATABASE_URI", "PALIMPSEST_DATABASE_URI"
 _SERVER_RUNTIME = "LANGGRAPH_RUNTIME_EDITION"
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
+_SERVER_URL = "LANGGRAPH_API_URL"
+_EVERY_HOST = re.compile(r"//(0\.0\.0\.0|\[::\])(?=:)")
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
 
@@ -30,18 +33,21 @@ class ClientSettings:
     """Which server the command line asks, and as whom, where it is not told.
 
     Attributes:
-        url: Where the server listens.
+        url: Where the server listens; empty means the one that serves this folder.
         token: The bearer token, where users log in.
+        data_dir: Where the server of this folder leaves its address.
     """
 
-    url: str = "http://127.0.0.1:2024"
+    url: str = ""
     token: str = field(default="", repr=False)
+    data_dir: Path = Path(".palimpsest")
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> "ClientSettings":
         """Read the variables; empty ones count as unset."""
         read = _Variables(environ).text
-        return cls(url=read("PALIMPSEST_URL", "http://127.0.0.1:2024"), token=read("PALIMPSEST_TOKEN", ""))
+        data_dir = Path(read("PALIMPSEST_DATA_DIR", ".palimpsest"))
+        return cls(url=read("PALIMPSEST_URL", ""), token=read("PALIMPSEST_TOKEN", ""), data_dir=data_dir)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,7 @@ class Settings:
         database_connections: How many connections a process opens to it at most, for checkpoints and for memory each.
         keeps_its_own: Whether the server keeps checkpoints and memory itself, as every one but `langgraph dev` does.
         encryption_key: What the SQLite files are encrypted with: 16, 24 or 32 bytes; empty: they are not.
+        own_url: Where the server of `langgraph dev` listens that this process is; empty means it is none.
         writes_threads: Whether the server keeps its rows of threads, messages included, in files of its own.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone. On by default under
@@ -99,6 +106,7 @@ class Settings:
     database_connections: int = 10
     keeps_its_own: bool = False
     encryption_key: bytes = field(default=b"", repr=False)
+    own_url: str = ""
     writes_threads: bool = False
     single_user: bool = False
     open_to_network: bool = False
@@ -145,6 +153,7 @@ class Settings:
             database_connections=reader.count("PALIMPSEST_DATABASE_CONNECTIONS", 10),
             keeps_its_own=reader.keeps_its_own(),
             encryption_key=reader.aes_key(),
+            own_url=reader.own_url(),
             writes_threads=reader.under_dev(),
             single_user=reader.single_user(),
             open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
@@ -201,6 +210,18 @@ def known_variables() -> frozenset[str]:
     return frozenset(read.names)
 
 
+def misspelt(environ: Mapping[str, str] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield each variable with our prefix that nothing reads, and the one that is perhaps meant, else nothing.
+
+    Args:
+        environ: Where to look; the process environment by default.
+    """
+    known = known_variables()
+    for name in sorted(_of_process() if environ is None else environ):
+        if name.startswith("PALIMPSEST_") and name not in known:
+            yield name, next(iter(difflib.get_close_matches(name, known, n=1)), "")
+
+
 class _Asked(dict[str, str]):
     """No variables at all; notes which are asked for."""
 
@@ -236,6 +257,10 @@ class _Variables:
 
     def under_dev(self) -> bool:
         return self.text(_SERVER_VARIANT, "") == "local_dev"
+
+    def own_url(self) -> str:
+        is_folders = self.under_dev() and not self.keeps_its_own()
+        return _EVERY_HOST.sub("//127.0.0.1", self.text(_SERVER_URL, "")) if is_folders else ""
 
     def keeps_its_own(self) -> bool:
         return self.text(_SERVER_RUNTIME, "inmem") != "inmem"

@@ -31,7 +31,8 @@ class Typed:
     """A person who types commands, in a folder of their own."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None, environ: dict[str, str]) -> None:
-        self.transport, self.environ = transport, environ
+        # No server runs in this folder: which one is asked has to be said.
+        self.transport, self.environ = transport, {"PALIMPSEST_URL": "http://127.0.0.1:2024", **environ}
 
     def run(self, *words: str, typed: str | None = None) -> Result:
         shell = Shell(environ=self.environ, transport=self.transport)

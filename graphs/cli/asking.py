@@ -5,14 +5,15 @@ import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import httpx
 import typer
 
-from graphs.cli.client import MemoryClient, connect
+from graphs.address import address_of
+from graphs.cli.client import NOT_HERE, MemoryClient, connect
 from graphs.cli.output import Output
 from graphs.cli.shell import Refused, Shell
 from graphs.settings import ClientSettings, environment
@@ -27,7 +28,7 @@ _PANEL = "Which memory"
 Url = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", help="The server. Default: PALIMPSEST_URL, or http://127.0.0.1:2024.", rich_help_panel=_PANEL
+        metavar="URL", help="The server. Default: PALIMPSEST_URL, or the one of this folder.", rich_help_panel=_PANEL
     ),
 ]
 Token = Annotated[
@@ -61,8 +62,9 @@ class Where:
 
 
 def client_settings(shell: Shell) -> ClientSettings:
-    """Return which server is meant where the command line does not say."""
-    return ClientSettings.from_environment(environment(ENV_FILE, shell.environ))
+    """Return which server is meant where the command line does not say; its URL is empty where none is known."""
+    given = ClientSettings.from_environment(environment(ENV_FILE, shell.environ))
+    return given if given.url else replace(given, url=address_of(given.data_dir))
 
 
 @asynccontextmanager
@@ -93,6 +95,8 @@ async def open_memory(shell: Shell, where: Where, files: "Files" = "there") -> A
         return
     given = client_settings(shell)
     url = where.url or given.url
+    if not url:
+        raise Refused(f"{NOT_HERE}, or read its files with --local")
     try:
         http = connect(url, where.token or given.token, shell.transport)
     except ValueError as error:

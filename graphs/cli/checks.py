@@ -1,6 +1,5 @@
 """What `palimpsest doctor` looks at: each check says what it found, and what to do about it."""
 
-import difflib
 import importlib.metadata
 import json
 import os
@@ -19,7 +18,7 @@ from packaging.requirements import Requirement
 
 from graphs.cli.dev import INSTALL_SERVER, has_login, has_module, server_environment, server_settings, wants_local
 from graphs.local import weights
-from graphs.settings import LOCAL, Settings, known_variables
+from graphs.settings import LOCAL, Settings, misspelt
 from memory.context.tokenizer import Tokenizer
 
 _ASK_SECONDS = 60.0
@@ -156,10 +155,8 @@ def check_versions(machine: Machine) -> Finding:
 
 def check_names(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Look for variables that nothing reads: a misspelt one is as if it were not set."""
-    known = known_variables()
-    for name in sorted(each for each in environ if each.startswith("PALIMPSEST_") and each not in known):
-        alike = difflib.get_close_matches(name, known, n=1)
-        fix = f"is {alike[0]} meant?" if alike else "remove it; the project's .env.example lists all there are"
+    for name, meant in misspelt(environ):
+        fix = f"is {meant} meant?" if meant else "remove it; the project's .env.example lists all there are"
         yield Finding("configuration", "warning", f"{name} is no variable of ours: nothing reads it", fix)
 
 

@@ -15,6 +15,7 @@ _ANSWER_SECONDS = 60.0
 THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 NO_SERVER = "start one with `palimpsest dev`, or name another with --url or PALIMPSEST_URL"
+NOT_HERE = f"no server of this folder runs: {NO_SERVER}"
 LOGIN = (
     "give your token with --token or PALIMPSEST_TOKEN; where tokens are signed with a shared secret, "
     "`palimpsest token USER` makes one on the server's machine"

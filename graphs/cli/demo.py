@@ -13,8 +13,11 @@ import click
 import httpx
 import typer
 
+from graphs.cli.asking import client_settings
+from graphs.cli.client import NOT_HERE
 from graphs.cli.output import counted
 from graphs.cli.progress import estimate, in_words, progress, remaining
+from graphs.cli.shell import Shell
 
 if TYPE_CHECKING:
     from langgraph_sdk.client import LangGraphClient
@@ -97,7 +100,7 @@ def demo(
         Path,
         typer.Option("--conversation", exists=True, dir_okay=False, help="What is said: a JSON file, see the README."),
     ],
-    url: Annotated[str, typer.Option(help="The running server.")] = "http://127.0.0.1:2024",
+    url: Annotated[str, typer.Option(help="The server. Default: PALIMPSEST_URL, or the one of this folder.")] = "",
     turns: Annotated[int, typer.Option(min=1, help="The user's turns to replay.")] = 8,
     patience: Annotated[
         float,
@@ -112,6 +115,9 @@ def demo(
     from langgraph_sdk import get_client
     from langgraph_sdk.errors import APIError
 
+    url = url or client_settings(Shell()).url
+    if not url:
+        raise click.ClickException(NOT_HERE)
     try:
         conversation = read_conversation(path, turns)
     except ValueError as error:

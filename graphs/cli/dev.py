@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 import signal
 import socket
 import sys
@@ -161,8 +162,7 @@ def free_port(host: str, first: int = DEFAULT_PORT) -> int:
     for port in range(first, first + 10):
         if _port_error(host, port) is None:
             if port != first:
-                url = f"http://{host}:{port}"
-                click.echo(f"Port {first} is taken: using {port}. Commands find it with --url {url} or PALIMPSEST_URL.")
+                click.echo(f"Port {first} is taken: using {port}. Commands in this folder find it.")
             return port
     return first
 
@@ -285,8 +285,10 @@ class _Welcome:
         settle(server)
         url = f"http://{address}:{self.port}"
         open_to = f"Open to  {self.reach}\n" if self.reach else ""
-        places = f"\nReady    {url}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"
-        click.echo(f"{places}Model    {self.model}\nMemory   {self.memory}\n{open_to}Stop     Ctrl-C\n")
+        own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
+        places = f"\nReady    {url}\nTalk     {own} chat\nMemory   {url}/memory\n         {self.memory}\n"
+        more = f"Studio   {_STUDIO}{url}\nAPI      {url}/docs\nModel    {self.model}\n"
+        click.echo(f"{places}{more}{open_to}Stop     Ctrl-C\n")
 
 
 def supervise(

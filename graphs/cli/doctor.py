@@ -61,6 +61,9 @@ def doctor(
 async def _running(shell: Shell, where: Where, *, can_open_files: bool) -> list[Finding]:
     """Look at the server that would be asked, and at what waits in the memory that can be reached."""
     url = where.url or client_settings(shell).url
+    if not url:
+        none = Finding("server", "ok", "none of this folder runs: `palimpsest dev` starts one")
+        return [none, *(await _waiting(shell, Where(local=True)) if can_open_files else [])]
     try:
         async with connect(url, "", shell.transport) as http:
             (await http.get("/ok", timeout=_SERVER_SECONDS)).raise_for_status()

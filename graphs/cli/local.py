@@ -18,7 +18,7 @@ from graphs.local.weights import Weights
 
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.25
-_SAY_EVERY_SECONDS = 10.0
+_SAY_EVERY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from graphs.cli.token import token
 _MORE = """
 Exit codes: 0 done, 1 refused or failed, 2 the command line is wrong.
 
-The server is the one of --url or PALIMPSEST_URL (http://127.0.0.1:2024); `palimpsest COMMAND --help` has examples.
+The server is the one of --url or PALIMPSEST_URL (else this folder's); `palimpsest COMMAND --help` has examples.
 """
 
 main = typer.Typer(

@@ -15,6 +15,7 @@ from graphs.deployment import service_of_process
 from graphs.persistence import checkpoints_of_server
 from graphs.server.api import MemoryApi, service_of_server
 from graphs.server.assistants import AssistantContexts
+from graphs.server.introduction import introduced
 from graphs.server.old_threads import OldThreads
 from graphs.server.page import PageDoor, load, routes
 from graphs.server.scraping import scraped
@@ -40,7 +41,8 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
     sweeper = asyncio.create_task(_sweep(service, _store(service), stopping))
     try:
         with scraped(service, _store(service)):
-            yield
+            async with introduced(service.settings):
+                yield
     finally:
         stopping.set()
         # As `close` does, a sweep is not waited for while a store is away.

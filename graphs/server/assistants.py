@@ -1,8 +1,11 @@
-"""Assistants of this project's graphs: which they are, and that their context is checked where it is written down."""
+"""Assistants of this project's graphs: which they are, and that a context is checked where it comes in."""
 
+import difflib
 import json
 import logging
 import re
+from dataclasses import fields
+from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,6 +21,8 @@ logger = logging.getLogger(__name__)
 _CONTEXT: TypeAdapter[Context] = TypeAdapter(Context)
 # Through JSON and back: the server's answer is compared with it, and JSON knows no tuples.
 _SCHEMA = json.loads(json.dumps(_CONTEXT.json_schema()))
+_FIELDS = [each.name for each in fields(Context)]
+_RUNS = re.compile(r"\A(?P<root>.*?)(?:/threads/[^/]+)?/runs(?:/(?:stream|wait|batch|crons))?/?\Z")
 _PATH = re.compile(r"\A(?P<assistants>.*/assistants)(?:/(?P<id>[\w-]+))?/?$")
 # The question has no body; and a packed answer could not be read here.
 _OF_THE_BODY = frozenset({b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"})
@@ -44,8 +49,9 @@ async def takes_context(app: ASGIApp, scope: Scope, assistants: str, assistant_i
 class AssistantContexts:
     """Refuses `POST /assistants` and `PATCH /assistants/{id}` whose context no run could use (422, with the field).
 
-    The context may be under `config.configurable` too. Whose graph takes another one, whatever its name, the server is
-    left to judge.
+    Of runs and crons it refuses a context with an unknown field, which the server would drop without a word. An
+    assistant's context may be under `config.configurable` too, where clients put fields of their own. Whose graph
+    takes another context, whatever its name, the server is left to judge.
 
     Args:
         app: What answers everything else.
@@ -56,6 +62,9 @@ class AssistantContexts:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        if scope["type"] == "http" and scope["method"] == "POST" and (runs := _RUNS.match(scope["path"])):
+            await self._run(runs["root"], scope, receive, send)
+            return
         path = _PATH.match(scope["path"]) if scope["type"] == "http" else None
         if path is None or scope["method"] != ("PATCH" if path["id"] else "POST"):
             await self._app(scope, receive, send)
@@ -69,19 +78,62 @@ class AssistantContexts:
         else:
             await self._app(scope, handing_on(read, receive), send)
 
+    async def _run(self, root: str, scope: Scope, receive: Receive, send: Send) -> None:
+        read, body = await read_request(receive)
+        for asked in _runs_of(body):
+            problems, name = unknown_fields(asked.get("context")), asked.get("assistant_id")
+            if problems and isinstance(name, str):
+                assistant = name if _is_id(name) else assistant_of_graph(name)
+                if await takes_context(self._app, scope, f"{root}/assistants", assistant):
+                    await _refused(problems).response()(scope, receive, send)
+                    return
+        await self._app(scope, handing_on(read, receive), send)
+
+
+def _runs_of(body: bytes) -> list[dict[str, object]]:
+    """Return what is asked to be run: one thing, or several at once; nothing where no context is given."""
+    if b'"context"' not in body:
+        return []
+    if body.lstrip().startswith(b"["):
+        body = b'{"runs":' + body + b"}"
+    asked = json_object(body)
+    runs = asked.get("runs", [asked])
+    return [each for each in runs if isinstance(each, dict)] if isinstance(runs, list) else []
+
+
+def _is_id(name: str) -> bool:
+    try:
+        UUID(name)
+    except ValueError:
+        return False
+    return True
+
+
+def unknown_fields(context: object) -> list[FieldError]:
+    """Return which fields of a context nothing reads, each with the nearest that something does."""
+    problems = []
+    for name in context if isinstance(context, dict) else ():
+        if name not in _FIELDS:
+            alike = difflib.get_close_matches(str(name), _FIELDS, n=1)
+            hint = f"is {alike[0]} meant?" if alike else f"there are {', '.join(_FIELDS)}"
+            problems.append(FieldError(field=f"context.{name}", message=f"unknown field: {hint}"))
+    return problems
+
 
 def refusal(asked: dict[str, object]) -> RefusedRequest | None:
     """Return why what a request asks for has no context that a run could use; what else is wrong, the server says."""
     config = asked.get("config")
     # The server takes the context from either place.
     configurable = config.get("configurable") if isinstance(config, dict) else None
-    problems: list[FieldError] = []
+    problems = unknown_fields(asked.get("context"))
     for place, context in (("context", asked.get("context")), ("config.configurable", configurable)):
         try:
             _CONTEXT.validate_python(context if isinstance(context, dict) else {})
         except ValidationError as error:
             wrong = from_validation(error.errors(include_input=False)).problem.errors
             problems += [FieldError(field=f"{place}.{each.field}", message=each.message) for each in wrong]
-    if not problems:
-        return None
+    return _refused(problems) if problems else None
+
+
+def _refused(problems: list[FieldError]) -> RefusedRequest:
     return RefusedRequest(422, "; ".join(f"{each.field}: {each.message}" for each in problems[:5]), problems)

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from graphs.events import TokenParts
-from graphs.model_failures import explain, is_context_overflow, refuses_content
+from graphs.model_failures import explain, is_context_overflow, refuses_content, says_it_all
 from graphs.models import ainvoke
 from graphs.turn.content import NOTHING, Refused, refused_before, refused_more, remembering, standard, without
 from graphs.turn.context import Context
@@ -216,8 +216,11 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
                     name, type(error).__name__, attempt.room, left_out,
                 )  # fmt: skip
     reason = provider_reason(failure, map(words_of, prompt.view(prompt.room())))
-    logger.warning("%s failed: %s (%s)", name, reason, origin(failure))
-    raise explain(failure, name, reason) from failure
+    why = explain(failure, name, reason)
+    # Who runs the graph logs the sentence of the error.
+    level = logging.INFO if says_it_all(why) else logging.WARNING
+    logger.log(level, "%s failed: %s (%s)", name, reason, origin(failure))
+    raise why from failure
 
 
 def _with_call_ids(answer: AIMessage) -> AIMessage:

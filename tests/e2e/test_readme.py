@@ -48,11 +48,11 @@ def run(folder: Path, *command: str, **environment: str) -> str:
     return done.stdout
 
 
-def example(name: str, server: DevServer, folder: Path) -> Path:
-    """Write an example that asks this server, and return where."""
-    path = folder / name
-    path.write_text((EXAMPLES / name).read_text().replace("http://127.0.0.1:2024", server.url))
-    return path
+def example(name: str, folder: Path) -> Path:
+    """Write an example into a folder, beside what it imports, and return where."""
+    for beside in EXAMPLES.glob("here.*"):
+        shutil.copy(beside, folder)
+    return Path(shutil.copy(EXAMPLES / name, folder))
 
 
 def test_the_examples_are_shown_word_for_word() -> None:
@@ -64,12 +64,13 @@ def test_the_first_conversations_and_what_is_remembered(server: DevServer, model
     model.respond = Scripted(learns={"allergic to peanuts": ALLERGY}, chat=answer)
     see, choose, erase = [snippet for snippet in snippets("sh", server) if "curl" in snippet]
 
-    assert run(tmp_path, sys.executable, str(example("hello.py", server, tmp_path))) == "Noted.\n"
+    here = {"PALIMPSEST_DATA_DIR": str(server.data)}  # where the server leaves its address
+    assert run(tmp_path, sys.executable, str(example("hello.py", tmp_path)), **here) == "Noted.\n"
     eventually(lambda: ALLERGY in run(tmp_path, "sh", "-c", see))
     assert "Likes figs" in run(tmp_path, "sh", "-c", see)
     if (node := shutil.which("node")) and (FOLDER / "node_modules").is_dir():
         (tmp_path / "node_modules").symlink_to(FOLDER / "node_modules")
-        assert run(tmp_path, node, str(example("hello.mjs", server, tmp_path))) == "No peanuts.\n"
+        assert run(tmp_path, node, str(example("hello.mjs", tmp_path)), **here) == "No peanuts.\n"
 
     assert "No peanuts." in run(tmp_path, "sh", "-c", choose)
     assert any(request.messages[0]["content"].startswith("Answer in one sentence.") for request in model.requests)

@@ -85,13 +85,38 @@ async def test_wherever_it_stands_and_whatever_the_graph_is_called(
     assert [each["field"] for each in answer.json()["errors"]] == [f"{place}.max_tokens"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/assistants", {"graph_id": "chat"}),
+        ("PATCH", f"/assistants/{HERS}", {}),
+        ("POST", "/runs", {"assistant_id": "chat"}),
+        ("POST", "/runs/crons", {"assistant_id": "my_own_name"}),
+        ("POST", "/prefix/runs/stream", {"assistant_id": HERS}),
+        ("POST", f"/threads/{HERS}/runs/wait", {"assistant_id": "chat"}),
+        ("POST", "/runs/batch", {"assistant_id": "chat"}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "hint"), [("max_token", "is max_tokens meant?"), ("a client's own", "there are model, system_prompt, ")]
+)
+async def test_an_unknown_field_is_refused_with_the_nearest(
+    method: str, path: str, body: Any, name: str, hint: str
+) -> None:
+    asked = {**body, "context": {name: 900}}
+    answer = await ask(method, path, [asked] if path.endswith("batch") else asked)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(f"context.{name}: unknown field: {hint}")
+    assert [each["field"] for each in answer.json()["errors"]] == [f"context.{name}"]
+
+
 BAD = {"context": {"max_tokens": "seven"}, "config": {"configurable": {"max_tokens": "seven"}}}
 
 
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("POST", "/assistants", {"graph_id": "chat", "context": {"max_tokens": 900, "a client's own": 1}}),
+        ("POST", "/assistants", {"graph_id": "chat", "context": {"max_tokens": 900}}),
         ("POST", "/assistants", {"graph_id": "chat", "config": {"configurable": {"max_tokens": 900, "own": 1}}}),
         ("POST", "/assistants", {"graph_id": "chat"}),
         ("POST", "/assistants", {"graph_id": "memory", **BAD}),
@@ -105,6 +130,14 @@ BAD = {"context": {"max_tokens": "seven"}, "config": {"configurable": {"max_toke
         ("POST", "/threads", BAD),
         ("POST", "/assistants", {"graph_id": "chat", "context": 7, "config": []}),
         ("POST", "/assistants", []),
+        ("POST", "/runs", {"assistant_id": "chat", "context": {"max_tokens": 900}}),
+        ("POST", "/runs", {"assistant_id": "chat", "input": {"context": {"own": 1}}}),
+        ("POST", "/runs", {"assistant_id": "chat", "config": {"configurable": {"own": 1}}}),
+        ("POST", "/runs", {"assistant_id": "memory", "context": {"own": 1}}),
+        ("POST", "/runs", {"assistant_id": NOT_MINE, "context": {"own": 1}}),
+        ("POST", "/runs", {"assistant_id": OTHERS, "context": {"own": 1}}),
+        ("POST", "/runs/batch", [{"assistant_id": OTHERS, "context": {"own": 1}}, 7]),
+        ("POST", "/runs/cancel", {"assistant_id": "chat", "context": {"own": 1}}),
     ],
 )
 async def test_all_else_passes_as_it_came(method: str, path: str, body: Any) -> None:

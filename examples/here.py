@@ -1,0 +1,18 @@
+"""Where the server of this folder listens: `make dev` leaves its address here. PALIMPSEST_URL names another server."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+
+def server_url() -> str:
+    """Return the URL of the server; the program ends where none runs."""
+    if url := os.getenv("PALIMPSEST_URL"):
+        return url
+    try:
+        server = json.loads(Path(os.getenv("PALIMPSEST_DATA_DIR") or ".palimpsest", "server.json").read_text())
+        os.kill(server["pid"], 0)  # fails where that process is gone
+    except OSError:
+        sys.exit("No server of this folder runs: start one with `make dev`, or set PALIMPSEST_URL.")
+    return str(server["url"])

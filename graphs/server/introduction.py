@@ -1,0 +1,34 @@
+"""What a server tells at its start: variables that nothing reads, and to its folder where it listens."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from graphs.address import leave, take_away
+from graphs.model_failures import WithoutTraceback
+from graphs.settings import Settings, misspelt
+from memory.effects import tolerated
+
+logger = logging.getLogger(__name__)
+
+_WORKER = logging.getLogger("langgraph_api.worker")  # writes down why a run failed
+_without_traceback = WithoutTraceback()
+
+
+@asynccontextmanager
+async def introduced(settings: Settings) -> AsyncIterator[None]:
+    """Warn of variables that nothing reads; while the block runs, the folder knows the server's address."""
+    _WORKER.addFilter(_without_traceback)
+    for name, meant in misspelt():
+        logger.warning("%s is no variable of ours, nothing reads it%s", name, f": is {meant} meant?" if meant else "")
+    if not settings.own_url:
+        yield
+        return
+    with tolerated(logger, "commands in this folder do not find this server by themselves"):
+        await asyncio.to_thread(leave, settings.data_dir, settings.own_url)
+    try:
+        yield
+    finally:
+        with tolerated(logger, "the address of this server stays written down"):
+            await asyncio.to_thread(take_away, settings.data_dir)

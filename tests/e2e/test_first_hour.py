@@ -1,0 +1,92 @@
+"""What a person meets who starts `palimpsest dev`: one banner, an address that the folder knows, and plain words."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.waiting import eventually
+from tests.stub_model import Reply, StubModel, always
+
+COMMAND = (sys.executable, "-m", "graphs.cli.main")
+ASKED = {"assistant_id": "chat", "input": {"messages": [{"role": "user", "content": "Hello."}]}}
+
+
+def facts(server: DevServer, folder: Path) -> subprocess.CompletedProcess[str]:
+    """List facts in a folder, with no word of where the server is."""
+    environment = {"PATH": "", "PYTHONPATH": str(PROJECT), "PALIMPSEST_DATA_DIR": str(folder)}
+    return subprocess.run(
+        [*COMMAND, "facts", "list"],
+        cwd=server.folder, env=environment, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def server(tmp_path: Path, model: StubModel) -> DevServer:
+    variables = {"OPENAI_API_KEY": "stub", "OPENAI_BASE_URL": model.url, "PALIMPSEST_DEBOUNCE_SECOND": "5"}
+    return DevServer(tmp_path / "one", environment=variables, command=(*COMMAND, "dev", "--no-reload"))
+
+
+def test_one_banner_says_where_memory_is_seen_and_how_to_talk(server: DevServer) -> None:
+    with server:
+        eventually(lambda: "Ctrl-C" in server.log)
+        said = server.log
+    assert said.index("Ready ") < said.index(f"{server.url}/memory") < said.index("Ctrl-C")
+    assert " chat\n" in said
+    assert "Welcome to" not in said
+    assert "exceeded the expected startup time" not in said
+
+
+def test_a_misspelt_variable_is_named_with_the_one_that_is_meant(server: DevServer) -> None:
+    with server:
+        eventually(lambda: "PALIMPSEST_DEBOUNCE_SECOND is no variable of ours" in server.log)
+        assert "is PALIMPSEST_DEBOUNCE_SECONDS meant?" in server.log
+
+
+def test_a_refused_key_is_one_line_of_the_log(server: DevServer, model: StubModel) -> None:
+    model.respond = always(Reply(text="Incorrect API key provided.", status=401))
+    with server:
+        eventually(lambda: "Ctrl-C" in server.log)
+        before = len(server.log)
+        answer = httpx.post(f"{server.url}/runs/wait", json=ASKED, timeout=240.0).json()
+        assert "was refused: set that provider's key" in answer["__error__"]["message"]
+        eventually(lambda: "Background run failed" in server.log)
+        said = server.log[before:]
+    assert len([line for line in said.splitlines() if "was refused" in line]) == 1
+    assert "Traceback" not in said
+
+
+def test_a_run_with_an_unknown_field_of_context_is_refused_with_the_nearest(server: DevServer) -> None:
+    with server:
+        asked = {**ASKED, "context": {"max_token": 900}}
+        for path, body in (("/runs/wait", asked), ("/assistants", {"graph_id": "chat", "context": asked["context"]})):
+            answer = httpx.post(f"{server.url}{path}", json=body, timeout=240.0)
+            assert answer.status_code == 422
+            assert "context.max_token: unknown field: is max_tokens meant?" in answer.json()["detail"]
+        configured = {**ASKED, "config": {"configurable": {"a client's own": 1}}}
+        assert httpx.post(f"{server.url}/runs/wait", json=configured, timeout=240.0).status_code == 200
+
+
+def test_a_folder_knows_its_own_server_and_no_other(server: DevServer, tmp_path: Path) -> None:
+    left = server.data / "server.json"
+    with server:
+        assert facts(server, server.data).returncode == 0
+        assert json.loads(left.read_text())["url"] == server.url
+        lost = facts(server, tmp_path / "two")
+        assert (lost.returncode, lost.stdout) == (1, "")
+        assert (
+            "no server of this folder runs: start one with `palimpsest dev`, or name another with --url" in lost.stderr
+        )
+    assert not left.exists()
+
+    server.start()
+    server.kill9()
+    assert left.exists()
+    eventually(lambda: "no server of this folder runs" in facts(server, server.data).stderr)
+    server.start()  # at the same place
+    assert facts(server, server.data).returncode == 0
+    server.terminate()
