@@ -144,11 +144,7 @@ BRIEF_EXAMPLES = (
 )
 
 # The facts of the examples above: small models repeat them, so they are refused where the user did not say them.
-EXTRACTION_EXAMPLE = (
-    "User left the bank on 2026-05-07 to become a carpenter.",
-    "User's daughter Ilse hates mushrooms.",
-    *(each for _, noted in BRIEF_EXAMPLES for each in json.loads(noted)["facts"]),
-)
+BRIEF_NOTES = tuple(each for _, noted in BRIEF_EXAMPLES for each in json.loads(noted)["facts"])
 
 EXTRACTION_INPUT = """Known facts:
 {known}

@@ -64,20 +64,34 @@ _DATE = re.compile(
 )
 
 
+# "12.3." and "3/12": a day and a month without a year. "8.5" is a number.
+_DAY_AND_MONTH = re.compile(r"(?<![\d.,:/])(\d{1,2})(?:\.(\d{1,2})\.|/(\d{1,2}))(?![\d/])")
+_MONTH_AND_YEAR = re.compile(r"(?<![\d.,:/])(\d{1,2})[./](\d{4})(?!\d)")
+_DASHED = re.compile(r"(?<![\d-])(\d{1,2})-(\d{1,2})-(\d{4})(?![\d-])")
+_CJK_DAY = re.compile(r"([\d一二三四五六七八九十]{1,3})月\s?([\d一二三四五六七八九十]{1,3})[日号號]")
+# "On the 7th", "am 7. fahre ich": of the one month that is named, or of those around.
+_ORDINAL = re.compile(r"(?<![\w.,:/])(\d{1,2})(?:st|nd|rd|th|\.(?=\s[a-z])|日)(?!\w)")
+_OF: Final = frozenset({"of", "de", "the"})
+_JOINING_CHARS: Final = 3  # "12 to 16 March", "12 y 16 de marzo": so short is what joins days of one month
+
+# Year, month and day; `None` and 0 for what was not said.
+_Date = tuple[int | None, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Calendar:
     """What messages may mean by their dates.
 
     Attributes:
         days: Days, the messages' own too.
-        months: Months, from 1.
+        dates: These days, and dates that were said: each has only what was said of it together.
         weekdays: Weekdays, Monday is 0.
         years: Years, as numbers say them.
-        near: Years that a date without a year may be in; none where a year was said.
+        near: Years that a date without a year may be in.
     """
 
     days: frozenset[date] = frozenset()
-    months: frozenset[int] = frozenset()
+    dates: frozenset[_Date] = frozenset()
     weekdays: frozenset[int] = frozenset()
     years: frozenset[str] = frozenset()
     near: frozenset[int] = frozenset()
@@ -116,12 +130,15 @@ class Calendar:
             if _MONTH_SPANS.search(text):  # so many months before and after
                 counted = [written.month - 1 + side * n for n in small if n < 100 for side in (-1, 1)]
                 days |= {date(written.year + month // 12, month % 12 + 1, 1) for month in counted}
-            near = set() if years else {written.year - 1, written.year, written.year + 1}
+            near = {written.year - 1, written.year, written.year + 1}
             if _YEARS.search(text):  # so many years before and after; before a birthday the year is one less
                 years |= {str(written.year + shift) for n in small if n <= _OLDEST for shift in (-n, -n - 1, n)}
+        dates = _dates(text, {month + 1 for month in months}, years)
+        if written and not months:
+            days |= {day for found in _ORDINAL.finditer(text) for day in _around(written, int(found[1]))}
         return cls(
             days=frozenset(days),
-            months=frozenset({month + 1 for month in months} | {day.month for day in days}),
+            dates=frozenset(dates | {(day.year, day.month, day.day) for day in days}),
             weekdays=frozenset(weekdays | {day.weekday() for day in days}),
             years=frozenset(years),
             near=frozenset(near),
@@ -131,31 +148,82 @@ class Calendar:
         """Return what both may mean."""
         return Calendar(
             self.days | other.days,
-            self.months | other.months,
+            self.dates | other.dates,
             self.weekdays | other.weekdays,
             self.years | other.years,
             self.near | other.near,
         )
 
-    def has(self, year: int | None, month: int, day: int, said: frozenset[str]) -> bool:
-        """Say whether a date was meant, or put together from what was said.
+    def has(self, year: int | None, month: int, day: int) -> bool:
+        """Say whether one date that was meant has all of this.
 
         Args:
-            year: `None` if the date has none.
+            year: `None` if it has none.
             month: 0 if it has none.
             day: 0 if it has none.
-            said: The numbers that were said.
         """
-        # What a date leaves out, a day that was meant may add.
-        if year and any(
-            (year, month, day) in ((each.year, each.month, each.day), (each.year, each.month, 0), (each.year, 0, 0))
-            for each in self.days
-        ):
-            return True
-        has_month = not month or month in self.months or str(month) in said
-        has_day = not day or str(day) in said or any((each.month, each.day) == (month, day) for each in self.days)
-        has_year = year is None or str(year) in said or (year in self.near and bool(month))
-        return has_month and has_day and has_year
+        return any(
+            month in (0, its_month)
+            and day in (0, its_day)
+            and (year in (None, its_year) or (its_year is None and year in self.near))
+            for its_year, its_month, its_day in self.dates
+        )
+
+
+def _dates(text: str, months: set[int], years: set[str]) -> set[_Date]:
+    """Return the dates that a text says; one without a year is also one in each year that the text names."""
+    folded = fold(text)
+    whole = {each for found in _DATE.finditer(folded) for each in _read(found)}
+    bare = set[tuple[int, int]]()
+    for first, dot, slash in _DAY_AND_MONTH.findall(folded):
+        bare |= {(int(first), int(dot or slash)), (int(dot or slash), int(first))}
+    for month, day in _CJK_DAY.findall(text):
+        bare |= {(int(one), int(other)) for one in numbers(month) for other in numbers(day)}
+    if len(months) == 1:
+        bare |= {(month, int(day)) for month in months for day in _ORDINAL.findall(text)}
+    bare |= set(_beside_months(_WORD.findall(folded))) | {(month, 0) for month in months}
+    for one, other, year in _DASHED.findall(folded):
+        whole |= {(int(year), int(one), int(other)), (int(year), int(other), int(one))}
+    whole |= {(int(year), int(month), 0) for month, year in _MONTH_AND_YEAR.findall(folded)}
+    dated = {(month, day) for year, month, day in whole if year} | {(month, 0) for year, month, _ in whole if year}
+    undated = ({(month, day) for year, month, day in whole if not year} | bare) - dated
+    return (
+        {each for each in whole if each[0]}
+        | {(year, month, day) for month, day in undated for year in (None, *map(int, years))}
+        | {(int(year), 0, 0) for year in years}
+    )
+
+
+def _beside_months(tokens: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield month and day where days stand beside a month's name: "12 to 16 March", "am ersten Mai"."""
+    for at, token in enumerate(tokens):
+        months = [month for month, names in enumerate(_MONTHS, 1) if token in names]
+        if not months:
+            continue
+        before, behind = tokens[max(0, at - 6) : at][::-1], tokens[at + 1 : at + 7]
+        for side in (before, behind):
+            chain = _chain(side[1:] if side and side[0] in _OF else side)
+            days = numbers(" ".join(chain if side is behind else chain[::-1]))
+            yield from ((month, day) for month in months for day in range(1, 32) if str(day) in days)
+
+
+def _chain(tokens: list[str]) -> list[str]:
+    """Return the numbers that tokens begin with, and the short words between them."""
+    chain: list[str] = []
+    for token in tokens:
+        if not numbers(token) and (not chain or len(token) > _JOINING_CHARS):
+            break
+        chain.append(token)
+    return chain
+
+
+def _around(written: date, day: int) -> Iterator[date]:
+    """Yield such a day of the month before, of this one, and of the one after."""
+    for month in range(written.month - 2, written.month + 1):
+        try:
+            yield date(written.year + month // 12, month % 12 + 1, day)
+        except ValueError:
+            continue
 
 
 def _is_in(name: str, folded: str, words: frozenset[str]) -> bool:
@@ -178,20 +246,18 @@ def ages(years: frozenset[str], written: date) -> frozenset[str]:
     return frozenset(str(each) for n in ago if 0 < n <= _OLDEST for each in (n, n - 1))
 
 
-def unsaid_date(text: str, meant: Calendar, said: Vocabulary, said_numbers: frozenset[str]) -> str:
+def unsaid_date(text: str, meant: Calendar, said: Vocabulary) -> str:
     """Return the first date, weekday or month of a text that nobody meant; empty if there is none.
 
     Args:
         text: A fact, or a section of the profile.
         meant: What the messages mean.
         said: Their words: a date that stands in them as it is, was said.
-        said_numbers: Their numbers.
     """
     for found in _DATE.finditer(fold(text)):
         if not any(map(str.isdigit, found[0])) or found[0].strip() in said.text:
             continue
-        year, months, days = _read(found)
-        if not any(meant.has(year, month, day, said_numbers) for month in months or [0] for day in days or [0]):
+        if not any(meant.has(*each) for each in _read(found)):
             return str(found[0])
     for word in _WORD.findall(text):
         name = fold(word)
@@ -199,24 +265,29 @@ def unsaid_date(text: str, meant: Calendar, said: Vocabulary, said_numbers: froz
             if not any(name in names and at in meant.weekdays for at, names in enumerate(_WEEKDAYS)):
                 return str(word)
         # Without a capital it is no month ("the user may move"), nor if it was said as another word.
-        elif name in _MONTH_NAMES and word != word.lower() and name not in said.words:
-            months = [at for at, names in enumerate(_MONTHS, 1) if name in names]
-            if not any(month in meant.months or str(month) in said_numbers for month in months):
-                return str(word)
+        elif (
+            name in _MONTH_NAMES
+            and word != word.lower()
+            and name not in said.words
+            and not any(name in _MONTHS[month - 1] and meant.has(None, month, 0) for month in range(1, 13))
+        ):
+            return str(word)
     return ""
 
 
-def _read(found: re.Match[str]) -> tuple[int | None, list[int], list[int]]:
-    """Return year, months and days that a date may mean; `4.5.2026` is in April or in May."""
+def _read(found: re.Match[str]) -> list[_Date]:
+    """Return what a date may mean; `4.5.2026` is in April or in May."""
     if found["last"]:
-        either = [int(found["first"]), int(found["second"])]
-        return int(found["last"]) + (0 if len(found["last"]) == 4 else 2000), either, either
-    year = next(filter(None, (found[name] for name in ("year", "cjk_year", "of", "then"))), None)
+        first, second = int(found["first"]), int(found["second"])
+        years = (0,) if len(found["last"]) == 4 else (1900, 2000)
+        days = ((first, second), (second, first))
+        return [(century + int(found["last"]), month, day) for century in years for month, day in days]
+    said = next(filter(None, (found[name] for name in ("year", "cjk_year", "of", "then"))), None)
     month = found["month"] or found["cjk_month"]
     day = next(filter(None, (found[name] for name in ("day", "cjk_day", "before", "after"))), None)
     name = found["name"] or found["name_first"]
     months = [int(month)] if month else [at for at, names in enumerate(_MONTHS, 1) if name in names]
-    return int(year) if year else None, months, [int(day)] if day else []
+    return [(int(said) if said else None, each, int(day or 0)) for each in months or [0]]
 
 
 def without_dates(text: str) -> tuple[str, str]:

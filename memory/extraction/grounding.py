@@ -166,7 +166,7 @@ def unsaid(text: str, grounds: Grounds, *others: str) -> str:
         grounds: What was said.
         others: Texts that tell the language if the text itself does not: the messages it was taken from.
     """
-    if found := unsaid_date(text, grounds.calendar, grounds.said, grounds.numbers):
+    if found := unsaid_date(text, grounds.calendar, grounds.said):
         return found
     language = language_of(text, *others)
     unnamed, undated = without_dates(text)

@@ -32,7 +32,10 @@ from memory.text import normalize, one_line
 
 # What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
 _GROUNDED: Final = 0.5
-_EXAMPLE: Final = frozenset(map(normalize, (*prompts.EXTRACTION_EXAMPLE, *FOREIGN_NOTES)))
+_EXAMPLE: Final = frozenset(map(normalize, (*prompts.BRIEF_NOTES, *FOREIGN_NOTES)))
+_EXAMPLE_WORDS: Final = words(prompts.EXTRACTION.partition("Example.")[2])
+# A fact of so many words that all stand there, and of which the user said none, was copied from there.
+_RETOLD: Final = 4
 _BRACKETS = re.compile(r" \([^()]{4,40}\)")
 _NUMERAL = re.compile(r"\s{0,8}[+-]?(?:\d{1,64}(?:\.\d{0,64})?|\.\d{1,64})\s{0,8}")
 
@@ -265,7 +268,8 @@ class _Reading:
         if is_small_talk(content) or all(is_thanks_or_greeting(message.text) for message in sources):
             raise _Refused("small_talk")
         wanted = words(content)
-        if normalize(content) in _EXAMPLE and not wanted <= self._said:
+        is_retold = len(wanted) >= _RETOLD and wanted <= _EXAMPLE_WORDS and not wanted & self._said
+        if is_retold or (normalize(content) in _EXAMPLE and not wanted <= self._said):
             raise _Refused("not_said")  # small models repeat the prompt's example
         if len(wanted & (self._heard - self._said)) > len(wanted & self._said):
             raise _Refused("not_said")

@@ -153,10 +153,24 @@ def test_a_fact_in_words_of_nobody_is_a_paraphrase_and_is_kept() -> None:
 
 
 def test_the_prompt_s_own_example_is_no_fact() -> None:
-    extraction = extract(found("User's daughter Ilse hates mushrooms."))
+    fact = "User's daughter Ilse hates mushrooms."
 
-    assert prompts.EXTRACTION_EXAMPLE[1] in prompts.EXTRACTION
-    assert reasons(extraction) == ["not_said"]
+    assert fact in prompts.EXTRACTION
+    assert reasons(extract(found(fact))) == ["not_said"]
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "User left the bank on 2026-05-07 to become a carpenter.",
+        "User left the bank yesterday (2026-05-07) to become a carpenter.",
+        "User left the bank to become a carpenter.",
+        "User became a carpenter after leaving the bank on 2026-05-07.",
+    ],
+)
+def test_the_prompt_s_example_is_no_fact_in_other_words_either(fact: str) -> None:
+    assert reasons(extract(found(fact), text="I have 5 cats and 7 dogs.")) == ["not_said"]
+    assert reasons(extract(found(fact), text="Yesterday I left the bank. I become a carpenter.")) == []
 
 
 def test_a_short_reply_says_what_the_question_said() -> None:
