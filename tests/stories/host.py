@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,15 +29,14 @@ class Place:
     folder: Path
     guarded: bool
 
-    def holding(self, word: str) -> list[str]:
-        """Return the names of the server's files in which a word stands: data, logs, and what it keeps itself."""
+    def holding(self, word: str, folder: str = "data") -> list[str]:
+        """Return the names of the files in which a word stands; `.` looks at logs and at what the server keeps, too."""
         found = []
-        for path in self.folder.rglob("*"):
-            try:
+        for path in (self.folder / folder).rglob("*"):
+            # The server writes, and takes away, as it likes.
+            with suppress(FileNotFoundError, IsADirectoryError):
                 if word.encode() in path.read_bytes():
                     found.append(path.name)
-            except (FileNotFoundError, IsADirectoryError):
-                pass  # the server writes, and takes away, as it likes
         return sorted(found)
 
 
