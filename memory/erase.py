@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchConditi
 from memory.config import MemoryConfig
 from memory.control import belongs, count_edit, forget_thread, forget_time_zone, read_epoch, write_epoch
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
-from memory.facts.chain import Chain
+from memory.facts.chain import Chain, read_chain_of_thread
 from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure
 from memory.facts.effects import FactEffects
@@ -116,6 +116,9 @@ async def aerase_user(store: BaseStore, user_id: str) -> int:
 def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
     """Erase what came from a thread, of whoever's memory it fed, and cancel what is pending of it.
 
+    What assistants said of its facts in other threads leaves the journal and is not told again; what a person said
+    there stays, and so do those conversations.
+
     Args:
         store: Where memory is kept.
         thread_id: The thread; an unknown one is no error.
@@ -164,6 +167,23 @@ async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Ca
 def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> StoreEffects[Chain]:
     deleted = yield from FactEffects(owner, MemoryConfig(), lambda: seconds).delete(fact_id)
     chain = deleted.chain
+    dropped = yield from _forget_words(owner, chain, fact_id, seconds, chain.wording.is_mentioned_in)
+    yield from tell_again(owner, (yield from read_epoch(owner)), [*deleted.sections, *dropped])
+    return chain
+
+
+def _forget_words(
+    owner: Owner, chain: Chain, fact_id: str, seconds: float, is_told: Callable[[str], bool]
+) -> StoreEffects[list[str]]:
+    """Take what tells of facts out of journal, pending updates and profile; return sections that are to be told again.
+
+    Args:
+        owner: Whose memory.
+        chain: The facts; it says which messages go.
+        fact_id: Which of them the records name.
+        seconds: Since the epoch.
+        is_told: Says which sections go, and which extractions of pending updates are made anew.
+    """
     epoch = yield from read_epoch(owner)
     journal = yield from read_journal(owner, epoch)
     entries = yield from outbox.read_entries(owner)
@@ -174,13 +194,10 @@ def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> StoreEffects[Chai
     # The records come first: who writes one of these messages into the journal meanwhile looks for them afterwards.
     yield from forget_messages(owner, gone, fact_id, seconds)
     changed = yield from redact(owner, gone)
-    yield from outbox.redact(owner, gone, chain.wording.is_mentioned_in)
+    yield from outbox.redact(owner, gone, is_told)
     telling = yield from sections_telling(owner, epoch, changed)
-    dropped = yield from drop_sections(
-        owner, epoch, lambda name, text: name in telling or chain.wording.is_mentioned_in(text)
-    )
-    yield from tell_again(owner, epoch, [*telling, *deleted.sections, *dropped])
-    return chain
+    dropped = yield from drop_sections(owner, epoch, lambda name, text: name in telling or is_told(text))
+    return [*telling, *dropped]
 
 
 def forget_messages(
@@ -258,6 +275,11 @@ def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> StoreEffects
         yield from outbox.remove(cancelled)
         epoch = yield from read_epoch(owner)
         yield from note_erasure(owner, epoch, thread_epoch, timestamp(now))
+        # While the facts are there, which say what echoes of the thread are found by.
+        said = yield from read_chain_of_thread(owner, epoch, thread_id)
+        if said.ids:
+            dropped = yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
+            yield from tell_again(owner, epoch, dropped)
         deleted += len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
         yield from outbox.settle_thread(owner, thread_id)
     return deleted

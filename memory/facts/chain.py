@@ -27,12 +27,14 @@ class Chain:
         sources: The messages that they came from, or that said them again, by thread. The threads still hold them.
         wording: Finds what they say and said in other texts.
         keys: The store keys of those that are no history.
+        only_echoes: Whether only what assistants said of them elsewhere goes: what a person said there stays.
     """
 
     revisions: tuple[Fact, ...]
     sources: Mapping[str, frozenset[str]]
     wording: Wording
     keys: tuple[str, ...] = ()
+    only_echoes: bool = False
 
     @classmethod
     def of(
@@ -58,6 +60,8 @@ class Chain:
 
     def is_in(self, thread_id: str, message: StoredMessage) -> bool:
         """Say whether a message goes with the facts: by where they came from, or by what it says."""
+        if self.only_echoes and message.role == "user":
+            return False
         return message.id in self.sources.get(thread_id, ()) or self.is_told_in(thread_id, message.text)
 
     def is_told_in(self, thread_id: str, text: str) -> bool:
@@ -114,6 +118,14 @@ def corrections(facts: Collection[Fact], fact_id: str) -> list[Fact]:
         with_ends(found, facts),
         key=lambda fact: (fact.status not in is_past, fact.updated_at, fact.created_at, fact.revision),
     )
+
+
+def read_chain_of_thread(owner: Owner, epoch: str, thread_id: str) -> StoreEffects[Chain]:
+    """Read all facts that were first said in a thread, as what its echoes elsewhere are found by."""
+    fact_set = yield from read_fact_set(owner, epoch)
+    history = yield from read_history(owner, epoch)
+    said = Chain.of((fact for fact in (*history, *fact_set.rows.values()) if fact.thread_id == thread_id), ())
+    return replace(said, only_echoes=True)
 
 
 def linked(facts: Iterable[Fact], fact_id: str, *, by_words: bool = True) -> frozenset[str]:

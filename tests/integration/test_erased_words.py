@@ -157,3 +157,34 @@ async def test_the_table_of_what_stays_where_is_true(action: str, tmp_path: Path
         ways = set().union(*(held.get(name, set()) for name in names))
         found[place] = "gone" if not ways else "of other threads" if ways <= others else "stays"
     assert found == promised(action), held
+
+
+@pytest.mark.parametrize("is_cut_before", [False, True])
+async def test_an_echo_of_an_erased_thread_is_named_and_not_told_a_day_later(
+    tmp_path: Path, is_cut_before: bool
+) -> None:
+    async with World(tmp_path) as world:
+        erased, other, unrelated = world.thread(), world.thread(), world.thread()
+        await world.say(erased, f"I keep an {WORD}.")
+        await world.say(other, "Which pet is mine?", reply=f"You told me that you keep an {WORD}.")
+        await world.say(unrelated, "What is the time?")
+        if is_cut_before:
+            await world.talk_on(other)
+            await world.next_day()
+        answer = (await world.ask("POST", "/erase/thread", {"thread_id": erased})).json()
+        assert (answer["still_in_threads"], bool(answer["note"])) == ([other], True)
+        await world.restart()
+        await world.talk_on(other)
+        await world.next_day()
+        assert await world.places() <= PLACES["conversations"]
+
+
+async def test_what_a_person_said_in_another_thread_stays(tmp_path: Path) -> None:
+    async with World(tmp_path) as world:
+        erased, other = world.thread(), world.thread()
+        await world.say(erased, f"I keep an {WORD}.")
+        await world.say(other, f"How often does an {WORD} eat?", reply=f"An {WORD} eats daily.")
+        answer = (await world.ask("POST", "/erase/thread", {"thread_id": erased})).json()
+        assert answer["still_in_threads"] == [other]
+        await world.talk_on(other)
+        assert {"journal"} <= await world.places()

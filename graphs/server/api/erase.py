@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -9,10 +10,12 @@ from pydantic import BaseModel, Field
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
-from graphs.server.api.traces import orphans_of, traces_of
+from graphs.server.api.traces import Traces, orphans_of, traces_of
 from memory.backfill import taking_back
+from memory.control import read_epoch
 from memory.effects import tolerated
 from memory.erase import aerase_fact, aerase_thread, aerase_user, forget_messages, threads_feeding
+from memory.facts.chain import Chain, read_chain_of_thread
 from memory.facts.fact import FactNotFound
 from memory.outbox.outbox import read_owners
 
@@ -74,23 +77,19 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
         chain = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
-    traces = await traces_of(call, chain)
-    # A later summary takes these messages out of their thread: they must not go into the journal then.
-    await call.run(forget_messages(call.owner, traces.messages, chain.ids[-1], call.service.clock()))
+    traces = await _traces(call, chain)
     call.service.forget(call.owner.segment)
     await call.service.empty_logs()
     logger.info(
         "erased a fact and its chain: facts %d, still in threads %d, in crons %d",
         *(len(chain.ids), len(traces.threads), len(traces.crons)),
     )
-    holders = {"conversations": traces.threads, "crons": traces.crons}
-    still = " and ".join(name for name, ids in holders.items() if ids)
     return Erased(
         threads=0,
         items=len(chain.ids),
         still_in_threads=list(traces.threads),
         still_in_crons=list(traces.crons),
-        note=f"These {still} still hold the words: erase or delete them to be rid of them." if still else "",
+        note=_note(traces.threads, traces.crons),
     )
 
 
@@ -110,11 +109,15 @@ async def erase_source(call: AgentCall, wanted: SourceErasure) -> SourceErased:
 
 @router.post("/erase/thread", summary="Erase a thread and all that came from it", responses=refusals(404))
 async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
-    """Erase a thread and all that came from it: facts, journal, pending updates, summaries, checkpoints, its crons."""
+    """Erase a thread and all that came from it: facts, journal, pending updates, summaries, checkpoints, its crons.
+
+    Conversations and crons that hold the words of its facts are named; what assistants said of them there is not told.
+    """
     thread_id = str(wanted.thread_id)
     there = await call.service.threads.metadata(call.user_id, thread_id) is not None
     if not there and not await _is_orphan(call, thread_id):
         raise RefusedRequest(404, "you have no thread with this id")
+    said = await call.run(read_chain_of_thread(call.owner, await call.run(read_epoch(call.owner)), thread_id))
     # Memory first: after a crash in between, whoever asks again still finds the thread.
     items = await aerase_thread(call.store, thread_id, clock=call.service.clock)
     if not there:  # the server deletes the checkpoints only of what has a row
@@ -123,9 +126,32 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     call.service.forget(thread_id)
     # Once more: a turn that was under way may have written something down in between.
     items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
+    traces = await _traces(call, said) if said.ids else Traces((), (), {})
+    threads = [each for each in traces.threads if each != thread_id]
+    if threads:  # a summary that was prepared of one holds the words, too
+        call.service.forget(call.owner.segment)
     await call.service.empty_logs()
-    logger.info("erased a thread: %d items", items)
-    return Erased(threads=1, items=items, still_in_threads=[], note="")
+    logger.info("erased a thread: items %d, still in threads %d, in crons %d", items, len(threads), len(traces.crons))
+    return Erased(
+        threads=1,
+        items=items,
+        still_in_threads=threads,
+        still_in_crons=list(traces.crons),
+        note=_note(threads, traces.crons),
+    )
+
+
+async def _traces(call: Call, chain: Chain) -> Traces:
+    """Find what else holds the words of erased facts, and note that nothing is to be learned or told of that."""
+    traces = await traces_of(call, chain)
+    # A later summary takes these messages out of their thread: they must not go into the journal then.
+    await call.run(forget_messages(call.owner, traces.messages, chain.ids[-1], call.service.clock()))
+    return traces
+
+
+def _note(threads: Sequence[str], crons: Sequence[str]) -> str:
+    still = " and ".join(name for name, ids in (("conversations", threads), ("crons", crons)) if ids)
+    return f"These {still} still hold the words: erase or delete them to be rid of them." if still else ""
 
 
 async def _is_orphan(call: Call, thread_id: str) -> bool:
