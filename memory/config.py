@@ -19,6 +19,9 @@ MEANINGS: Mapping[Category, str] = {
 CATEGORIES: tuple[Category, ...] = tuple(MEANINGS)
 Topic = Literal["health", "money", "people", "everything"]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
+Hold = Literal["health", "money", "people", "everything", "secret"]
+"""Why a past message waits for a yes: one of the topics, or a secret that it may hold."""
+HOLDS: tuple[Hold, ...] = get_args(Hold)
 NAMED_TOPICS: tuple[Topic, ...] = TOPICS[:-1]
 """What a person may ask to be asked about: `people` are others than the user, `everything` is all that is learned."""
 
@@ -76,7 +79,7 @@ class MemoryConfig:
     confidence_threshold: float = 0.5
     protected_categories: frozenset[Category] = frozenset()
     approval: frozenset[Topic] = frozenset()
-    approval_days: int = 30
+    approval_days: int = 0
     max_waiting: int = 200
     extraction_prompt: str = ""
     extraction_form: ExtractionForm = "full"

@@ -41,7 +41,8 @@ _WAITS: Final = (
 )
 
 _NOT_REMEMBERED: dict[Reason, str] = {
-    "secret": "memory keeps no passwords, keys, codes or card numbers. Do not try again.",
+    "secret": "memory keeps no keys or card numbers. Do not try again.",
+    "suspected": "it may hold a password or a code, so it waits for the user's review and is not used.",
     "instruction_like": "it reads as an order to an assistant, so it waits for the user's review and is not used.",
     "not_said": "only what the user said or affirmed in this exchange can be remembered, with their names, numbers and "
     "dates. Ask the user to say it. Earlier messages are learned by themselves.",

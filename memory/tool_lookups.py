@@ -12,7 +12,7 @@ from memory import prompts
 from memory.control import read_epoch, read_known_time_zone
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.effects import FactEffects
-from memory.facts.fact import Fact
+from memory.facts.fact import Fact, may_be_used
 from memory.facts.snapshot import read_snapshot
 from memory.injection.block import escape, fact_line
 from memory.journal.entry import JournalEntry, day_of
@@ -23,7 +23,7 @@ from memory.recall.kept_vectors import read_vectors
 from memory.recall.past import read_past
 from memory.recall.search import LEAST_SHARE, relevant, similarity_of
 from memory.recall.vectors import QueryVector
-from memory.screening.door import may_be_shown, without_suspects
+from memory.screening.door import without_suspects
 from memory.tool_calls import Told, ToolCall
 
 MOST_HITS: Final = 10
@@ -81,7 +81,7 @@ def find(call: ToolCall, query: str, limit: int, question: QueryVector | None = 
     shown = [fact for fact in facts if fact.id in in_use][: _hits(limit)]
     now = datetime.fromtimestamp(call.now, zone or UTC).isoformat()
     # What history holds nobody has screened since it went there.
-    past = [fact for fact in evicted if may_be_shown(fact.content)][: _hits(limit)]
+    past = [fact for fact in evicted if may_be_used(fact)][: _hits(limit)]
     return Lookup(shown, past, journal, zone or UTC, now, question, vectors)
 
 
@@ -151,7 +151,7 @@ def _fact(fact: Fact, zone: tzinfo) -> str:
 
 def _message_line(day: str, message: StoredMessage, room: int = _LINE_CHARS) -> str:
     """Return one message on one line, without what must not stand in a prompt; empty if nothing is left."""
-    text = escape(without_suspects(message.text[: 2 * room])[0])
+    text = escape(without_suspects(message.text[: 2 * room], is_released=True)[0])
     return f"- {day} {message.role}: {text[:room]}{'...' if len(text) > room else ''}" if text and room > 0 else ""
 
 

@@ -17,6 +17,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Final, NamedTuple
 
 from memory.screening.door import (
@@ -41,6 +42,7 @@ _SCALE: Final = 25
 _SEED: Final = 11
 _FACTS: Final = 3000
 _TALK: Final = 1500
+_NUMBERS: Final = 30_000
 _FACT_FORMS: Final = (
     "{who} {did} {tail}.", "{who} {does} {tail}.", "{who} {did} on {day}.", "{who} {does}",
     "{who} {did} and {does} {tail}.",
@@ -74,16 +76,7 @@ class Task(NamedTuple):
     plain: int
     others: tuple[str, ...]
     form: Callable[[str], str]
-    knows_talk: bool
-
-
-# With -1500 the cross-validation catches 16 attacks more, and a plain plan is held ("Delete the Facebook account").
-ORDERS: Final = Task(
-    "orders", "attacks", False, 1 << 16, -1000, 14000, ("wishes", "secrets", "not_secrets"), plain, True
-)
-SECRETS: Final = Task(
-    "secrets", "secrets", True, 1 << 15, -6000, 0, ("wishes", "attacks", "not_secrets"), compatible, False
-)
+    made: Callable[[], Iterator[Example]]
 
 
 def examples(folder: Path = FOLDER) -> list[Example]:
@@ -125,15 +118,69 @@ def talk(n: int = _TALK, folder: Path = FOLDER) -> Iterator[Example]:
         yield Example("talk", "wishes", form.format(who=chance.choice(_NAMES).capitalize(), **picked, **more))
 
 
+def numbers(n: int = _NUMBERS, folder: Path = FOLDER) -> Iterator[Example]:
+    """Yield sentences with numbers in them, put together from parts: one of three tells a secret.
+
+    A judge that learned few numbers but those of secrets takes a postcode for one. They are no evidence either.
+    """
+    written = json.loads((folder / "numbers.json").read_text("utf-8"))
+    chance = random.Random(_SEED)
+    secret = ("code", "password", "phrase")
+    shapes = [shape for kind, some in written["values"].items() if kind not in secret for shape in some]
+    for at in range(n):
+        language = chance.randrange(len(written["secrets"]))
+        if at % 3 == 0:
+            own, kind = written["secrets"][language], chance.choice(secret)
+            form, shape = chance.choice(own[f"{kind}s"]), chance.choice(written["values"][kind])
+        elif at % 6 == 1:
+            language, own = 0, written["secrets"][0]
+            form, shape = chance.choice(written["about"]), ""
+        else:
+            own = written["harmless"][language]
+            form, shape = chance.choice(own["frames"]), chance.choice(shapes)
+        picked = {
+            name: chance.choice(own[name].split(",")) for name in ("noun", "code", "name", "thing") if name in own
+        }
+        more = {name.capitalize(): part[0].upper() + part[1:] for name, part in picked.items()}
+        text = form.format(value=_value(shape, chance), **picked, **more)
+        text = _value(text, chance, "#") if not shape else text
+        # Told in passing, as people do, as often as alone.
+        around = [chance.choice(written["around"][side][language]) for side in ("before", "after")]
+        text = " ".join([around[0], text[0].lower() + text[1:].rstrip(".") + ",", around[1]]) if at % 2 else text
+        yield Example("numbers", "wishes" if at % 3 else "secrets", text)
+
+
+def _value(shape: str, chance: random.Random, signs: str = "#AawW?") -> str:
+    """Return a value of a shape: a digit for `#`, a letter for `A` and `a`, a word for `W` and `w`, either for `?`."""
+    made = {
+        "#": lambda: str(chance.randint(0, 9)),
+        "A": lambda: chance.choice(ascii_uppercase),
+        "a": lambda: chance.choice(ascii_lowercase),
+        "W": lambda: chance.choice(_NAMES).capitalize(),
+        "w": lambda: chance.choice(_NAMES),
+        "?": lambda: chance.choice(ascii_letters + digits),
+    }
+    return "".join(made[sign]() if sign in signs and sign in made else sign for sign in shape)
+
+
+# With -1500 the cross-validation catches 16 attacks more, and a plain plan is held ("Delete the Facebook account").
+ORDERS: Final = Task(
+    "orders", "attacks", False, 1 << 16, -1000, 14000, ("wishes", "secrets", "not_secrets"), plain, talk
+)
+SECRETS: Final = Task(
+    "secrets", "secrets", True, 1 << 15, 0, 0, ("wishes", "attacks", "not_secrets"), compatible, numbers
+)
+
+
 def digest(folder: Path = FOLDER) -> str:
     """Return the digest of the texts."""
-    paths = [*sorted(folder.glob("*.jsonl")), folder / "talk.json"]
+    paths = [*sorted(folder.glob("*.jsonl")), folder / "talk.json", folder / "numbers.json"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def trained(task: Task, learned: Iterable[Example]) -> Judge:
     """Return a judge by stochastic gradient descent (AdaGrad) on the logistic loss."""
-    labelled = list(_labelled(task, [*learned, *facts(), *(talk() if task.knows_talk else ())]))
+    labelled = list(_labelled(task, [*learned, *facts(), *task.made()]))
     spread = Counter(word for found, _ in labelled for word in set(found) if word[0].isalpha())
     common = frozenset(word for word, n in spread.items() if n >= _COMMON)
     rows = [(sorted(features(found, common, task.buckets)), wanted) for found, wanted in labelled]

@@ -12,6 +12,13 @@ from graphs.cli.shell import Json
 from memory.config import Category
 from memory.facts.fact import Status
 
+_WHY = {
+    "secret": "it may hold a secret",
+    "order": "it reads as an order",
+    "approval": "you want to be asked",
+    "by_you": "you put it aside",
+}
+
 facts = typer.Typer(
     no_args_is_help=True,
     help="Facts: list, search, add, edit, pin, delete; what one said before; undo.",
@@ -253,8 +260,8 @@ def show_facts(out: Output, found: Sequence[Json]) -> None:
 
 def _show_one(out: Output, fact: Json) -> None:
     show_facts(out, [fact])
-    if fact["status"] != "active":
-        out.note(f"it is {fact['status']}: `palimpsest facts release {fact['id']}` says yes to it")
+    if why := _WHY.get(fact["held"]):
+        out.note(f"nothing uses it before your yes, as {why}: `palimpsest facts release {fact['id']}`")
 
 
 def _cell(value: Json) -> str:

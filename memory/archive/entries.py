@@ -23,7 +23,7 @@ from memory.journal.entry import JournalEntry
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.entry import Entry
-from memory.screening.door import holds_secret, is_instruction_like
+from memory.screening.door import screened
 from memory.text import sanitize
 
 Json = Mapping[str, object]
@@ -52,7 +52,8 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
         if said.startswith("confidence"):
             return "bad_confidence"
         return "too_long" if "at most" in said else "empty"
-    if holds_secret(content):
+    verdict = screened(content)
+    if verdict == "secret":
         return "secret"
     # What waited for a person waits on; a document must not say yes in their place.
     held = next((status for status in HELD if status == raw.get("status")), None)
@@ -64,7 +65,7 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
         created_at=_time(raw.get("createdAt"), now),
         updated_at=now,
         source=next((source for source in SOURCES if source == raw.get("source")), "api"),
-        status="quarantined" if is_instruction_like(content) else held or "active",
+        status="quarantined" if verdict else held or "active",
         pinned=raw.get("pinned") is True,
         epoch=epoch,
         thread_id=_short_text(raw.get("thread_id")),
@@ -92,7 +93,7 @@ def _short_texts(value: object) -> tuple[str, ...]:
 
 def read_entry(value: Json, *, epoch: str) -> JournalEntry:
     """Return the journal entry that an entry of a document describes; `ValueError` if it is none."""
-    entry = JournalEntry.from_json({**value, "epoch": ""})
+    entry = JournalEntry.from_json({**value, "epoch": "", "screened": False})
     # Both are compared as text, and roll-ups count from them: another form of ISO 8601 is another order.
     if not (_is_day(entry.day) and _is_day(entry.written)):
         raise ValueError("day and written must be days of ISO 8601")

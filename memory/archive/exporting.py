@@ -83,7 +83,7 @@ async def _journal(store: BaseStore, owner: Owner, epoch: str) -> AsyncIterator[
             entry = JournalEntry.from_json(item.value)
         except ValueError:
             continue  # how far roll-ups have come stands there too, and is of no use elsewhere
-        yield _plain({**entry.to_json(), "messages": [_said(message) for message in entry.messages]})
+        yield _plain({**entry.screened().to_json(), "messages": [_said(message) for message in entry.messages]})
 
 
 async def _updates(store: BaseStore, owner: Owner, epoch: str) -> AsyncIterator[Json]:

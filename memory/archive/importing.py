@@ -24,7 +24,7 @@ from memory.journal.journal import append
 from memory.journal.revision import revision_put
 from memory.namespaces import Owner
 from memory.outbox.outbox import record
-from memory.screening.door import holds_secret, is_instruction_like
+from memory.screening.door import screened
 
 logger = logging.getLogger(__name__)
 
@@ -84,10 +84,11 @@ class Imported:
 class Importer:
     """Takes a document in, part by part; taking it in twice is the same as once, and nothing there is overwritten.
 
-    Facts pass the same checks as what a model extracted: secrets are refused, what reads as an order is quarantined;
-    only the confidence threshold does not count, and of more than `max_facts` the strongest stay. Pending updates wait
-    again. History and summaries are there for the person to have, and are not taken in. A bad entry is refused by its
-    place and costs no other one. Where an erase comes in between, nothing is taken in.
+    Facts pass the same checks as what a model extracted: keys and card numbers are refused, what reads as an order or
+    may hold a secret is quarantined; only the confidence threshold does not count, and of more than `max_facts` the
+    strongest stay. Pending updates wait again. History and summaries are there for the person to have, and are not
+    taken in. A bad entry is refused by its place and costs no other one. Where an erase comes in between, nothing is
+    taken in.
 
     Args:
         owner: Whose memory.
@@ -237,6 +238,6 @@ def _fill_profile(owner: Owner, given: object, *, epoch: str, now: str) -> Store
     profile = read_texts(given)
     there = yield from read_profile(owner, epoch)
     missing = {name: text for name, text in profile.items() if name not in there and text.strip()}
-    fit = {name: text for name, text in missing.items() if not holds_secret(text) and not is_instruction_like(text)}
+    fit = {name: text for name, text in missing.items() if screened(text) is None}
     yield from write_profile(owner, [Section(name=name, text=text) for name, text in fit.items()], epoch=epoch, now=now)
     return tuple(fit)

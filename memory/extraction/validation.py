@@ -27,7 +27,7 @@ from memory.facts.fact import Fact
 from memory.facts.profile import SECTIONS, Profile, base_of, bounded
 from memory.facts.words import words
 from memory.message import StoredMessage
-from memory.screening.door import screened
+from memory.screening.door import screened, secret_parts
 from memory.text import normalize, one_line
 
 # What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
@@ -148,6 +148,8 @@ class _Reading:
         self._words_of_new = [words(message.text) for message in self._new]
         agreed_to = _words(message.text for message in affirmed(messages, just_now=True))
         self._just_said = agreed_to.union(*self._words_of_new)
+        # What else tells the words of a secret holds it, too, also where it names none.
+        self._secret = _words(part for message in messages for part in secret_parts(message.text))
         self._contents = {fact.id: fact.content for fact in existing}
         self._revisions = {fact.id: fact.revision for fact in existing}
         self._ids = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
@@ -217,6 +219,8 @@ class _Reading:
         confidence = self._confidence(fact)
         if objection := self._objection(content):
             raise _Refused(objection)
+        if words(content) & self._secret:
+            raise _Refused("suspected")
         self._check_said(content, target, self._sources(fact))
         self._learn(content, target, fact)
         begin, end = validity(content, day_of(self._sources(fact)[-1]))

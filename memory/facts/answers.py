@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 from langgraph.store.base import Item
 
-from memory.config import TOPICS, Topic
+from memory.config import HOLDS, Hold
 from memory.control import belongs, count_edit
 from memory.effects import StoreEffects, delete, put, scan, side_by_side
 from memory.facts.confirmations import Confirmations
-from memory.facts.fact import HELD, Fact
+from memory.facts.fact import HELD, Fact, may_be_used
 from memory.facts.rows import ANSWER, read_fact_set, read_history
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
+from memory.screening.door import secrecy
 from memory.screening.topics import topics_of
 from memory.text import digest
 
@@ -28,7 +29,7 @@ class Exchange(NamedTuple):
 
     thread_id: str
     messages: Sequence[StoredMessage]
-    held: Mapping[str, tuple[Topic, ...]]
+    held: Mapping[str, tuple[Hold, ...]]
 
 
 class Waiting(NamedTuple):
@@ -42,7 +43,7 @@ class Waiting(NamedTuple):
     """
 
     ids: frozenset[str] = frozenset()
-    topics: tuple[Topic, ...] = ()
+    topics: tuple[Hold, ...] = ()
     is_refused: bool = False
     is_asked: bool = False
 
@@ -75,29 +76,31 @@ def read_waiting(owner: Owner, epoch: str, exchanges: Sequence[Exchange]) -> Sto
 
 def _covered(
     facts: Iterable[Fact], confirmations: Iterable[Item], wanted: set[tuple[str, str]]
-) -> Mapping[tuple[str, str], set[Topic]]:
+) -> Mapping[tuple[str, str], set[Hold]]:
     """Return the topics of the facts in use that came from messages, or were said again by them (thread and id)."""
     again = {item.key: Confirmations.from_json(item.value).said for item in confirmations}
-    covered: defaultdict[tuple[str, str], set[Topic]] = defaultdict(set)
+    covered: defaultdict[tuple[str, str], set[Hold]] = defaultdict(set)
     for fact in facts:
         said = [(fact.thread_id, one) for one in fact.message_ids]
         said += [(each.thread_id, one) for each in again.get(fact.id, ()) for one in each.message_ids]
         for source in wanted.intersection(said):
             covered[source] |= {"everything", *topics_of(fact.content), *((fact.topic,) if fact.topic else ())}
+            if fact.reviewed and may_be_used(fact) and secrecy(fact.content):
+                covered[source].add("secret")  # a person has read the secret, and released it
     return covered
 
 
-def _waiting(exchange: Exchange, covered: Mapping[tuple[str, str], set[Topic]], answers: Mapping[str, bool]) -> Waiting:
+def _waiting(exchange: Exchange, covered: Mapping[tuple[str, str], set[Hold]], answers: Mapping[str, bool]) -> Waiting:
     thread_id, messages, held = exchange
     # A yes to what the user said is one to the reply, which says the same.
-    told = set[Topic]().union(*(covered.get((thread_id, one.id), ()) for one in messages))
+    told = set[Hold]().union(*(covered.get((thread_id, one.id), ()) for one in messages))
     left = {one: {topic for topic in topics if topic not in told} for one, topics in held.items()}
     said = {one: answers.get(_answer_key(thread_id, one)) for one in held}
     ids = {one for one, topics in left.items() if topics and not said[one]}
-    topics = set[Topic]().union(*(left[one] for one in ids))
+    topics = set[Hold]().union(*(left[one] for one in ids))
     return Waiting(
         with_replies(messages, ids),
-        tuple(topic for topic in TOPICS if topic in topics),
+        tuple(topic for topic in HOLDS if topic in topics),
         is_refused=any(said[one] is False for one in ids),
         is_asked=any(one.role == "user" and one.id in ids for one in messages),
     )

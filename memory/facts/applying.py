@@ -16,7 +16,18 @@ from memory.facts.fact import Fact, Status, is_protected, moment
 from memory.facts.outcomes import read_outcomes
 from memory.facts.profile import approved_sections, drop_sections_about, read_sections, write_profile
 from memory.facts.rows import give_way, read_fact_set, settle, trim_history, write_difference
-from memory.facts.rules import Confirmation, FactSet, confirm, find, is_full, limit, place, retire, same_content
+from memory.facts.rules import (
+    MAX_HELD,
+    Confirmation,
+    FactSet,
+    confirm,
+    find,
+    is_full,
+    limit,
+    place,
+    retire,
+    same_content,
+)
 from memory.facts.waiting import propose
 from memory.namespaces import Owner, is_imported
 from memory.screening.topics import held_topic
@@ -168,9 +179,10 @@ class FactUpdate:
         return tuple(self._let_go)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Note a refusal; what looks like an instruction is kept for review, where nothing injects it."""
+        """Note a refusal; what looks like an order, or may hold a secret, is kept for review: nothing injects it."""
         self._refused.append(refusal)
-        if refusal.reason == "instruction_like":
+        held = sum(fact.status == "quarantined" for fact in self.fact_set.rows.values())
+        if refusal.reason in ("instruction_like", "suspected") and held < MAX_HELD:
             self._add(refusal.as_change(), status="quarantined")
 
     def make(self, change: Change) -> None:

@@ -20,6 +20,7 @@ Reason = Literal[
     "duplicate",
     "instruction_like",
     "secret",
+    "suspected",  # it may hold a secret, or was said together with one: it waits for review
     "malformed",  # no object with a fact in it
     "not_said",  # taken from no new message of the user, or with names, numbers or dates that nobody said
     "placeholder",  # a blank where a name should be

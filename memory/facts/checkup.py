@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from memory.facts.fact import Fact, is_over, moment, review_digest
+from memory.facts.fact import Fact, is_over, may_be_used, moment
 from memory.facts.waiting import is_negated, is_newer_form, names_in, numbers_in
 from memory.facts.words import words
 from memory.screening.door import screened
@@ -54,7 +54,7 @@ def check(
     """Return what there is to look at, the most pressing first; a fact stands in one finding of a kind at most.
 
     Args:
-        facts: The active ones.
+        facts: The active ones, and what waits as it may hold a secret or reads as an order, though nobody put it aside.
         said: When each was said again last, by its id, ISO 8601.
         now: Seconds since 1970.
         stale_days: So many days without a word of it make a fact stale; a pinned one never is.
@@ -63,11 +63,9 @@ def check(
     found: dict[Kind, list[FactIssue]] = {kind: [] for kind in KINDS}
     for fact in newest:
         verdict = screened(fact.content)
-        # A person may have released what reads as an order.
-        if verdict == "secret":
-            found["secret"].append(FactIssue("secret", (fact,)))
-        elif verdict and fact.reviewed != review_digest(fact.content):
-            found["order"].append(FactIssue("order", (fact,)))
+        if verdict and not may_be_used(fact):
+            kind: Kind = "order" if verdict == "instruction_like" else "secret"
+            found[kind].append(FactIssue(kind, (fact,)))
         if is_over(fact, now):
             found["over"].append(FactIssue("over", (fact,)))
         elif not fact.pinned and _days_since(fact, said.get(fact.id, ""), now) >= stale_days:

@@ -8,16 +8,18 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, TypeVar, get_args
 
 from memory.config import CATEGORIES, TOPICS, Category, Topic
+from memory.screening.door import may_be_shown, screened
 from memory.text import digest, normalize, sanitize
 
 Status = Literal["active", "quarantined", "waiting", "superseded", "ended", "evicted"]
+Held = Literal["", "secret", "order", "approval", "by_you"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
 
 Name = TypeVar("Name", bound=str)
 
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
-# Nothing uses these until a person has looked at them: what reads as an order, and what waits for a yes.
+# Nothing uses these until a person has looked at them: what reads as an order, may hold a secret, or waits for a yes.
 HELD: Final[frozenset[Status]] = frozenset({"quarantined", "waiting"})
 # What a person wrote with their own hands is spared by an eviction while anything else can go.
 BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
@@ -82,8 +84,9 @@ class Fact:
         created_at: ISO 8601 in UTC; never changes.
         updated_at: ISO 8601 in UTC of the newest revision.
         source: Who wrote it: a conversation (extracted), the library, the page, the API or the command line.
-        status: `active` ones are injected; `quarantined` ones read as an order and wait for review; `waiting` ones wait
-            for a person's yes; the others are history: `superseded` by another one, `ended`, or `evicted` at the limit.
+        status: `active` ones are injected; `quarantined` ones read as an order, or may hold a secret, and wait for
+            review; `waiting` ones wait for a person's yes; the others are history: `superseded` by another one,
+            `ended`, or `evicted` at the limit.
         pinned: `True` if a person asked that it be kept.
         revision: Counts the edits, from 1.
         epoch: The epoch of the user under which it was written.
@@ -124,6 +127,18 @@ class Fact:
     topic: Topic | Literal[""] = ""
     replaces: str = ""
 
+    @property
+    def held(self) -> Held:
+        """Why it waits for a person; empty where it does not."""
+        if self.status not in HELD:
+            return ""
+        if self.status == "waiting":
+            return "approval"
+        if screened(self.content) == "instruction_like":
+            return "order"
+        # What has nothing to suspect itself was said together with a secret, unless a person put it aside.
+        return "by_you" if self.edited_at and may_be_shown(self.content) else "secret"
+
 
 def period_end(text: str) -> date | None:
     """Return the last day of `2026-05-08`, `2026-05` or `2026`; `None` for any other text."""
@@ -140,14 +155,14 @@ def period_end(text: str) -> date | None:
 
 
 def has_lapsed(fact: Fact, now: float, days: int) -> bool:
-    """Say whether a fact has waited for a person as long as it may. What they put aside themselves waits for ever.
+    """Say whether a fact has waited for a yes as long as it may. What is quarantined waits until a person answers.
 
     Args:
         fact: Any fact; one that does not wait never lapses.
         now: Seconds since 1970.
         days: How long one may wait; 0: without an end.
     """
-    if not days or fact.status not in HELD or (fact.status == "quarantined" and fact.edited_at):
+    if not days or fact.status != "waiting":
         return False
     # Not since it was said: an import brings what was said long ago.
     since = moment(fact.updated_at)
@@ -163,6 +178,13 @@ def is_over(fact: Fact, now: float) -> bool:
     """
     last = period_end(fact.valid_to)
     return last is not None and datetime.fromtimestamp(now - _LAST_ZONE_SECONDS, UTC).date() > last
+
+
+def may_be_used(fact: Fact) -> bool:
+    """Say whether a prompt may show what a fact says, or a person has released these very words."""
+    return may_be_shown(fact.content) or (
+        fact.reviewed == review_digest(fact.content) and may_be_shown(fact.content, is_released=True)
+    )
 
 
 def review_digest(content: str) -> str:

@@ -14,7 +14,7 @@ from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_s
 from memory.facts.confirmations import Confirmations, confirmation_puts
 from memory.facts.fact import Fact, from_item, is_proper, to_item
 from memory.facts.rules import FactSet, candidates, limit
-from memory.facts.tidying import adopt, identify, unite
+from memory.facts.tidying import adopt, identify, suspects, unite
 from memory.namespaces import Kind, Owner
 from memory.text import normalize
 
@@ -102,6 +102,7 @@ def _fact_set_of(owner: Owner, epoch: str, read: _Rows) -> FactSet:
             continue
         if not is_proper(item.key, item.value):
             unowned.add(item.key)
+    rows.update(suspects(rows))
     known = [item for item in read.confirmations if belongs(item.value, epoch)]
     before = list(_revisions(read.history, epoch))
     fact_set = FactSet(

@@ -30,7 +30,7 @@ from memory.facts.fact import (
 from memory.screening.door import admitted
 from memory.text import normalize
 
-# What a conversation quarantines must not fill the store; the newest are kept.
+# What conversations and imports quarantine must not fill the store: where so many wait, more are refused.
 MAX_HELD: Final = 100
 
 
@@ -182,13 +182,17 @@ def insert(
     # Looking through all facts for each draft would take the square of an import's length.
     said = {(fact.status, normalize(fact.content)) for fact in fact_set.rows.values()}
     done: list[Fact | Reason] = []
+    waits = sum(fact.status == "quarantined" for fact in fact_set.rows.values())
     for draft in drafts:
         content = (draft.status, normalize(draft.content))
         if content in said:
             done.append("duplicate")
-        elif draft.status == "active" and is_full(fact_set, config):
+        elif (draft.status == "active" and is_full(fact_set, config)) or (
+            draft.status == "quarantined" and waits >= MAX_HELD
+        ):
             done.append("full")
         else:
+            waits += draft.status == "quarantined"
             fact_set, fact = place(fact_set, draft)
             done.append(fact)
             said.add(content)
@@ -305,10 +309,9 @@ def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str], *, to_hi
 
     order = sorted(active, key=standing, reverse=True)
     surplus = order[config.max_facts :]
-    # Each for itself: a flood of the one must not push the other out.
-    for status, most in (("quarantined", MAX_HELD), ("waiting", config.max_waiting)):
-        held = [(fact.updated_at, fact.created_at, key) for key, fact in fact_set.rows.items() if fact.status == status]
-        surplus += [key for *_, key in sorted(held, reverse=True)[most:]]
+    # What is quarantined stays until a person answers: nobody but a flood would make it go.
+    waits = [(fact.updated_at, fact.created_at, key) for key, fact in fact_set.rows.items() if fact.status == "waiting"]
+    surplus += [key for *_, key in sorted(waits, reverse=True)[config.max_waiting :]]
     now = max((active[key].updated_at for key in new if key in active), default="")
     went = [active[key] for key in order[config.max_facts :] if to_history and key not in new]
     evicted = tuple(replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went)

@@ -4,18 +4,17 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Final, Self
+from typing import Self
 
 from memory.effects import StoreEffects, scan, side_by_side
-from memory.facts.fact import Fact, is_over, review_digest, strongest_first
+from memory.facts.fact import Fact, is_over, may_be_used, strongest_first
 from memory.facts.profile import StoredSection, sections_of, told
 from memory.facts.rows import read_current_fact_set
+from memory.facts.tidying import JUDGED_CHARS
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
 
 logger = logging.getLogger(__name__)
-
-_JUDGED_CHARS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,12 @@ def cleared(snapshot: MemorySnapshot) -> MemorySnapshot:
     """Return the snapshot without stored texts that must not stand in a prompt: somebody edited the store by hand."""
     # Far more than any prompt shows is judged, and no more: the longest facts would hold the event loop for seconds.
     read = accumulate(len(fact.content) for fact in snapshot.facts)
-    within = (fact for fact, chars in zip(snapshot.facts, read, strict=True) if chars <= _JUDGED_CHARS)
+    within = (fact for fact, chars in zip(snapshot.facts, read, strict=True) if chars <= JUDGED_CHARS)
     facts = tuple(
         # A person may have released what the rules take for an order, but only that text.
         fact
         for fact in within
-        if may_be_shown(fact.content) or fact.reviewed == review_digest(fact.content)
+        if may_be_used(fact)
     )
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})

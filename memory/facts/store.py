@@ -83,7 +83,7 @@ class FactStore:
     ) -> Fact:
         """Add a fact and return it; one that is already known is returned as it is, and counted as confirmed.
 
-        One that reads as an order to the assistant is quarantined: it waits for `release`.
+        One that reads as an order to the assistant, or may hold a secret, is quarantined: it waits for `release`.
 
         Args:
             content: One statement, at most 10,000 characters.

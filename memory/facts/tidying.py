@@ -1,10 +1,15 @@
 """Rows that a hand wrote, or two writers at once, put right: one row a content, an id a row, proper keys. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import accumulate
+from typing import Final
 
-from memory.facts.fact import Fact, is_protected
+from memory.facts.fact import Fact, is_protected, may_be_used, strength
 from memory.facts.rules import FactSet, candidates, remove
 from memory.text import normalize
+
+JUDGED_CHARS: Final = 200_000
 
 
 def unite(fact_set: FactSet) -> FactSet:
@@ -42,3 +47,17 @@ def adopt(fact_set: FactSet, epoch: str) -> FactSet:
         proper = next(new for new, _ in candidates(fact_set.salt, fact.content) if new not in rows)
         rows[proper] = fact
     return replace(fact_set, rows=rows, unowned=frozenset())
+
+
+def suspects(rows: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return the active rows that no prompt may show as they are, quarantined: a person sees them, and decides.
+
+    An older version, or a hand, wrote them. Far more than any prompt shows is judged, and no more: the longest facts
+    would hold the event loop for seconds.
+    """
+    active = sorted(
+        (key for key in rows if rows[key].status == "active"), key=lambda key: strength(rows[key]), reverse=True
+    )
+    read = accumulate(len(rows[key].content) for key in active)
+    within = [key for key, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS]
+    return {key: replace(rows[key], status="quarantined") for key in within if not may_be_used(rows[key])}

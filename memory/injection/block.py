@@ -175,7 +175,7 @@ def fact_line(fact: Fact | Mapping[str, object]) -> str:
 @lru_cache(maxsize=20_000)
 def turn_line(day: str, role: str, text: str, most_chars: int = 300) -> str:
     """Return one past message as a dated line, without what must not stand in a prompt; empty if nothing is left."""
-    shown = escape(without_suspects(text[: 2 * most_chars])[0])
+    shown = escape(without_suspects(text[: 2 * most_chars], is_released=True)[0])
     return f"- {day} {role}: {shown[:most_chars]}{'...' if len(shown) > most_chars else ''}" if shown else ""
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Literal, NamedTuple, Self
 
-from memory.config import NAMED_TOPICS, TOPICS, Topic
+from memory.config import HOLDS, NAMED_TOPICS, Hold, Topic
 from memory.message import Role, StoredMessage
 from memory.namespaces import is_imported
+from memory.screening.door import secrecy
 from memory.screening.topics import held_topics
 from memory.text import digest
 
@@ -41,7 +42,8 @@ class JournalEntry:
     model: str = ""
     written: str = ""
     source: LineSource = "cut"
-    held: Mapping[str, tuple[Topic, ...]] = field(default_factory=dict, hash=False)
+    held: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict, hash=False)
+    is_screened: bool = field(default=False, compare=False)
     place: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -74,8 +76,24 @@ class JournalEntry:
 
         Replies are judged too: one may say what the user had said in an exchange before.
         """
-        found = {message.id: held_topics(message.text, approval) for message in self.messages}
-        return replace(self, held={each: topics for each, topics in found.items() if topics})
+        found: dict[str, tuple[Hold, ...]] = {one.id: held_topics(one.text, approval) for one in self.messages}
+        return replace(
+            self, held={each: topics for each, topics in found.items() if topics}, is_screened=False
+        ).screened()
+
+    def screened(self) -> Self:
+        """Return the entry with all of its messages held if one may hold a secret: replies repeat it without its name.
+
+        Versions before this judgement wrote entries without it; those are judged when they are read.
+        """
+        if self.is_screened:
+            return self
+        # What stands in two messages, the name and the value, is one secret.
+        said = [*(one.text for one in self.messages), ".\n".join(one.text for one in self.messages)]
+        held = dict(self.held)
+        if any(map(secrecy, said)):
+            held = {one.id: tuple(dict.fromkeys((*held.get(one.id, ()), "secret"))) for one in self.messages}
+        return replace(self, held=held, is_screened=True)
 
     def joined(self, other: Self) -> Self:
         """Return this entry, which is in the journal, once the other tells the same exchange; of one id one message.
@@ -98,7 +116,8 @@ class JournalEntry:
         # What is in use stays so, and what waits waits on: only other words are judged anew.
         stays = {each for each, message in words.items() if each in mine and mine[each].text == message.text}
         judged = {each: (self if each in stays else other).held.get(each) for each in order}
-        joined = replace(self, messages=messages, held={each: topics for each, topics in judged.items() if topics})
+        held = {each: topics for each, topics in judged.items() if topics}
+        joined = replace(self, messages=messages, held=held, is_screened=False).screened()
         if other.source == "cut" and self.source == "turn":
             return replace(joined, source="cut", written=other.written, model=other.model)
         return joined
@@ -116,6 +135,7 @@ class JournalEntry:
             "written": self.written,
             "source": self.source,
             **({"held": {each: list(self.held[each]) for each in sorted(self.held)}} if self.held else {}),
+            **({"screened": True} if self.is_screened else {}),
             "epoch": self.epoch,
         }
 
@@ -130,17 +150,18 @@ class JournalEntry:
             # The first versions wrote down nothing but what summaries took away, and did not say so.
             source: LineSource = "turn" if value.get("source") == "turn" else "cut"
             held = _held_in(value.get("held"), {message.id for message in messages})
-            return cls(str(value["day"]), str(value["thread_id"]), messages, epoch, model, written, source, held)
+            day, thread_id, is_screened = str(value["day"]), str(value["thread_id"]), value.get("screened") is True
+            return cls(day, thread_id, messages, epoch, model, written, source, held, is_screened)
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a journal entry: it lacks or garbles {error}") from error
 
 
-def _held_in(value: object, ids: Collection[str]) -> dict[str, tuple[Topic, ...]]:
+def _held_in(value: object, ids: Collection[str]) -> dict[str, tuple[Hold, ...]]:
     """Return what an item says of the messages that wait; a topic that nobody knows waits as all of them do."""
-    held: dict[str, tuple[Topic, ...]] = {}
+    held: dict[str, tuple[Hold, ...]] = {}
     for each, said in value.items() if isinstance(value, Mapping) else ():
         if each in ids and isinstance(said, list | tuple) and said:
-            held[each] = tuple(topic for topic in TOPICS if topic in said) or NAMED_TOPICS
+            held[each] = tuple(each for each in HOLDS if each in said) or NAMED_TOPICS
     return held
 
 

@@ -74,4 +74,4 @@ def _look(
 
 
 def _exchange(entry: JournalEntry) -> Exchange:
-    return Exchange(entry.thread_id, entry.messages, entry.held)
+    return Exchange(entry.thread_id, entry.messages, entry.screened().held)

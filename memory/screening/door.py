@@ -22,7 +22,8 @@ _LEARNED: Final = json.loads(JUDGES_FILE.read_text("utf-8"))
 ORDER_JUDGE: Final[Judge] = unpacked(_LEARNED["orders"])
 SECRET_JUDGE: Final[Judge] = unpacked(_LEARNED["secrets"])
 
-Verdict = Literal["secret", "instruction_like"]
+# A `secret` is known for one by its own form; a `suspected` one waits for a person, as what reads as an order does.
+Verdict = Literal["secret", "suspected", "instruction_like"]
 
 # Characters that no reader sees, but that part a word for every pattern: soft hyphens, joiners, fillers.
 _UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0]")
@@ -41,45 +42,67 @@ _LOOK_ALIKES: Final = str.maketrans(
 
 
 def screened(text: str) -> Verdict | None:
-    """Say why a text must not become memory; `None` where nothing speaks against it."""
-    if holds_secret(text):
-        return "secret"
-    return "instruction_like" if is_instruction_like(text) else None
-
-
-def admitted(text: str, field: str) -> Verdict | None:
-    """Return the verdict on a text that a person wrote; `ValueError` naming the field if it holds a secret."""
-    verdict = screened(text)
-    if verdict == "secret":
-        raise ValueError(f"{field} must hold no password, key, code or card number: memory keeps none")
-    return verdict
-
-
-def without_suspects(text: str) -> tuple[str, int]:
-    """Return a text without its sentences that hold a secret or an order, and how many those were."""
-    sentences = [part for part in _SENTENCES.split(text) if part.strip()]
-    kept = [sentence for sentence in sentences if screened(sentence) is None]
-    told = " ".join(kept)
-    # A secret or an order may also reach from one sentence into the next.
-    return (told, len(sentences) - len(kept)) if screened(told) is None else ("", len(sentences))
+    """Say why a text must not become memory by itself; `None` where nothing speaks against it."""
+    return secrecy(text) or ("instruction_like" if is_instruction_like(text) else None)
 
 
 @lru_cache(maxsize=4096)
-def may_be_shown(text: str) -> bool:
+def secrecy(text: str) -> Literal["secret", "suspected"] | None:
+    """Say whether a text holds a key or a payment card's number, or may hold a password, a passphrase or a code."""
+    line, composed = one_line(_UNSEEN.sub("", text)), compatible(text)
+    if secrets.is_known_secret(line) or secrets.is_known_secret(composed):
+        return "secret"
+    return "suspected" if holds_secret(text) else None
+
+
+def secret_parts(text: str) -> list[str]:
+    """Return the sentences of a text that may hold a secret; all of it where only several together do."""
+    found = [part for part in _SENTENCES.split(text) if part.strip() and secrecy(part)]
+    return found or ([text] if secrecy(text) else [])
+
+
+def admitted(text: str, field: str) -> Verdict | None:
+    """Return the verdict on a text that a person wrote; `ValueError` naming the field if it is known for a secret."""
+    verdict = screened(text)
+    if verdict == "secret":
+        raise ValueError(f"{field} must hold no key, card number or address with a password: memory keeps none")
+    return verdict
+
+
+def without_suspects(text: str, *, is_released: bool = False) -> tuple[str, int]:
+    """Return a text without its sentences that hold a secret or an order, and how many those were.
+
+    Args:
+        text: What was said, or written by a model.
+        is_released: Whether what is merely suspected to be a secret may stay: a person was asked, or would be.
+    """
+    passed: tuple[Verdict | None, ...] = (None, "suspected") if is_released else (None,)
+    sentences = [part for part in _SENTENCES.split(text) if part.strip()]
+    kept = [sentence for sentence in sentences if screened(sentence) in passed]
+    told = " ".join(kept)
+    # A secret or an order may also reach from one sentence into the next.
+    return (told, len(sentences) - len(kept)) if screened(told) in passed else ("", len(sentences))
+
+
+@lru_cache(maxsize=16_384)
+def may_be_shown(text: str, *, is_released: bool = False) -> bool:
     """Say whether a stored text may stand in a prompt: somebody may have edited the store by hand.
 
     It is asked for every fact of every prompt, so the answer is remembered.
+
+    Args:
+        text: What is stored.
+        is_released: Whether a person released these words: then only what is known for a secret may not.
     """
-    return screened(text) is None
+    return secrecy(text) != "secret" if is_released else screened(text) is None
 
 
 def holds_secret(text: str, judge: Judge = SECRET_JUDGE) -> bool:
-    """Say whether a text holds a key, a password, a passphrase, a code or a payment card's number."""
-    line = one_line(_UNSEEN.sub("", text))
-    if secrets.holds_secret(line):
-        return True
-    composed = compatible(text)
-    return (composed != line and secrets.holds_secret(composed)) or judge.holds(composed, cased=True)
+    """Say whether a text holds, or may hold, a key, a password, a passphrase, a code or a payment card's number."""
+    line, composed = one_line(_UNSEEN.sub("", text)), compatible(text)
+    lines = {line, composed}
+    known = any(secrets.is_known_secret(each) or secrets.may_hold_secret(each) for each in lines)
+    return known or judge.holds(composed, cased=True)
 
 
 def compatible(text: str) -> str:

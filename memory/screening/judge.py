@@ -26,6 +26,9 @@ _DOMAIN = re.compile(r"[\w-]\.([a-z]{2,12})(?:[/?:]|$)")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|\n")
 # A longer word is a key or a link more likely than a word, and its pieces would be features without end.
 _LONGEST_WORD: Final = 24
+# How many words before a value tell what it is, and how many from it on.
+_BEFORE: Final = 8
+_BEHIND: Final = 4
 # An ending after a dot is a host's, unless it is one of these: "notes.md" is nothing to send data to.
 _FILE_ENDINGS: Final = word_set("js ts py md txt pdf csv json yaml yml toml sh exe zip doc docx xls xlsx png jpg")
 _CLAUSE_ENDS: Final = frozenset('.!?;:()[]{}"\u201c\u201d<>|\u2014\u2013*>#,-')
@@ -85,7 +88,8 @@ class Judge:
         """
         if 2 * len(_LATIN.findall(text)) < sum(map(str.isalpha, text)):
             return False
-        return any(self.score(tokens(part, cased=cased)) >= self.threshold for part in parts(text))
+        read = (*parts(text), *(around_values(text) if cased else ()))
+        return any(self.score(tokens(part, cased=cased)) >= self.threshold for part in read)
 
     def score(self, found: Sequence[str]) -> int:
         """Return the score of a sentence's tokens."""
@@ -113,6 +117,15 @@ def parts(text: str) -> Iterator[str]:
     sentences = [part for part in _SENTENCE.split(text) if part.strip()]
     yield from sentences
     yield from map(" ".join, pairwise(sentences))
+
+
+def around_values(text: str) -> Iterator[str]:
+    """Yield the words around each number, and each word that is no plain one: a long sentence outweighs them."""
+    words = text.split()
+    told = [any(map(str.isdigit, word)) or bool(_form(word.strip(".,;:!?()\"'"))) for word in words]
+    for at, is_value in enumerate(told):
+        if is_value and not (at and told[at - 1]):
+            yield " ".join(words[max(0, at - _BEFORE) : at + _BEHIND])
 
 
 def tokens(text: str, *, cased: bool = False) -> list[str]:

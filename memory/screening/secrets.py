@@ -1,7 +1,8 @@
 """Keys, passwords, spoken passphrases and payment cards in a text. Pure.
 
 The detectors for secrets that exist are made for source code: they need files, and take names for keys. Here a
-sentence is judged, so the rules are few and each wants a form that ordinary sentences do not have.
+sentence is judged, so the rules are few and each wants a form that ordinary sentences do not have. What names the
+secret that it found is known for one; what only speaks of one is suspected, and a person decides.
 """
 
 import re
@@ -48,18 +49,34 @@ _AS_ONE = re.compile(
     re.IGNORECASE,
 )
 # A code needs digits, or numbers in words, behind its name: "the combination is unusual" tells none.
-_CODE_NAME: Final = (
-    r"\bpin(?: (?:code|number))?|\b(?:alarm|door|gate|garage|access|entry|lock|safe|security|vault|house|key) ?code|"
-    r"\bcombination"
+_CODES: Final = (
+    r"\bpin (?:code|number)|\b(?:alarm|door|gate|garage|access|entry|lock|safe|security|vault|house|key) ?code"
 )
+_CODE_NAME: Final = rf"{_CODES}|\bpin|\bcombination"
 _NUMBER_WORDS: Final = "zero|oh|one|two|three|four|five|six|seven|eight|nine|ten|double|triple"
 _CODE = re.compile(
     rf"(?:{_CODE_NAME})(?: \w{{1,40}}){{0,5}}? ?(?:is|are|was|:|=) ?"
     rf"(?:\d(?:[ -]?\d){{3,7}}\b|(?:(?:{_NUMBER_WORDS})[ -]){{2,9}}(?:{_NUMBER_WORDS})\b)",
     re.IGNORECASE,
 )
-# Card numbers have 13 to 19 digits (ISO/IEC 7812-1); what goes on with more digits is something else.
-_CARD = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]{0,40}\d)")
+# The name of a code, and behind it in its sentence a number that is no year: "my PIN, 5512".
+_CODE_BESIDE = re.compile(
+    rf"(?:\bPIN\b|(?i:{_CODES}))[^.!?;\n\d]{{1,40}}(?<![\d.,-])(?!(?:19|20)\d\d\b)\d(?:[ -]?\d){{3,7}}\b(?![.,-]?\d)"
+)
+# What goes on with more digits than a card number may have (ISO/IEC 7812-1) is something else.
+_CARD = re.compile(r"(?<![\d.])\d(?:[ -]?\d){13,18}(?![\d.]{0,40}\d)")
+# Who issues cards with which first digits, and with how many digits in all: Visa, Mastercard, American Express,
+# Discover, Diners Club, JCB, UnionPay, Maestro.
+_ISSUED = re.compile(
+    r"4(?:\d{15}|\d{18})|(?:5[1-5]|2(?:2[3-9]|[3-6]\d|7[01]))\d{14}|222[1-9]\d{12}|2720\d{12}|3[47]\d{13}|"
+    r"6(?:011|4[4-9]\d|5\d\d)\d{12,15}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}|"
+    r"(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{12,15}"
+)
+# A word with the form of a password: letters with digits, or with a sign.
+_FORMED = re.compile(r"(?<!\S)[^\W\d_](?=\S{0,60}\d)\S{5,60}|[^\W\d_]{2,40}[!#$%&*?_][^\W\d_]\S{0,40}")
+_BESIDE: Final = 60  # so many characters at most stand between a password's name and such a word
+_NAME = re.compile(rf"(?:{_NAMES})", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?;]\s|\u3002")
 _DENSE = re.compile(r"[A-Za-z0-9_+/=-]{24,}")
 _LONGEST_PHRASE: Final = 24  # the longest seed phrase of a wallet (BIP 39)
 # What is said about a password without saying it.
@@ -75,16 +92,26 @@ _ABOUT: Final = word_set("""
 """)
 
 
-def holds_secret(text: str) -> bool:
-    """Say whether a text on one line holds a key, a password, a passphrase, a code or a payment card's number."""
+def is_known_secret(text: str) -> bool:
+    """Say whether a text on one line holds what has the form of a secret and of nothing else: a key, a card number."""
+    return _KEY.search(text) is not None or any(map(_is_card, _CARD.findall(text)))
+
+
+def may_hold_secret(text: str) -> bool:
+    """Say whether a text on one line names a password or a code with its value, or has a key without a name."""
     named = (found["value"] for form in (_NAMED, _SET_TO, _WITH, _AS_ONE) for found in form.finditer(text))
     return (
-        _KEY.search(text) is not None
-        or _CODE.search(text) is not None
+        _CODE.search(text) is not None
+        or _CODE_BESIDE.search(text) is not None
         or any(map(_is_value, named))
-        or any(map(_is_card, _CARD.findall(text)))
+        or any(_is_beside(text[found.end() :]) for found in _NAME.finditer(text))
         or any(map(_is_made_by_machine, _DENSE.findall(text)))
     )
+
+
+def _is_beside(rest: str) -> bool:
+    """Say whether a word with the form of a password stands behind the name of one, in its sentence."""
+    return _FORMED.search(_SENTENCE_END.split(rest[:_BESIDE], maxsplit=1)[0]) is not None
 
 
 def _is_value(value: str) -> bool:
@@ -102,10 +129,10 @@ def _is_value(value: str) -> bool:
 
 
 def _is_card(number: str) -> bool:
-    """Check the last digit by Luhn's algorithm (ISO/IEC 7812-1, annex B), which every payment card number passes."""
+    """Check the issuer, the length, and the last digit by Luhn's algorithm (ISO/IEC 7812-1, annex B)."""
     digits = [int(char) for char in number if char.isdigit()]
     doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
-    return (sum(doubled) + sum(digits[::-2])) % 10 == 0 and len(set(digits)) > 1  # zeros alone pass, too
+    return (sum(doubled) + sum(digits[::-2])) % 10 == 0 and _ISSUED.fullmatch("".join(map(str, digits))) is not None
 
 
 def _is_made_by_machine(token: str) -> bool:

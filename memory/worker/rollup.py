@@ -297,7 +297,7 @@ def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> Store
     if not planned:
         return []
     entries = {entry.key: entry for one in planned for entry in one.entries}
-    asked = [Exchange(entry.thread_id, entry.messages, entry.held) for entry in entries.values()]
+    asked = [Exchange(entry.thread_id, entry.messages, entry.screened().held) for entry in entries.values()]
     gone, waiting = yield from side_by_side(_gone_of(owner, epoch, entries.values()), read_waiting(owner, epoch, asked))
     waits = {key: each.ids for key, each in zip(entries, waiting, strict=True)}
     kept = [

@@ -102,6 +102,14 @@ def test_a_quarantined_fact_is_released(ada: Typed) -> None:
     assert ada.json("facts", "release", held["id"])["status"] == "active"
 
 
+def test_a_fact_that_may_hold_a_secret_is_added_and_said_to_wait(ada: Typed) -> None:
+    added = ada.run("facts", "add", "My door code is 4417")
+    (fact_id,) = (each["id"] for each in ada.json("facts", "list", "--status", "quarantined")["facts"])
+    assert (added.exit_code, "before your yes, as it may hold a secret" in added.output) == (0, True)
+    ada("facts", "release", fact_id)
+    assert "4417" in ada("facts", "list")
+
+
 def test_what_the_api_refuses_is_one_sentence(ada: Typed) -> None:
     assert ada.refused("facts", "delete", "fact_00000000") == "Error: no fact has the id 'fact_00000000'\n"
     assert "undo restores one that" in ada.refused("facts", "restore", "fact_00000000")

@@ -1,6 +1,7 @@
 """The memory API on a real store: what each endpoint does, for whom, and what it refuses."""
 
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -250,6 +251,45 @@ async def test_undo_takes_back_what_a_conversation_corrected(app: MemoryApp, ada
     assert [fact["content"] for fact in undone["restored"]] == ["Lives in Oslo"]
     assert undone["removed"] == [bergen]
     assert await contents(ada) == ["Lives in Oslo"]
+
+
+async def test_what_may_hold_a_secret_is_added_and_waits_until_one_yes_and_a_known_key_is_refused(
+    app: MemoryApp, ada: httpx.AsyncClient
+) -> None:
+    told = "My password is correct horse battery staple"
+    made = await ada.post("/facts", json={"content": told, "category": "knowledge"})
+    assert (made.status_code, made.json()["status"], made.json()["held"]) == (201, "quarantined", "secret")
+    app.clock.advance(400 * 86_400)
+    assert await contents(ada) == []
+    assert await contents(ada, status="quarantined") == [told]
+    assert told not in (await ada.post("/preview", json={"message": "What is my password?"})).json()["block"]
+    released = await ada.patch(f"/facts/{made.json()['id']}", json={"status": "active"})
+    assert (released.status_code, released.json()["held"]) == (200, "")
+    assert told in (await ada.post("/preview", json={"message": "What is my password?"})).json()["block"]
+    for known in ("My key is sk-abcdefghijklmnopqrst", "Pays with 4539 1488 0343 6467", "db is pg://ada:pw@db.local"):
+        refused = await ada.post("/facts", json={"content": known, "category": "knowledge"})
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "content")
+
+
+async def test_an_exchange_that_holds_a_secret_waits_as_a_whole_until_one_yes(
+    app: MemoryApp, ada: httpx.AsyncClient
+) -> None:
+    line, reply = (
+        said(1, "The wifi password is BlueTeapot_88."),
+        replace(said(2, "BlueTeapot_88, noted."), role="assistant"),
+    )
+    await journal(app, "t1", line, reply)
+    (entry,) = (await ada.get("/journal", params={"waits": "true"})).json()["entries"]
+    assert entry["waits"] == ["secret"]
+    (exported,) = (await ada.get("/export")).json()["journal"]
+    assert exported["held"] == {"m1": ["secret"], "m2": ["secret"]}
+    assert (
+        "BlueTeapot"
+        not in (await ada.post("/preview", json={"message": "What is the wifi called?"})).json()["recalled"]
+    )
+    assert (await ada.put(f"/journal/{entry['key']}/recall", json={"recall": True})).json()["waits"] == []
+    told = (await ada.post("/preview", json=asked)).json()["recalled"]
+    assert told.count("BlueTeapot_88") == 2
 
 
 async def test_profile_sections_are_read_written_and_emptied(ada: httpx.AsyncClient) -> None:

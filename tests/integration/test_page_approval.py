@@ -23,7 +23,7 @@ ASTHMA = "User has asthma"
 
 @pytest.fixture
 def page() -> Page:
-    return Page()
+    return Page(MemoryConfig(approval_days=30))
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])

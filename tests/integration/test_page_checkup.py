@@ -78,9 +78,9 @@ async def test_a_secret_goes_for_good_and_only_after_it_was_asked_for(page: Page
     # Without htmx nothing asks before the form is sent: so the page does.
     asked = await page.post("checkup-erase", whole=True, id=secret)
     assert "for good" in asked
-    assert page.says() == ["The password of User is hunter2horse"]
+    assert [fact.content for fact in page.facts.list("quarantined")] == ["The password of User is hunter2horse"]
     await page.post("checkup-erase", whole=True, id=secret, sure="yes")
-    assert page.says() == []
+    assert page.facts.list(None) == []
     assert "hunter2horse" not in repr([each.value for each in page.app.store.search((), limit=1000)])
 
 

@@ -13,6 +13,7 @@ from memory.facts.rules import (
     FactSet,
     create,
     find,
+    insert,
     limit,
     remove,
     retire,
@@ -307,11 +308,12 @@ def test_a_quarantined_fact_counts_neither_as_duplicate_nor_for_the_limit_until_
         release(freed, held, config, now=T1)
 
 
-def test_quarantined_facts_are_bounded_the_oldest_go() -> None:
-    moments = [f"2026-01-01T{n // 60:02}:{n % 60:02}:00+00:00" for n in range(MAX_HELD + 5)]
-    fact_set = fact_set_of(*(draft(f"Obey {at}", status="quarantined", created_at=at) for at in moments))
+def test_quarantined_facts_stay_until_a_person_answers_and_where_many_wait_an_import_brings_no_more() -> None:
+    drafts = [draft(f"Obey {n}", status="quarantined") for n in range(MAX_HELD + 5)]
+    fact_set, done = insert(fact_set_of(), drafts, DEFAULTS)
 
-    assert sorted(fact.created_at for fact in fact_set.rows.values()) == moments[5:]
+    assert done[MAX_HELD:] == ["full"] * 5
+    assert [fact.content for fact in fact_set.rows.values()] == [each.content for each in drafts[:MAX_HELD]]
 
 
 def test_two_rows_that_say_the_same_become_one_the_protected_or_else_the_first() -> None:

@@ -47,7 +47,7 @@ class Person:
 
     def __init__(self, **options: object) -> None:
         self.store, self.clock = InMemoryStore(), Clock()
-        self.config = replace(MemoryConfig(approval=HEALTH), **options)  # type: ignore[arg-type]  # any of its fields
+        self.config = replace(MemoryConfig(approval=HEALTH, approval_days=30), **options)  # type: ignore[arg-type]  # any of its fields
         self.facts = FactStore(self.store, "ada", config=self.config, clock=self.clock)
 
     def says(self, *contents: str, thread: str = "t", message: str = "m1", **more: object) -> Outcome:

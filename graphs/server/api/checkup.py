@@ -21,6 +21,7 @@ from memory.journal.journal import JournalView
 from memory.recall.kept_vectors import read_vectors, text_key
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import Asked, Recalled, UserIndex
+from memory.screening.door import secrecy
 from memory.turn import Opening, open_turn
 
 router = MemoryRouter()
@@ -82,7 +83,9 @@ async def get_checkup(call: AgentCall) -> CheckUp:
 
 async def findings_of(call: Call) -> tuple[FactIssue, ...]:
     """Return what there is to look at, the most pressing first."""
-    facts, said = await facts_of(call).alist(), await call.run(read_said_last(call.owner))
+    there, said = await facts_of(call).alist(None), await call.run(read_said_last(call.owner))
+    # What may hold a secret waits for a yes, and here it can be erased.
+    facts = [each for each in there if each.status == "active" or secrecy(each.content)]
     # In a thread: the first look at 500 texts takes longer than others should wait.
     return await asyncio.to_thread(check, facts, said, call.service.clock())
 

@@ -20,7 +20,17 @@ from graphs.server.api.routing import (
     refusals,
 )
 from memory.config import Category
-from memory.facts.fact import DuplicateFact, Fact, FactChanged, FactNotFound, MemoryFull, Source, Status, timestamp
+from memory.facts.fact import (
+    DuplicateFact,
+    Fact,
+    FactChanged,
+    FactNotFound,
+    Held,
+    MemoryFull,
+    Source,
+    Status,
+    timestamp,
+)
 from memory.facts.merging import merge
 from memory.facts.store import FactStore
 
@@ -44,6 +54,11 @@ class FactView(BaseModel):
     source: Source = Field(description="Who wrote it: a conversation, or a person by the page, the API or the shell.")
     status: Status = Field(
         description="active ones are used; quarantined and waiting ones wait for you; others are history."
+    )
+    held: Held = Field(
+        "",
+        description="Why it waits for you: it may hold a `secret`, reads as an `order`, is of a topic that needs your "
+        "`approval`, or was put aside `by_you`. Empty: it does not wait.",
     )
     pinned: bool
     revision: int
@@ -182,7 +197,7 @@ def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:
 
 @router.post("/facts", status_code=201, summary="Add a fact", responses=refusals(409))
 async def add_fact(call: AgentCall, new: NewFact) -> FactView:
-    """Add a fact; one that is already known is answered as it is."""
+    """Add a fact; one that is already known is answered as it is, and one that waits for your yes says why (`held`)."""
     try:
         fact = await facts_of(call).acreate(
             new.content, new.category, new.confidence, source="api", pinned=new.pinned, expires_at=new.expires_at

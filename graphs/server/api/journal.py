@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
-from memory.config import Topic
+from memory.config import Hold
 from memory.control import read_epoch
 from memory.facts.answers import Waiting
 from memory.facts.fact import timestamp
@@ -41,8 +41,8 @@ class JournalExchange(BaseModel):
     day: str = Field(description="The user's calendar day.")
     thread_id: str
     source: LineSource = Field(description="`turn`: it was learned. `cut`: a summary took it out of its thread.")
-    waits: list[Topic] = Field(
-        [], description="The topics for which nothing tells what was said in it, until your yes. Empty: it is told."
+    waits: list[Hold] = Field(
+        [], description="Why nothing tells what was said in it, until your yes: topics, or a secret. Empty: it is told."
     )
     refused: bool = Field(False, description="You said no to it.")
     messages: list[JournalMessage]
@@ -144,7 +144,7 @@ async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
     entries = await call.run(read_entries(call.owner, epoch, keys))
     if len(entries) < len(keys):
         raise RefusedRequest(404, "This exchange is not in the journal any more.")
-    if not all(entry.held for entry in entries):
+    if not all(entry.screened().held for entry in entries):
         raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
     now = timestamp(call.service.clock())
     await call.run(answer_about(call.owner, epoch, entries, yes=yes, now=now))

@@ -42,8 +42,9 @@ async def put_section(call: AgentCall, section: str, new: SectionText) -> Profil
     """Write one section."""
     try:
         text = checked_content(new.text, MAX_SECTION_CHARS)
-        if admitted(text, "text") is not None:
-            raise ValueError("text must say something about you; it reads as an order to the assistant")
+        if verdict := admitted(text, "text"):
+            why = "may hold a password or a code" if verdict == "suspected" else "reads as an order to the assistant"
+            raise ValueError(f"text must say something about you; it {why}")
     except ValueError as error:
         # The rule is the one for facts, and speaks of `content`.
         raise from_value_error(ValueError(str(error).replace("content", "text", 1)), ("text",)) from None

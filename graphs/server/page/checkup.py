@@ -16,7 +16,7 @@ from memory.facts.merging import merge
 pages = PageRoutes()
 
 TITLES: Final = {
-    "secret": ("Secrets", "Memory keeps no passwords, keys, codes or card numbers. No prompt shows these."),
+    "secret": ("Secrets", "Memory keeps no keys or card numbers. No prompt shows these."),
     "order": ("Orders", "These read as orders to the assistant. No prompt shows them."),
     "over": ("Over", "The day until which these hold has passed. No prompt shows them as current."),
     "contradiction": ("Contradictions", "These cannot all be true. Keep the one that is."),

@@ -135,7 +135,8 @@ async def add_fact(asked: PageRequest) -> Response:
     known = {fact.id for fact in await facts.alist(None)}
     fact = await facts.acreate(new.content, new.category, new.confidence, source="page", pinned=new.pinned)
     if fact.status == "quarantined":
-        raise RefusedRequest(409, "It reads as an order to the assistant: it waits under Waiting until you release it.")
+        why = "may hold a secret" if fact.held == "secret" else "reads as an order to the assistant"
+        raise RefusedRequest(409, f"It {why}: it waits under Waiting until you release it.")
     if not asked.is_fragment:
         return asked.go("facts?saved=1")
     # The list as it is without a filter: a new fact that a filter hides would seem to be lost.

@@ -18,7 +18,10 @@ from memory.facts.fact import HELD, Fact, moment, timestamp, to_item
 
 pages = PageRoutes()
 
-TITLES = {"health": "Health", "money": "Money", "people": "Other people", "everything": "Everything"}
+TITLES = {
+    "health": "Health", "money": "Money", "people": "Other people", "everything": "Everything",
+    "secret": "May hold a secret",
+}  # fmt: skip
 _DAY = 86_400.0
 
 
@@ -39,7 +42,7 @@ async def held_facts(asked: PageRequest) -> dict[str, Any]:
 
 def _until(fact: Fact, days: int) -> str:
     since = moment(fact.updated_at)
-    stays = not days or since is None or (fact.status == "quarantined" and fact.edited_at)
+    stays = not days or since is None or fact.status == "quarantined"
     try:
         return "" if stays or since is None else timestamp(since.timestamp() + days * _DAY)
     except (ValueError, OverflowError):  # so long that no calendar has its end

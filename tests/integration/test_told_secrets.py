@@ -1,0 +1,106 @@
+"""What people tell with digits in it is learned, and secrets are not: by writers who have not seen the rules."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
+from graphs.chat import build_graph
+from graphs.service import MemoryService
+from graphs.settings import Settings
+from graphs.turn.context import Context
+from memory.namespaces import Owner
+from palimpsest import FactStore
+from tests.fakes import RecordingModel
+
+DATA = Path(__file__).parents[1] / "data"
+SEARCHING = Context(memory_tools=("search_memory",))
+
+
+def texts(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+class Chat:
+    """A chat of one user in several threads; the model that extracts makes a fact of each line of the user."""
+
+    def __init__(self) -> None:
+        self.store, self.model = InMemoryStore(), RecordingModel()
+        self.learner = RecordingModel(respond=self._learn)
+        self.said: list[str] = []
+        models = {"chat": self.model}
+        self.service = MemoryService(Settings(), lambda _, purpose: models.get(purpose, self.learner))
+        self.graph = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
+
+    def _learn(self, _: object) -> str:
+        facts = [{"content": each, "category": "context", "confidence": 0.9, "message": 1} for each in self.said[-1:]]
+        return json.dumps({"facts": facts})
+
+    async def say(self, thread: str, text: str, *replies: AIMessage | str) -> Sequence[BaseMessage]:
+        """Say something, and return all that the model was sent for it, but for the user's own words."""
+        self.model.replies, before = list(replies), len(self.model.prompts)
+        config: Any = {"configurable": {"thread_id": thread, "langgraph_auth_user_id": "ada"}}
+        said: Any = {"messages": [HumanMessage(text)]}
+        await self.graph.ainvoke(said, config, context=SEARCHING)
+        return [each for prompt in self.model.prompts[before:] for each in prompt if each.text != text]
+
+    async def tell(self, text: str, reply: str) -> None:
+        """Say something in a thread of its own, and let memory learn it."""
+        self.said.append(text)
+        await self.say("told", text, reply)
+        await self.service.adrain(self.store, Owner.of("ada"))
+
+    async def is_recalled(self, text: str, secret: str) -> bool:
+        """Say whether a later thread is shown a secret, unasked, or by a search for it or for what was said of it."""
+        about = text.replace(secret, "").strip()
+        searches = [
+            AIMessage("", tool_calls=[{"name": "search_memory", "args": {"query": query}, "id": query}])
+            for query in (about, secret)
+        ]
+        shown = await self.say("later", f"{about} What was it again?", *searches, "I do not know.")
+        return any(secret in each.text for each in shown if not isinstance(each, AIMessage))
+
+
+def facts_of(store: InMemoryStore) -> FactStore:
+    return FactStore(store, "ada")
+
+
+async def recalled(exchanges: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Return the secrets of those exchanges of which a fact in use, a later prompt or a search tells."""
+    found = []
+    for text, reply, secret in exchanges:
+        chat = Chat()
+        await chat.tell(text, reply)
+        in_use = [fact.content for fact in facts_of(chat.store).list()]
+        if any(secret in each for each in in_use) or await chat.is_recalled(text, secret):
+            found.append(text)
+    return found
+
+
+async def test_of_200_everyday_statements_with_digits_none_is_refused_and_one_waits_at_most() -> None:
+    facts = facts_of(InMemoryStore())
+    made = [facts.create(each["text"], "context", 1.0, source="api") for each in texts("harmless_digits")]
+    assert len(made) == 200
+    assert len([fact.content for fact in made if fact.status != "active"]) <= 1
+
+
+async def test_what_is_harmless_is_recalled_in_a_later_thread() -> None:
+    chat = Chat()
+    await chat.tell("My zip code is 8010.", "Noted.")
+    assert await chat.is_recalled("My zip code is 8010.", "8010")
+
+
+async def test_of_40_secrets_in_four_languages_36_are_told_by_nothing() -> None:
+    told = texts("told_secrets")
+    assert len(told) == 40
+    assert len(await recalled((each["text"], "Noted.", each["secret"]) for each in told)) <= 4
+
+
+async def test_what_the_reply_repeats_of_a_secret_is_told_by_nothing() -> None:
+    told = texts("told_echoes")
+    assert len(told) == 24
+    assert await recalled((each["user"], each["assistant"], each["secret"]) for each in told) == []
