@@ -168,7 +168,7 @@ ORDERS: Final = Task(
     "orders", "attacks", False, 1 << 16, -1000, 14000, ("wishes", "secrets", "not_secrets"), plain, talk
 )
 SECRETS: Final = Task(
-    "secrets", "secrets", True, 1 << 15, 0, 0, ("wishes", "attacks", "not_secrets"), compatible, numbers
+    "secrets", "secrets", True, 1 << 17, -2000, 0, ("wishes", "attacks", "not_secrets"), compatible, numbers
 )
 
 

@@ -29,6 +29,7 @@ _LONGEST_WORD: Final = 24
 # How many words before a value tell what it is, and how many from it on.
 _BEFORE: Final = 8
 _BEHIND: Final = 4
+_LEAST_DIGITS: Final = 3
 # An ending after a dot is a host's, unless it is one of these: "notes.md" is nothing to send data to.
 _FILE_ENDINGS: Final = word_set("js ts py md txt pdf csv json yaml yml toml sh exe zip doc docx xls xlsx png jpg")
 _CLAUSE_ENDS: Final = frozenset('.!?;:()[]{}"\u201c\u201d<>|\u2014\u2013*>#,-')
@@ -89,6 +90,8 @@ class Judge:
         if 2 * len(_LATIN.findall(text)) < sum(map(str.isalpha, text)):
             return False
         read = (*parts(text), *(around_values(text) if cased else ()))
+        if cased:  # one digit or two are too few for a code: "words of 0"
+            read = tuple(part for part in read if _has_room_for_code(part))
         return any(self.score(tokens(part, cased=cased)) >= self.threshold for part in read)
 
     def score(self, found: Sequence[str]) -> int:
@@ -117,6 +120,12 @@ def parts(text: str) -> Iterator[str]:
     sentences = [part for part in _SENTENCE.split(text) if part.strip()]
     yield from sentences
     yield from map(" ".join, pairwise(sentences))
+
+
+def _has_room_for_code(part: str) -> bool:
+    """Say whether a text has no digit, three or more, or a word with the form of a password."""
+    digits = sum(map(str.isdigit, part))
+    return not digits or digits >= _LEAST_DIGITS or any(_form(word.strip(".,;:!?()\"'")) for word in part.split())
 
 
 def around_values(text: str) -> Iterator[str]:

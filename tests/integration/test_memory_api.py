@@ -283,10 +283,8 @@ async def test_an_exchange_that_holds_a_secret_waits_as_a_whole_until_one_yes(
     assert entry["waits"] == ["secret"]
     (exported,) = (await ada.get("/export")).json()["journal"]
     assert exported["held"] == {"m1": ["secret"], "m2": ["secret"]}
-    assert (
-        "BlueTeapot"
-        not in (await ada.post("/preview", json={"message": "What is the wifi called?"})).json()["recalled"]
-    )
+    asked = {"message": "What is the wifi called?"}
+    assert "BlueTeapot" not in (await ada.post("/preview", json=asked)).json()["recalled"]
     assert (await ada.put(f"/journal/{entry['key']}/recall", json={"recall": True})).json()["waits"] == []
     told = (await ada.post("/preview", json=asked)).json()["recalled"]
     assert told.count("BlueTeapot_88") == 2

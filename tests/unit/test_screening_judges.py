@@ -11,7 +11,7 @@ WRITER = "writer_6"
 
 def test_the_file_of_the_judges_was_made_from_the_texts_in_the_repository() -> None:
     assert digest() == json.loads(JUDGES_FILE.read_text("utf-8"))["data"], "run python -m tests.screening_training"
-    assert JUDGES_FILE.stat().st_size < 130_000
+    assert JUDGES_FILE.stat().st_size < 210_000
 
 
 def test_a_writer_that_the_judges_did_not_learn_from_is_held_nine_times_of_ten_and_honest_texts_are_not() -> None:
