@@ -26,6 +26,7 @@ from graphs.models import Purpose, resolve
 from graphs.recalling import Recalling
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreWatch, TurnDeadlines
+from graphs.turn.left import LeftTurns
 from graphs.turn.prepared import PreparedSummaries
 from graphs.vectors import VectorMaking
 from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
@@ -106,6 +107,7 @@ class MemoryService:
         self.deadlines = TurnDeadlines(
             self.stores, read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds
         )
+        self.left = LeftTurns(self._write_down, self._config.write_timeout_seconds)
         self._gate = UpdateGate()
         self._worker, self._under_way = Worker.here(), set[str]()
         self._locks = _locks_of(settings)
@@ -178,6 +180,15 @@ class MemoryService:
         with tolerated(logger, "no run could be scheduled for %s", closing.owner.due_key):  # the sweep takes it
             await as_server(put_off_drain(self._client(), closing.owner, delay, reader))
         return Queued(recorded.key, due, memory_thread_id(closing.owner))
+
+    def _write_down(self, store: BaseStore, closing: Closing) -> None:
+        """Write a turn down as this process ends; where it has no server, it is learned before the end."""
+        loop = getattr(store, "loop", None)
+        if loop and loop.is_closed():
+            raise RuntimeError("the event loop of the store has ended")
+        recorded = run(store, close_turn(closing, self.clock(), self._config.max_wait_seconds))
+        if recorded and self.settings.trigger == "thread":
+            self._queue.add_nowait(ConversationContext.of(closing.owner, closing.thread_id, store))
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
@@ -284,17 +295,23 @@ class MemoryService:
 
     def forget(self, erased: str) -> None:
         """Drop what this process holds in memory of an erased thread, by its id, or user, by the user's segment."""
+        self.left.drop(erased)
         self.summaries.drop(erased)
         self.recalling.drop(erased)
 
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
 
-        Blocks: on an event loop, `await asyncio.to_thread(service.close)`. What is left is in the outbox. A store that
-        is away is not waited for.
+        Turns that were not written down in time are written down first. Blocks: on an event loop, `await
+        asyncio.to_thread(service.close)`. What is left is in the outbox. A store that is away is waited for as long as
+        a turn does, and only where a turn was left.
         """
-        seconds = self._config.drain_seconds if timeout is None else timeout
-        done = self._queue.close(0.0 if self.stores.any_away() else seconds)
+        seconds, began = self._config.drain_seconds if timeout is None else timeout, time.monotonic()
+        is_away = self.stores.any_away()
+        answered = self.left.write_down(min(seconds, self._config.write_timeout_seconds) if is_away else seconds)
+        # A store that was away while the event loop ended is probed no more.
+        waits = answered or not is_away
+        done = self._queue.close(max(0.0, seconds - (time.monotonic() - began)) if waits else 0.0)
         if self._locks:
             in_daemon_thread(self._locks.close)  # a database that is away would hold the end up
         logger.info("memory updates %s", "are done" if done else "are left for the next start")

@@ -235,7 +235,9 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             # A model that fails never comes to `after_agent`: what was asked must not depend on its answer.
             closed = await self._memory.writing.close(run, said.messages, said.epochs, None)
             # The end of the turn tries again. Until then the checkpoint names it, should the process end before.
-            memory = AgentMemory(**{**memory, **named((*thread.unwritten, *closed.unwritten))})
+            unwritten = (*thread.unwritten, *closed.unwritten)
+            self._memory.writing.leave(run, said.messages, said.epochs, unwritten)
+            memory = AgentMemory(**{**memory, **named(unwritten)})
         if begun.with_mode:
             whole = Overwrite(merge_messages(state["messages"], [begun.with_mode]))
             update = {"messages": whole if update else begun.with_mode}

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 
 __all__ = [
+    "FILES",
     "Checkpoints",
     "Cipher",
     "DurableSqliteSaver",
     "DurableSqliteStore",
     "WrongKey",
+    "begun_lately",
     "check_postgres",
     "checkpointer",
     "checkpoints_of",
@@ -52,6 +54,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
+_LATELY: Final = 600.0
+"""So long before a crash, at most, were threads begun that the server has not saved: it does so every ten seconds."""
 _POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")
 # Imported when a file is opened: LangGraph's store brings numpy along, which a start need not wait for.
 _HOMES = {
@@ -126,6 +130,13 @@ def own_checkpoints_of(settings: Settings) -> OwnCheckpoints:
     from graphs.persistence.checkpoint_file import CheckpointFile
 
     return CheckpointFile(settings.data_dir / CHECKPOINTS, cipher_of(settings))
+
+
+async def begun_lately(settings: Settings) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the threads in the file of checkpoints that were begun just before it was written last; see there."""
+    from graphs.persistence.checkpoint_file import CheckpointFile
+
+    return await CheckpointFile(settings.data_dir / CHECKPOINTS, cipher_of(settings)).begun_lately(_LATELY)
 
 
 @asynccontextmanager

@@ -6,17 +6,19 @@ checkpoints and no row. And an old state of a thread may hold what its newest no
 
 import asyncio
 import json
+import math
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+from uuid import UUID
 
 from graphs.persistence.cipher import Cipher
 from graphs.persistence.connection import BUSY_SECONDS
-from graphs.persistence.sqlite_saver import USER_OF_CHECKPOINT
+from graphs.persistence.sqlite_saver import METADATA, USER_OF_CHECKPOINT
 
 T = TypeVar("T")
 
@@ -33,6 +35,11 @@ _NEWEST = f"""
     WHERE checkpoint_ns = '' AND thread_id > ? AND checkpoint_id =
         (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')
     ORDER BY thread_id"""
+# The key is read alone, without a row: it is what has the moment of a checkpoint in it.
+_BEGUN = "SELECT thread_id, MIN(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id"
+_LAST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ''"
+_SAID = f"""
+    SELECT {METADATA} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' ORDER BY checkpoint_id"""
 _NAMED = b"has_unwritten"
 # MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
 _UNWRITTEN = f"""
@@ -59,6 +66,23 @@ class CheckpointFile:
             rows = connection.execute(f"{_OF_USERS}{early}", (users,) * (2 if early else 1))
             found = [str(thread_id) for (thread_id,) in rows]
             return [each for each in found if not connection.execute(_OF_ANOTHER, (each, users)).fetchone()]
+
+        return await asyncio.to_thread(self._read, read)
+
+    async def begun_lately(self, seconds: float) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Return the threads that were begun at most so long before the last checkpoint of all.
+
+        Each has the metadata of its checkpoints, the oldest first; threads of which nobody can read it are left out.
+        """
+
+        def read(connection: sqlite3.Connection) -> list[tuple[str, list[dict[str, Any]]]]:
+            (last,) = connection.execute(_LAST).fetchone()
+            found: list[tuple[str, list[dict[str, Any]]]] = []
+            for thread_id, begun in connection.execute(_BEGUN).fetchall():
+                if _seconds_between(begun, last) <= seconds:
+                    said = [text for (text,) in connection.execute(_SAID, (thread_id,))]
+                    found += [(str(thread_id), [json.loads(text) for text in said])] if all(said) else []
+            return found
 
         return await asyncio.to_thread(self._read, read)
 
@@ -108,3 +132,13 @@ class CheckpointFile:
         for kind, blob in connection.execute(_STATES, {"thread": thread_id}):
             if blob:
                 yield self._open(kind, blob).decode("utf-8", "ignore")
+
+
+def _seconds_between(first: str, last: str) -> float:
+    """Return how much later the one checkpoint was made than the other; endless for ids that do not tell."""
+    try:
+        # UUID of version 6: 60 bits of the moment, in steps of 100 ns, around four of the version.
+        moments = [(number >> 80 << 12) + (number >> 64 & 0xFFF) for number in (UUID(first).int, UUID(last).int)]
+    except ValueError:
+        return math.inf
+    return (moments[1] - moments[0]) / 1e7

@@ -35,11 +35,11 @@ from graphs.persistence.durable_saver import (
     user_of,
 )
 
-_METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS TEXT) END"
-_RUN_ID = f"json_extract({_METADATA}, '$.run_id')"
-USER_OF_CHECKPOINT = f"IFNULL(json_extract({_METADATA}, '$.langgraph_auth_user_id'), '')"
+METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS TEXT) END"
+_RUN_ID = f"json_extract({METADATA}, '$.run_id')"
+USER_OF_CHECKPOINT = f"IFNULL(json_extract({METADATA}, '$.langgraph_auth_user_id'), '')"
 """Whose checkpoint it is, as the server wrote it into the metadata; empty where nobody logs in."""
-_DELTA_COUNTERS = f"json_extract({_METADATA}, '$.counters_since_delta_snapshot')"
+_DELTA_COUNTERS = f"json_extract({METADATA}, '$.counters_since_delta_snapshot')"
 
 _INDEXES = (
     # Metadata lies behind each row's state: finding a run without an index would read the whole file.
@@ -66,7 +66,7 @@ _COPY_CHECKPOINTS = f"""
     INSERT OR REPLACE INTO checkpoints
         (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
     SELECT :target, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint,
-        COALESCE(CAST(json_remove(json_replace({_METADATA}, '$.thread_id', :target), '$.run_id') AS BLOB), metadata)
+        COALESCE(CAST(json_remove(json_replace({METADATA}, '$.thread_id', :target), '$.run_id') AS BLOB), metadata)
     FROM checkpoints WHERE thread_id = :source"""
 _COPY_WRITES = """
     INSERT OR REPLACE INTO writes

@@ -10,12 +10,17 @@ from functools import partial
 from langgraph.store.base import BaseStore
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from graphs.deployment import service_of_process
-from graphs.persistence import checkpoints_of_server
+from graphs.persistence import FILES, checkpoints_of_server
 from graphs.server.api import MemoryApi, service_of_server
 from graphs.server.assistants import AssistantContexts
+from graphs.server.bodies import WholeBodies
+from graphs.server.data_folder import DataIsThere
 from graphs.server.introduction import introduced
+from graphs.server.lost_rows import TemporaryThreads, give_back
 from graphs.server.old_threads import OldThreads
 from graphs.server.page import PageDoor, load, routes
 from graphs.server.scraping import scraped
@@ -70,6 +75,10 @@ def _deleted_threads() -> DeletedThreads:
 async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event) -> None:
     """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
     old_threads = OldThreads(service.settings.thread_days, service.clock)
+    if service.settings.writes_threads:
+        with tolerated(logger, "the rows of threads that a crash took are not given back"):
+            await _deleted_threads().finish(is_there)  # before: a thread that is being deleted must not come back
+            await give_back(service.settings)
     while service.settings.memory.enabled and not stopping.is_set():
         # The next one finds what this one could not.
         with tolerated(logger, "the sweep of pending updates failed"), contextlib.suppress(StoreAway):
@@ -88,17 +97,33 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
                 await stopping.wait()
 
 
+class ServerApp(MemoryApi):
+    """The app of a LangGraph server, which puts its own layers behind those that this one is made with."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Put the server's CORS layer before those of ours that say what is wrong: else no page can read it."""
+        outside: tuple[object, ...] = (ThisMachineOnly, PrivateNetworkPreflight, CORSMiddleware)
+        placed = [each for kind in outside for each in self.user_middleware if each.cls is kind]
+        self.user_middleware = [*placed, *(each for each in self.user_middleware if each not in placed)]
+        return super().build_middleware_stack()
+
+
 def make_app(settings: Settings) -> MemoryApi:
     """Return the app for these settings."""
-    # For every route of the server, the outermost first: a machine that may not ask learns nothing from those below.
+    is_in_files = not (settings.database_uri or settings.keeps_its_own)
+    # For every route of the server, the outermost first: a machine that may not ask learns nothing from those below,
+    # nor may a page of another site read why it is refused.
     guards = [
         Middleware(ThisMachineOnly, settings=settings),
         Middleware(PrivateNetworkPreflight),
+        Middleware(DataIsThere, files=[settings.data_dir / name for name in FILES] if is_in_files else []),
+        Middleware(WholeBodies),
         Middleware(PageDoor, settings=settings),
         Middleware(ClosedDebugRoutes, single_user=settings.single_user),
         Middleware(AssistantContexts),
         Middleware(RecreatedThreads),
+        Middleware(TemporaryThreads),
         Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
     load()
-    return MemoryApi(service_of_server(settings), routes, middleware=guards, lifespan=lifespan)
+    return ServerApp(service_of_server(settings), routes, middleware=guards, lifespan=lifespan)

@@ -24,6 +24,16 @@ def handing_on(messages: list[Message], receive: Receive) -> Receive:
     return again
 
 
+def with_body(scope: Scope, receive: Receive, read: list[Message], body: bytes) -> tuple[Scope, Receive]:
+    """Return a request that was read, with another body in the place of its own."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    left += [message for message in read if message["type"] != "http.request"]
+    # The body may be longer now than the header says.
+    headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-length"]
+    headers.append((b"content-length", str(len(body)).encode()))
+    return {**scope, "headers": headers}, handing_on(left, receive)
+
+
 async def get(app: ASGIApp, scope: Scope, path: str, *, without: frozenset[bytes] = frozenset()) -> tuple[int, bytes]:
     """Ask `GET path` in the name of another request, with its headers; return status and body.
 

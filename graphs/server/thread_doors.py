@@ -14,7 +14,7 @@ from langgraph_sdk import get_client
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphs.identity import as_server
-from graphs.server.asgi import get, handing_on, json_object, read_request
+from graphs.server.asgi import get, json_object, read_request, with_body
 from graphs.server.assistants import takes_context
 from graphs.server.permissions import assistant_of_graph
 from graphs.server.this_machine import is_in_process
@@ -62,12 +62,7 @@ class RecreatedThreads:
                 assistants = scope["path"].rstrip("/").removesuffix("/threads") + "/assistants"
                 self._is_served = await takes_context(self._app, scope, assistants, assistant_of_graph(_GRAPH))
             body = changed if self._is_served else body
-        left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        left += [message for message in read if message["type"] != "http.request"]
-        # The body may be longer now than the header says.
-        headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-length"]
-        headers.append((b"content-length", str(len(body)).encode()))
-        await self._app({**scope, "headers": headers}, handing_on(left, receive), send)
+        await self._app(*with_body(scope, receive, read, body), send)
 
 
 def with_graph(body: bytes) -> bytes:

@@ -26,6 +26,7 @@ async def end_turn(memory: TurnMemory, run: Run, thread: Thread, view: ThreadVie
     before = tuple(one for one in thread.unwritten if one.asked != run.asked)
     is_read = thread.receipt.get("without_memory") not in ("unreadable", "store_away")
     closed = await memory.writing.close(run, thread.messages, thread.epochs, view, before, is_read=is_read)
+    memory.writing.leave(run, thread.messages, thread.epochs, closed.unwritten)
     if closed.queued is not None:
         await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(closed.queued)))
     receipt = Receipt(**{**thread.receipt, "queued": closed.queued.entry if closed.queued else None})

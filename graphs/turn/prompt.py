@@ -18,6 +18,7 @@ from graphs.models import ainvoke
 from graphs.turn.content import NOTHING, Refused, refused_before, refused_more, remembering, standard, without
 from graphs.turn.context import Context
 from graphs.turn.sources import without_sources
+from graphs.turn.text import check_text, checking_text
 from graphs.turn.thread import Thread
 from graphs.turn.view import Shares, shares, smaller, view
 from memory.context.running_summary import RunningSummary, summary_text
@@ -200,13 +201,12 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
         name: The model's name, for errors and for later turns.
 
     Raises:
-        ModelUnavailable: If it refuses, or fails otherwise; the sentence says what to set.
+        ModelUnavailable: If it refuses, fails otherwise, or answers what is no text; the sentence says what to do.
     """
     attempt: Attempt | None = Attempt(prompt.room())
     while attempt:
         try:
-            answer = await ainvoke(model, prompt.without(attempt.refused).view(attempt.room))
-            return remembering(_with_call_ids(answer), name, attempt.refused)
+            answer = await ainvoke(model, prompt.without(attempt.refused).view(attempt.room), checking_text(name))
         except Exception as error:  # each provider's package has exceptions of its own
             failure, attempt = error, attempt.after(error, prompt.messages)
             if attempt:
@@ -215,6 +215,9 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
                     "%s refused a prompt (%s): it is asked again with %d tokens at most, left out: %s",
                     name, type(error).__name__, attempt.room, left_out,
                 )  # fmt: skip
+        else:
+            check_text(answer, name)
+            return remembering(_with_call_ids(answer), name, attempt.refused)
     reason = provider_reason(failure, map(words_of, prompt.view(prompt.room())))
     why = explain(failure, name, reason)
     # Who runs the graph logs the sentence of the error.

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from graphs.service import MemoryService, Queued
 from graphs.turn.deadlines import StoreAway, tolerated_store
-from graphs.turn.run import Run, mode_in_time
+from graphs.turn.run import STATELESS, Run, mode_in_time
 from graphs.turn.state import NotWritten
 from memory.effects import tolerated
 from memory.outbox.entry import EntryKind
@@ -110,6 +110,17 @@ class TurnWriting:
         )
         self._service.leave()
         return Closed(None, reason, (*unwritten, named) if run.asked else unwritten)
+
+    def leave(
+        self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs, unwritten: Sequence[Unwritten]
+    ) -> None:
+        """Keep what a thread's state names as unwritten, for the end of this process; a server looks at its states."""
+        if run.owner is None or run.store is None or run.on_server:
+            return
+        closings = (one.closing(run.thread_id, run.owner, messages, epochs.learn_from) for one in unwritten)
+        # Runs without a thread share its name.
+        thread = run.turn if run.thread_id == STATELESS else run.thread
+        self._service.left.note(thread, run.store, [closing for closing in closings if closing])
 
     async def _write(
         self,

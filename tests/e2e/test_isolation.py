@@ -258,6 +258,21 @@ def test_the_memory_graph_takes_no_command_from_clients(bob: SyncLangGraphClient
         assert refused.value.response.status_code in (403, 404)
 
 
+PRIVATE = ("http://127.0.0.1:9/", "http://localhost/", "/threads", "http://10.0.0.1/", "http://192.168.1.7:8080/x")
+
+
+@pytest.mark.parametrize("webhook", [*PRIVATE, "http://[fd00::1]/", "http://169.254.169.254/latest"])
+def test_no_webhook_reaches_what_only_the_server_reaches(server: DevServer, webhook: str) -> None:
+    asked = {"assistant_id": "chat", "input": say("Hello."), "webhook": webhook}
+    with httpx.Client(base_url=server.url, headers=headers_of("bob"), timeout=120) as client:
+        thread_id = client.post("/threads", json={}).json()["thread_id"]
+        for path in ("/runs", "/runs/wait", f"/threads/{thread_id}/runs", f"/threads/{thread_id}/runs/stream"):
+            assert client.post(path, json=asked).status_code == 422, path
+        cron = {**asked, "schedule": "0 0 1 1 *"}
+        for path in ("/runs/crons", f"/threads/{thread_id}/runs/crons"):
+            assert client.post(path, json=cron).status_code == 422, path
+
+
 def test_an_operators_assistant_is_used_by_all_and_changed_by_none(server: DevServer, bob: SyncLangGraphClient) -> None:
     with sdk(server, "olga", permissions=["palimpsest:operator"]) as operator:
         shared = operator.assistants.create("chat", metadata={"published": "true"})["assistant_id"]

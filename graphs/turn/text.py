@@ -1,0 +1,63 @@
+"""Replies with half a character (a lone surrogate): no checkpoint, stream or later prompt takes one.
+
+Some servers cut a character in two where a reply breaks off, or between two pieces of a stream.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
+
+from graphs.model_failures import ModelUnavailable
+
+
+def check_text(answer: AIMessage, name: str) -> None:
+    """Raise `ModelUnavailable` for a reply of a model that is no text."""
+    _check(answer.model_dump(), name)
+
+
+def checking_text(name: str) -> RunnableConfig:
+    """Return the configuration of a call of a model that fails with the first piece that is no text."""
+    callbacks = get_async_callback_manager_for_config(ensure_config()).copy()
+    callbacks.add_handler(_Pieces(name))
+    return {"callbacks": callbacks}
+
+
+class _Pieces(BaseCallbackHandler):
+    run_inline = raise_error = True
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def on_llm_new_token(self, token: object, *, chunk: Any = None, **_: Any) -> None:
+        """Look at one piece; of one that is no text, those who are told of it too see what is."""
+        message = getattr(chunk, "message", None)
+        kept = ("content", "tool_call_chunks", "additional_kwargs") if isinstance(message, AIMessageChunk) else ()
+        try:
+            _check([token, *(getattr(message, name) for name in kept)], self._name)
+        except ModelUnavailable:
+            # In place: a server that streams it would fail in words of its own before this error is told.
+            for name in kept:
+                setattr(message, name, _text_of(getattr(message, name)))
+            raise
+
+
+def _text_of(said: Any) -> Any:
+    if isinstance(said, str):
+        return said.encode("utf-8", "replace").decode()
+    if isinstance(said, Mapping):
+        return {key: _text_of(value) for key, value in said.items()}
+    return [_text_of(value) for value in said] if isinstance(said, list) else said
+
+
+def _check(said: object, name: str) -> None:
+    try:
+        json.dumps(said, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        raise ModelUnavailable(
+            f"{name!r} answered with characters that are no text: try again, or choose another model."
+        ) from None
