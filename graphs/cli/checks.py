@@ -31,13 +31,13 @@ class Finding:
 
     Attributes:
         check: What was looked at.
-        state: failed: it does not work. warning: it works, and may surprise.
+        state: failed: it does not work. warning: it works, and may surprise. none: it is not there, and need not be.
         said: What is the case.
         fix: What to do; empty where nothing is to be done.
     """
 
     check: str
-    state: Literal["ok", "warning", "failed"]
+    state: Literal["ok", "none", "warning", "failed"]
     said: str
     fix: str = ""
 
@@ -125,11 +125,20 @@ def examine(environ: Mapping[str, str], config: Path, machine: Machine, *, asks:
         return
     who = "users log in" if authenticates else "single user, no login"
     yield Finding("configuration", "ok", who)
+    yield check_journal(settings)
     yield check_model(settings, environ, machine, asks=asks)
     yield check_tokenizer(machine)
     yield check_embedder(settings, machine)
     yield from [check_database(settings.database_uri)] if settings.database_uri else check_files(settings.data_dir)
     yield check_disk(settings.data_dir, machine)
+
+
+def check_journal(settings: Settings) -> Finding:
+    """Tell how long what was said is kept: of what no fact tells, the journal is all that memory has."""
+    memory = settings.memory
+    until = f"for {memory.journal_days} days, {memory.journal_bytes:,} bytes a user"
+    fix = "PALIMPSEST_JOURNAL_DAYS and PALIMPSEST_JOURNAL_BYTES set it"
+    return Finding("journal", "ok", f"keeps what was said {until}; then memory has only what a fact tells", fix)
 
 
 def check_versions(machine: Machine) -> Finding:

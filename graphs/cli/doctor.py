@@ -18,7 +18,12 @@ from graphs.cli.shell import Json, Refused, Shell
 from graphs.settings import environment
 
 _SERVER_SECONDS = 5.0
-_MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("FAILED", "bold red")}
+_MARKS = {
+    "ok": ("ok", "green"),
+    "none": ("none", ""),
+    "warning": ("warning", "yellow"),
+    "failed": ("FAILED", "bold red"),
+}
 
 
 def doctor(
@@ -62,14 +67,14 @@ async def _running(shell: Shell, where: Where, *, can_open_files: bool) -> list[
     """Look at the server that would be asked, and at what waits in the memory that can be reached."""
     url = where.url or client_settings(shell).url
     if not url:
-        none = Finding("server", "ok", "none of this folder runs: `palimpsest dev` starts one")
+        none = Finding("server", "none", "none of this folder runs: `palimpsest dev` starts one")
         return [none, *(await _waiting(shell, Where(local=True)) if can_open_files else [])]
     try:
         async with connect(url, "", shell.transport) as http:
             (await http.get("/ok", timeout=_SERVER_SECONDS)).raise_for_status()
     except (httpx.ConnectError, httpx.ConnectTimeout):
         is_here = httpx.URL(url).host in THIS_MACHINE
-        free = Finding("server", "ok", f"none runs at {url}: `palimpsest dev` may start there")
+        free = Finding("server", "none", f"none runs at {url}: `palimpsest dev` may start there")
         away = Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
         return [free if is_here else away, *(await _waiting(shell, Where(local=True)) if can_open_files else [])]
     except ValueError as error:

@@ -11,6 +11,7 @@ from memory.turn import learnable
 
 Json = Mapping[str, Any]
 
+_NEITHER_SIDE = ("system", "developer", "tool", "function")
 _ROLES: Mapping[object, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 # What ChatGPT shows as talk; others are tools' output, thoughts, and instructions that the user keeps.
 _TALK = frozenset({"text", "multimodal_text"})
@@ -138,8 +139,10 @@ def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | Non
         raise ValueError('a line must have role, content and time, as {"role": "user", "content": "Hello.", …}')
     if not isinstance(value.get("content"), str):
         raise ValueError("content must be text")
-    if (role := _ROLES.get(value["role"])) is None:
-        return None
+    if (role := _ROLES.get(said_as := str(value["role"]))) is None:
+        if said_as in _NEITHER_SIDE:
+            return None
+        raise ValueError(f"role must be user or assistant, not {said_as[:80]!r}")
     message = said_by(role, value["content"], value.get("time"))
     named = text_id(value.get("conversation")) or conversation
     return (named, _with_id(message, value.get("id"))) if message else None

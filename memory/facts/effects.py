@@ -178,14 +178,15 @@ class FactEffects:
         return find(fact_set, fact_id)[1]
 
     def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
-        """Read the facts of one status, strongest first; `None` reads all that are no history."""
+        """Read the facts of one status, pinned ones first, then the strongest; `None` reads all that are no history."""
         epoch, fact_set = yield from self._current()
         found: Sequence[Fact] = list(fact_set.rows.values())
         if status in ("superseded", "ended", "evicted"):
             history = yield from read_history(self.owner, epoch)
             ended = with_ends(history, [*history, *fact_set.rows.values()])
             found = ended if status != "evicted" else still_evicted(fact_set, history)
-        return strongest_first([fact for fact in found if status in (None, fact.status)])
+        strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
+        return sorted(strongest, key=lambda fact: not fact.pinned)
 
     def search(
         self,

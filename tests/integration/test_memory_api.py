@@ -79,6 +79,10 @@ async def test_facts_are_listed_by_category_status_thread_and_text_and_by_page(
     found = (await ada.post("/facts/search", json={"text": "OSLO"})).json()["facts"]
     assert [fact["content"] for fact in found] == ["Plays chess in Oslo", "Lives in Oslo"]
     assert await contents(ada, limit=1, offset=1) == ["Lives in Oslo"]
+    (weakest,) = (await ada.get("/facts", params={"limit": 1, "offset": 2})).json()["facts"]
+    await ada.patch(f"/facts/{weakest['id']}", json={"pinned": True})
+    assert await contents(ada) == ["Prefers short answers", "Plays chess in Oslo", "Lives in Oslo"]
+    await ada.patch(f"/facts/{weakest['id']}", json={"pinned": False})
     assert (await ada.get("/facts", params={"limit": 1})).json()["total"] == 3
     assert await contents(ada, status="quarantined") == []
     assert await contents(ada, agent="other") == []

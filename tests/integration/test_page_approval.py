@@ -218,3 +218,15 @@ async def test_what_no_longer_holds_is_named_and_comes_back_with_one_undo() -> N
 
 def _written(receipt: UpdateReceipt) -> StoreEffects[None]:
     yield [receipt_put(Owner.of("local"), "k", receipt)]
+
+
+async def test_what_was_learned_last_and_edited_since_says_so() -> None:
+    page = Page()
+    (fact_id,) = page.learns("User sails on Sundays")
+    receipt = UpdateReceipt(time=timestamp(page.app.clock()), thread_id="t", created=(fact_id,), epoch="initial")
+    await arun(page.app.store, _written(receipt))
+    assert "edited since" not in await page.get("updates-list")
+    page.app.clock.advance(1)
+    page.facts.update(fact_id, content="User sails on Mondays")
+    text = await page.get("updates-list")
+    assert ("new, edited since" in text, "User sails on Mondays" in text) == (True, True)

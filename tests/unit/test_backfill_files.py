@@ -131,16 +131,18 @@ def test_lines_are_read_and_bad_ones_named(tmp_path: Path) -> None:
     lines = jsonl("a", BEGUN, FIGS[:2]) + "\n" + jsonl("b", BEGUN, FIGS[2:])
     lines += '{"role": "user", "content": "No time."}\nno json\n[]\n{"content": "x"}\n'
     lines += '{"role": "system", "content": "You are helpful."}\n'
+    lines += '{"role": "User ", "content": "Hello.", "time": 1700000000}\n'
     lines += '{"role": "user", "content": "Last.", "time": 1700000000}\n'
     first, second, *flaws, last = read(tmp_path, lines)
     assert [texts(first), texts(second), texts(last)] == [TEXTS[:2], TEXTS[2:], ["Last."]]
     assert isinstance(last, Conversation)
     assert (last.id, last.begun) == ("given", "2023-11-14T22:13:20+00:00")
-    assert [flaw.place.rpartition(" ")[2] for flaw in flaws if isinstance(flaw, Flaw)] == ["6", "7", "8", "9"]
+    assert [flaw.place.rpartition(" ")[2] for flaw in flaws if isinstance(flaw, Flaw)] == ["6", "7", "8", "9", "11"]
     reasons = [flaw.reason for flaw in flaws if isinstance(flaw, Flaw)]
     assert reasons[0].startswith("time must be ISO 8601")
     assert reasons[1] == "it is no JSON, or no UTF-8"
     assert reasons[3].startswith("a line must have role, content and time")
+    assert reasons[4] == "role must be user or assistant, not 'User '"
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,21 @@ def wrong(found: list[Finding]) -> Finding:
 def test_a_sound_set_up_is_sound(folder: Path, machine: Machine) -> None:
     found = look(machine)
     assert {each.state for each in found} == {"ok"}, found
-    looked = ["versions", "server file", "configuration", "model", "tokenizer", "embedder", "store", "store", "disk"]
+    looked = [
+        "versions",
+        "server file",
+        "configuration",
+        "journal",
+        "model",
+        "tokenizer",
+        "embedder",
+        "store",
+        "store",
+        "disk",
+    ]
     assert [each.check for each in found] == looked
+    (journal,) = (each for each in found if each.check == "journal")
+    assert ("90 days" in journal.said, "PALIMPSEST_JOURNAL_DAYS" in journal.fix) == (True, True)
 
 
 def test_a_new_folder_is_sound(folder: Path, machine: Machine) -> None:
@@ -236,7 +249,8 @@ def test_the_model_is_not_asked_against_ones_will(folder: Path, machine: Machine
         return "no"
 
     careful = replace(machine, ask=ask)
-    assert "not asked" in [each.said for each in examine(PROVIDER, Path("langgraph.json"), careful, asks=False)][3]
+    found = examine(PROVIDER, Path("langgraph.json"), careful, asks=False)
+    assert "not asked" in next(each.said for each in found if each.check == "model")
     assert asked == []
 
 

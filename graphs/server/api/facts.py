@@ -173,9 +173,9 @@ def facts_of(call: Call) -> FactStore:
     return FactStore.of_owner(call.store, call.owner, config=call.service.settings.memory, clock=call.service.clock)
 
 
-@router.get("/facts", summary="List and filter facts, strongest first")
+@router.get("/facts", summary="List and filter facts, pinned ones first, then the strongest")
 async def list_facts(request: Request, asked: Annotated[FactFilter, Query()]) -> FactPage:
-    """List facts, strongest first."""
+    """List facts, pinned ones first, then the strongest."""
     call = await call_of(request, asked)
     return _page(asked, await facts_of(call).alist(asked.status))
 

@@ -92,11 +92,11 @@ async def _waiting(asked: PageRequest, template: str, **more: Any) -> Response:
     epoch = await call.run(read_epoch(call.owner))
     done = await call.run(read_receipts(call.owner, epoch, ""))
     last = [receipt.to_json() for receipt in done[::-1][:_LAST_UPDATES]]
-    contents = {fact.id: fact.content for fact in (await facts_named(asked, last)).values()}
+    facts = await facts_named(asked, last)
     entries = [updates.view_of(entry) for entry in await updates.entries_of(call)]
     return asked.show(
         template, "updates", pending=[each for each in entries if each.state != "dead"],
-        dead=[each for each in entries if each.state == "dead"], contents=contents,
+        dead=[each for each in entries if each.state == "dead"], facts=facts,
         done=last, seen=await overview.overview(call), **more,
     )  # fmt: skip
 
