@@ -37,6 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--postgres", action="store_true", help="fail where Postgres is not installed, instead of skipping"
     )
     parser.addoption(
+        "--whole",
+        action="store_true",
+        help="in the matrix of laws, interrupt other stores at every place too",
+    )
+    parser.addoption(
         "--servers",
         type=int,
         default=0,

@@ -1,0 +1,194 @@
+"""Each operation, interrupted at each place, on each store: judged by the laws of `judge.py`."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.laws.doors import House
+from tests.laws.faults import FAULTS
+from tests.laws.interruptions import BESIDE as OTHERS
+from tests.laws.interruptions import HOWS, How, Tap
+from tests.laws.judge import View, judge, look, settle
+from tests.laws.operations import BESIDE, OPERATIONS, Operation, furnish
+from tests.laws.worlds import ATOMIC, KINDS, NATIVE, POSTGRES, Snapshot, World
+from tests.stores import Killed
+
+_PLACES = 400
+_PATIENCE = 3_605.0  # of the loop, whose clock a hanging store puts an hour ahead
+
+
+async def _nothing() -> None:
+    pass
+
+
+_snapshots: dict[tuple[str, str], Snapshot] = {}
+_ends: dict[tuple[object, ...], View] = {}
+
+
+async def prepared(operation: Operation, kind: str) -> Snapshot:
+    """Return what a world of this kind holds before the operation."""
+    kind = kind if kind in NATIVE else "memory"
+    if (kind, "") not in _snapshots:
+        async with KINDS[kind](Snapshot()) as world:
+            await furnish(world.house())
+            _snapshots[kind, ""] = await world.snapshot()
+    key = (kind, operation.name)
+    if key not in _snapshots:
+        async with KINDS[kind](_snapshots[kind, ""]) as world:
+            await operation.prepare(world.house())
+            _snapshots[key] = await world.snapshot()
+    return _snapshots[key]
+
+
+async def finish(world: World, operation: Operation, erases: bool) -> View:
+    await operation.then(world.house())
+    house = await settle(world)
+    return await look(world, house, undoes=erases)
+
+
+async def end_of(operation: Operation, *acts: Callable[[House], Awaitable[Any]], erases: bool) -> View:
+    """Return where these acts lead, one after another and undisturbed."""
+    async with KINDS["memory"](await prepared(operation, "memory")) as world:
+        for act in acts:
+            await act(world.house())
+            world.clock.advance(1)
+        return await finish(world, operation, erases)
+
+
+async def right_ends(operation: Operation, how: How, answer: str) -> list[View]:
+    """Return the ends of which an interrupted operation has to reach one."""
+    erases = operation.sort == "erase" or how == "erase"
+    done: list[tuple[Callable[[House], Awaitable[int]], ...]] = [(operation.act,)]
+    if how in OTHERS:
+        done = [(operation.act, BESIDE[how]), (BESIDE[how], operation.act)]
+    elif operation.sort == "hand" and answer != "200":
+        done.append(())
+    ends = []
+    for acts in done:
+        key = (operation.name, how if how in OTHERS else "", len(acts), acts[:1] == (operation.act,))
+        if key not in _ends:
+            _ends[key] = await end_of(operation, *acts, erases=erases)
+        ends.append(_ends[key])
+    return ends
+
+
+async def attempt(act: Callable[[House], Awaitable[int]], house: House) -> str:
+    try:
+        return str(await act(house))
+    except Killed:
+        return "killed"
+    except Exception as error:
+        return type(error).__name__
+
+
+async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View, str] | None:
+    """Return what one cell leads to and what was answered; `None` if the operation ended before it came to that."""
+    is_of_threads = operation.is_of_threads or how == "erase"
+    async with KINDS[kind](await prepared(operation, kind), with_threads=is_of_threads) as world:
+
+        async def beside() -> str:
+            if how == "clock":
+                world.clock.advance(-3_600)
+                return ""
+            return await attempt(BESIDE[how], world.house())
+
+        tap = Tap(how, at, is_atomic=world.is_atomic, beside=beside)
+        loop: Any = asyncio.get_running_loop()
+        loop_time = loop.time
+        acting = asyncio.ensure_future(attempt(operation.act, world.house(tap)))
+        _, late = await asyncio.wait({acting}, timeout=_PATIENCE)
+        loop.time = loop_time
+        tap.is_back.set()
+        if late:
+            acting.cancel()
+            raise AssertionError("the caller never returned")
+        answer = await acting
+        if how != "none" and not tap.was_reached:
+            return None
+        if tap.task:
+            await tap.task
+        await asyncio.sleep(0)
+        world.clock.advance(1)
+        if how == "kill":
+            await world.restart()
+        if operation.sort == "erase" and answer != "200" and how not in OTHERS:
+            answer = await attempt(operation.act, world.house())
+        erases = operation.sort == "erase" or how == "erase"
+        return await finish(world, operation, erases), answer
+
+
+def undone(operation: Operation, view: View) -> list[str]:
+    """Return what an operation that nobody disturbed has not done."""
+    said = " ".join(content for content, _ in view.active)
+    wanted = [each for each in operation.active.split(", ") if each]
+    return [f"it is not so: {each}" for each in wanted if (each.lstrip("-") in said) == each.startswith("-")]
+
+
+async def sentence(operation: Operation, how: How, kind: str, every: int = 1) -> dict[str, list[int]]:
+    """Return what is wrong in the cells of one row and column, and at which places."""
+    found = defaultdict[str, list[int]](list)
+    for at in range(1, _PLACES, every):
+        try:
+            if (cell := await run(operation, how, at, kind)) is None:
+                break
+            view, answer = cell
+            broken = judge(view, await right_ends(operation, how, answer))
+            broken += undone(operation, view) if how == "none" else []
+        except Exception as error:
+            broken = [f"{type(error).__name__}: {error}"]
+        for each in broken:
+            found[each].append(at)
+        if how == "none":
+            break
+    return found
+
+
+def judged(name: str, how: How, kind: str, broken: dict[str, list[int]], *, is_whole: bool = True) -> list[str]:
+    """Return what is not excused, and which excuses are needed no more."""
+    known = [
+        fault
+        for fault in FAULTS
+        if fault.operation == name and how in fault.hows and not (fault.in_pieces and kind in ATOMIC)
+    ]
+    told = [
+        f"{name} / {how} at {places} / {kind} / {each}"
+        for each, places in broken.items()
+        if not any(fault.excuses(each) for fault in known)
+    ]
+    mended = [fault.why for fault in known if is_whole and not any(map(fault.excuses, broken))]
+    return [*told, *(f"{name} / {how} / {kind}: mended, strike it in faults.py: {why}" for why in mended)]
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("name", list(OPERATIONS))
+async def test_laws_hold_at_every_place(name: str, how: How, kind: str) -> None:
+    broken = await sentence(OPERATIONS[name], how, kind)
+    if told := judged(name, how, kind, broken):
+        pytest.fail("\n".join(told), pytrace=False)
+
+
+@pytest.fixture
+def every(request: pytest.FixtureRequest) -> int:
+    """Each so many-th place is looked at."""
+    return 1 if request.config.getoption("--whole") else 10
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("name", list(OPERATIONS))
+async def test_laws_hold_on_a_stock_store(name: str, how: How, every: int) -> None:
+    broken = await sentence(OPERATIONS[name], how, "stock sqlite", every)
+    if told := judged(name, how, "stock sqlite", broken, is_whole=every == 1):
+        pytest.fail("\n".join(told), pytrace=False)
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("name", list(OPERATIONS))
+async def test_laws_hold_on_postgres(name: str, how: How, every: int, database: str) -> None:
+    POSTGRES.set(database)
+    broken = await sentence(OPERATIONS[name], how, "postgres", every)
+    if told := judged(name, how, "postgres", broken, is_whole=every == 1):
+        pytest.fail("\n".join(told), pytrace=False)

@@ -1,0 +1,180 @@
+"""What outlives a process: a store, a saver, rows of threads and a clock; prepared once, and copied for each cell."""
+
+import copy
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.store.base import BaseStore, ListNamespacesOp, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+from palimpsest import RunningSummary, open_checkpointer, open_store
+from tests.fakes import Clock
+from tests.laws.doors import House, open_ours_on_postgres
+from tests.laws.interruptions import Tap, tapped
+
+_MEMORY_DISK = Path("/dev/shm")
+_PARTS = ("storage", "writes", "blobs")
+
+
+@dataclass
+class Snapshot:
+    """A world at rest.
+
+    Attributes:
+        rows: Of the server's threads.
+        ids: Of facts, by their words.
+        seconds: Of the clock.
+        saved: Parts of the saver, where it is in memory.
+        items: Of the store, where it is no file.
+        folder: Where the files are.
+    """
+
+    rows: dict[str, Any] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    seconds: float = Clock().seconds
+    saved: dict[str, Any] = field(default_factory=dict)
+    items: list[PutOp] = field(default_factory=list)
+    folder: Path | None = None
+
+
+class World:
+    """What one deployment keeps, opened.
+
+    Attributes:
+        is_atomic: Whether a batch of its store is written whole or not at all.
+    """
+
+    def __init__(self, snapshot: Snapshot, *, is_atomic: bool = False) -> None:
+        self.rows, self.ids, self.clock = dict(snapshot.rows), snapshot.ids, Clock(snapshot.seconds)
+        self.is_atomic = is_atomic
+        self.folder = Path("no such folder")
+        self.store: BaseStore = InMemoryStore()
+        self.saver: BaseCheckpointSaver[str] = _saver(snapshot.saved)
+
+    def house(self, tap: Tap | None = None) -> House:
+        """Return a fresh process; what it asks of the store goes through the tap."""
+        store = tapped(self.store, tap) if tap else self.store
+        house = House(store, self.saver, self.rows, self.clock, self.folder)
+        house.ids = self.ids
+        return house
+
+    async def fill(self, snapshot: Snapshot) -> None:
+        """Have the store hold what the snapshot does, and nothing else."""
+        if old := [op._replace(value=None) for op in await self.items()]:
+            await self.store.abatch(old)
+        if snapshot.items:
+            await self.store.abatch(copy.deepcopy(snapshot.items))
+
+    async def restart(self) -> None:
+        """Let the process end and another one open the same data."""
+
+    async def snapshot(self) -> Snapshot:
+        saved = {part: copy.deepcopy(getattr(self.saver, part)) for part in _PARTS}
+        return Snapshot(dict(self.rows), dict(self.ids), self.clock(), saved, await self.items())
+
+    async def items(self) -> list[PutOp]:
+        (found,) = await self.store.abatch([ListNamespacesOp(limit=10_000)])
+        namespaces: Any = found
+        searched: Any = await self.store.abatch([SearchOp(each, limit=10_000) for each in namespaces])
+        rows = {(item.namespace, item.key): item.value for each in searched for item in each}
+        return [PutOp(tuple(place), key, copy.deepcopy(value), index=False) for (place, key), value in rows.items()]
+
+    async def text(self) -> str:
+        """All that is kept, as text; nothing is asked of the world after this."""
+        saved = [repr(getattr(self.saver, part)) for part in _PARTS if hasattr(self.saver, part)]
+        return repr(await self.items()) + "".join(saved)
+
+
+def _saver(saved: dict[str, Any]) -> InMemorySaver:
+    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
+    for part, value in saved.items():
+        getattr(saver, part).update(copy.deepcopy(value))
+    return saver
+
+
+class FileWorld(World):
+    """Our two SQLite files; the one of the checkpoints is opened only where threads are written or deleted."""
+
+    def __init__(self, snapshot: Snapshot, folder: Path, *, with_threads: bool) -> None:
+        super().__init__(snapshot, is_atomic=True)
+        self.folder, self._open, self._with_threads = folder, AsyncExitStack(), with_threads
+
+    async def begin(self) -> None:
+        self.store = await self._open.enter_async_context(open_store(self.folder / "store.sqlite"))
+        if self._with_threads:
+            self.saver = await self._open.enter_async_context(open_checkpointer(self.folder / "checkpoints.sqlite"))
+
+    async def close(self) -> None:
+        await self._open.aclose()
+
+    async def restart(self) -> None:
+        await self.close()
+        await self.begin()
+
+    async def snapshot(self) -> Snapshot:
+        await self.close()
+        folder = _folder()
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Snapshot(dict(self.rows), dict(self.ids), self.clock(), folder=folder)
+
+    async def text(self) -> str:
+        await self.close()  # what a log still holds goes at the latest when the last process closes the file
+        return "".join(path.read_bytes().decode("utf-8", "ignore") for path in sorted(self.folder.iterdir()))
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="palimpsest-laws-", dir=_MEMORY_DISK if _MEMORY_DISK.is_dir() else None))
+
+
+@asynccontextmanager
+async def in_memory(snapshot: Snapshot, *, with_threads: bool = True) -> AsyncIterator[World]:
+    world = World(snapshot)
+    await world.fill(snapshot)
+    yield world
+
+
+@asynccontextmanager
+async def on_files(snapshot: Snapshot, *, with_threads: bool = True) -> AsyncIterator[World]:
+    folder = _folder()
+    if snapshot.folder:
+        shutil.copytree(snapshot.folder, folder, dirs_exist_ok=True)
+    world = FileWorld(snapshot, folder, with_threads=with_threads)
+    await world.begin()
+    try:
+        yield world
+    finally:
+        await world.close()
+        shutil.rmtree(folder)
+
+
+@asynccontextmanager
+async def on_stock_sqlite(snapshot: Snapshot, **_: bool) -> AsyncIterator[World]:
+    world = World(snapshot)
+    async with AsyncSqliteStore.from_conn_string(":memory:") as world.store:
+        await world.fill(snapshot)
+        yield world
+
+
+@asynccontextmanager
+async def on_postgres(snapshot: Snapshot, **_: bool) -> AsyncIterator[World]:
+    world = World(snapshot, is_atomic=True)
+    async with open_ours_on_postgres(POSTGRES.get()) as world.store:
+        await world.fill(snapshot)
+        yield world
+
+
+POSTGRES: ContextVar[str] = ContextVar("where a Postgres with nothing else in it is")
+NATIVE: dict[str, Callable[..., Any]] = {"memory": in_memory, "sqlite": on_files}
+"""Kinds in which a world is prepared; others are given the items of one in memory."""
+KINDS = {**NATIVE, "stock sqlite": on_stock_sqlite, "postgres": on_postgres}
+ATOMIC = frozenset({"sqlite", "postgres"})
