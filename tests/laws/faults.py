@@ -31,6 +31,7 @@ class Fault:
 
 _HALF = "a batch that was written half leaves a fact without the row of history that it needs, or with one too many"
 
+AS_IN_ORDER = ("nothing_", "ids_are_kept", "confirmed_", "history_is_whole")
 FAULTS = (
     Fault("edit", BROKEN_OFF, ("history_is_whole",), _HALF, in_pieces=True),
     Fault("pin", BROKEN_OFF, ("history_is_whole",), _HALF, in_pieces=True),
@@ -41,17 +42,26 @@ FAULTS = (
         "an edit between the read and the write of a correcting update leaves both, the edited fact and the correction",
     ),
     Fault(
-        "erase fact", (*BROKEN_OFF, "hang"), ("nothing_comes_back",),
+        "pin", ("edit",), AS_IN_ORDER,
+        "of two edits by hand of one fact at once, the one that read first and wrote last takes the other back",
+    ),
+    Fault("edit", ("edit",), ("history_is_whole",), "as `pin`: history has no row of the edit that was written over"),
+    Fault(
+        "learn", ("edit",), ("confirmed_and_pinned_as_often_as_said",),
+        "what is added by hand while an update learns the same is not counted as said twice",
+    ),
+    Fault(
+        "erase source", ("edit",), ("history_is_whole", "erased_words_are_nowhere"),
+        "an edit of a fact while its source is taken back leaves what the fact said in history",
+    ),
+    Fault(
+        "erase fact", (*BROKEN_OFF, "hang"), ("nothing_comes_back", "undo_stops_at_an_erase"),
         "an erase that breaks off after the fact is gone is answered 404 when it is asked for again: journal, profile "
         "and pending updates keep the words",
     ),
     Fault(
         "erase fact", ("worker",), ("nothing_comes_back",),
         "an update that writes its journal lines after the erase has looked at the journal keeps them",
-    ),
-    Fault(
-        "erase thread", BROKEN_OFF, ("confirmed_and_pinned_as_often_as_said",),
-        "a confirmation that outlives its fact is counted for the next fact that says the same", in_pieces=True,
     ),
     Fault(
         "erase thread", ("edit",), ("history_is_whole", "erased_words_are_nowhere"),

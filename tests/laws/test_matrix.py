@@ -12,7 +12,7 @@ from tests.laws.faults import FAULTS
 from tests.laws.interruptions import BESIDE as OTHERS
 from tests.laws.interruptions import HOWS, How, Tap
 from tests.laws.judge import View, judge, look, settle
-from tests.laws.operations import BESIDE, OPERATIONS, Operation, furnish
+from tests.laws.operations import OPERATIONS, Operation, beside, furnish
 from tests.laws.worlds import ATOMIC, KINDS, NATIVE, POSTGRES, Snapshot, World
 from tests.stores import Killed
 
@@ -63,7 +63,7 @@ async def right_ends(operation: Operation, how: How, answer: str) -> list[View]:
     erases = operation.sort == "erase" or how == "erase"
     done: list[tuple[Callable[[House], Awaitable[int]], ...]] = [(operation.act,)]
     if how in OTHERS:
-        done = [(operation.act, BESIDE[how]), (BESIDE[how], operation.act)]
+        done = [(operation.act, beside(operation, how)), (beside(operation, how), operation.act)]
     elif operation.sort == "hand" and answer != "200":
         done.append(())
     ends = []
@@ -89,13 +89,13 @@ async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View,
     is_of_threads = operation.is_of_threads or how == "erase"
     async with KINDS[kind](await prepared(operation, kind), with_threads=is_of_threads) as world:
 
-        async def beside() -> str:
+        async def disturb() -> str:
             if how == "clock":
                 world.clock.advance(-3_600)
                 return ""
-            return await attempt(BESIDE[how], world.house())
+            return await attempt(beside(operation, how), world.house())
 
-        tap = Tap(how, at, is_atomic=world.is_atomic, beside=beside)
+        tap = Tap(how, at, is_atomic=world.is_atomic, beside=disturb)
         loop: Any = asyncio.get_running_loop()
         loop_time = loop.time
         acting = asyncio.ensure_future(attempt(operation.act, world.house(tap)))
