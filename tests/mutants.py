@@ -23,12 +23,11 @@ AHEAD = ("tests/unit/test_summaries_in_any_order.py",)
 AGENTS = "tests/laws/test_rules_agents.py"
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
-APPROVAL = "tests/unit/test_approval.py"
-HELD_MESSAGES = "tests/unit/test_held_messages.py"
+FACTS = "tests/laws/test_rules_facts.py"
 BACKFILL = "tests/unit/test_backfill.py"
 BUDGET = "tests/unit/test_budget_of_a_day.py"
 ERASED_THREADS = "tests/laws/test_rules_erased.py"
-OVERLOOKED = "tests/unit/test_overlooked.py"
+OVERLOOKED = "tests/rules/test_overlooked.py"
 
 
 @dataclass(frozen=True)
@@ -111,70 +110,70 @@ MUTANTS = (
         "memory/facts/rules.py",
         'if fact.status == "active"}',
         'if fact.status in ("active", "waiting")}',
-        (APPROVAL,),
+        (FACTS,),
     ),
     Mutant(
         "what is sensitive does not wait",
         "memory/facts/applying.py",
         "        if topic is None:\n            return False\n",
         "        return False\n",
-        (APPROVAL,),
+        (FACTS,),
     ),
     Mutant(
         "a conversation or a tool may say yes",
         "memory/facts/effects.py",
         "if checked_source(source) not in BY_HAND:",
         "if not checked_source(source):",
-        ("tests/unit/test_fact_door.py",),
+        (FACTS,),
     ),
     Mutant(
         "a model brings back what its user wants to be asked about",
         "memory/tool_calls.py",
         "        if gone and held_topic(",
         "        if not gone and held_topic(",
-        (APPROVAL,),
+        (FACTS,),
     ),
     Mutant(
         "the journal tells what waits for a yes",
         "memory/facts/deletions.py",
         "[*deleted, *(fact.id for fact in waiting)]",
         "deleted",
-        (APPROVAL,),
+        (FACTS,),
     ),
     Mutant(
         "a message that waits, and no fact was made of, is told",
         "memory/recall/past.py",
         "entry.without(gone | waits.ids)",
         "entry.without(gone)",
-        (HELD_MESSAGES,),
+        (FACTS,),
     ),
     Mutant(
         "a yes to a fact of another topic is one to the message",
         "memory/facts/answers.py",
         "for topic in topics if topic not in told}",
         "for topic in topics if not told}",
-        (HELD_MESSAGES,),
+        (FACTS,),
     ),
     Mutant(
         "what waits is sent to an embedder",
         "memory/recall/kept_vectors.py",
         "journal = yield from read_past(owner, epoch)",
         "journal = yield from __import__('memory.journal', fromlist=['x']).read_journal(owner, epoch)",
-        (HELD_MESSAGES,),
+        (FACTS,),
     ),
     Mutant(
         "the same words written down again lose that they wait",
         "memory/journal/entry.py",
         "(self if each in stays else other).held",
         "other.held",
-        (HELD_MESSAGES,),
+        (FACTS,),
     ),
     Mutant(
         "a fact that a person lets in at a full memory goes at once",
         "memory/facts/waiting.py",
         "    return limit(freed, config, frozenset({key}) & frozenset(freed.rows)), free\n",
         "    return limit(freed, config, frozenset()), free\n",
-        (APPROVAL,),
+        (FACTS,),
     ),
     Mutant(
         "a process loses its own count of a budget with those of days that are over",
@@ -251,7 +250,7 @@ MUTANTS = (
         "memory/recall/user_index.py",
         "return changed is not None and self._entry_of.get(document.id) not in changed",
         "return True",
-        ("tests/unit/test_user_index.py",),
+        (FACTS,),
     ),
     Mutant(
         "let what a tool remembers outlive its thread",
@@ -272,14 +271,14 @@ MUTANTS = (
         "memory/effects.py",
         "    return [*batch, *gone]",
         "    return [*batch]",
-        ("tests/unit/test_kept_vectors.py",),
+        (FACTS,),
     ),
     Mutant(
         "keep the vectors of what is erased while they are made",
         "memory/recall/kept_vectors.py",
         "current != epoch or not set(said) <= set(texts.get(name, ()))",
         "False",
-        ("tests/unit/test_kept_vectors.py",),
+        (FACTS,),
     ),
     Mutant(
         "acknowledge before apply",
@@ -356,14 +355,14 @@ MUTANTS = (
         "memory/facts/rules.py",
         "fact.confidence, again[fact.id], fact.created_at, key)",
         "fact.confidence, 0, fact.created_at, key)",
-        AT_THE_LIMIT,
+        (FACTS,),
     ),
     Mutant(
         "what goes at the limit is gone",
         "memory/facts/rules.py",
         "if to_history and key not in new]",
         "if False and key not in new]",
-        AT_THE_LIMIT,
+        (FACTS,),
     ),
     Mutant(
         "what is erased at the limit stays in history",
@@ -377,35 +376,35 @@ MUTANTS = (
         "memory/extraction/validation.py",
         "if target is None else (said, target) in self._corrected",
         "",
-        ("tests/unit/test_extraction_sources.py",),
+        ("tests/rules/test_extraction_sources.py",),
     ),
     Mutant(
         "past messages of deleted facts are told again",
         "memory/facts/deletions.py",
         "    if not records and not untold.ids:\n        return {}",
         "    if records or not records:\n        return {}",
-        ("tests/unit/test_rollup.py", "tests/integration/test_memory_tools.py"),
+        (FACTS,),
     ),
     Mutant(
         "history tells what nobody was asked about",
         "memory/worker/rollup.py",
         "    return list(approved_sections(sections, stored, in_use, terms.config.approval | chosen))",
         "    return list(sections)",
-        ("tests/unit/test_rollup.py",),
+        (FACTS,),
     ),
     Mutant(
         "what holds no longer is shown as current",
         "memory/injection/selection.py",
         "snapshot = snapshot.at(turn.now)",
         "pass",
-        ("tests/unit/test_selection.py",),
+        (FACTS,),
     ),
     Mutant(
         "what was over when it was said ends",
         "memory/extraction/validity.py",
         "last is None or said is None or last < said",
         "last is None",
-        ("tests/unit/test_validity.py",),
+        ("tests/rules/test_validity.py",),
     ),
     Mutant("one-page drain", "memory/effects.py", "        limit *= 4\n", "        break\n", UPDATER),
     Mutant(

@@ -77,6 +77,7 @@ class Talk:
         context: What runs of the graph choose.
         settings: Other settings.
         memory: Limits of memory.
+        embedder: What finds texts by their meaning; by default nothing does.
         choices: What an agent's author chose.
     """
 
@@ -92,8 +93,10 @@ class Talk:
         context: Context | None = None,
         settings: dict[str, Any] | None = None,
         memory: dict[str, Any] | None = None,
+        embedder: Any = None,
         **choices: Any,
     ) -> None:
+        self.embedder = embedder
         self.door, self.context, self.clock = door, context, clock or Clock()
         self.store: Any = store or InMemoryStore()
         self.saver = saver or InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
@@ -120,7 +123,7 @@ class Talk:
 
     def process(self) -> MemoryService:
         """Start another process of the deployment."""
-        return MemoryService(self.settings, self._model, clock=self.clock, client=no_server)
+        return MemoryService(self.settings, self._model, clock=self.clock, client=no_server, embedder=self.embedder)
 
     def _model(self, _: str, purpose: str) -> RecordingModel:
         return {"chat": self.chat, "summary": self.summaries}.get(purpose, self.memory)

@@ -1,0 +1,252 @@
+"""What waits for a yes, who goes at the limit, what is over, and what is erased: as models and people see it."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.store.memory import InMemoryStore
+
+from palimpsest import Context, FactStore, MemoryConfig, aerase_thread
+from tests.fakes import WordEmbeddings
+from tests.laws.doors import DAY, House
+from tests.laws.embedding import embedded, embedder, indexed
+from tests.laws.talk import Talk, in_thread
+
+NONE, HEALTH, MONEY = "none", "health", "money"
+FACTS = {
+    "insulin": HEALTH,
+    "asthma": HEALTH,
+    "rounds": HEALTH,
+    "salary": MONEY,
+    "figs": NONE,
+    "plums": NONE,
+    "tea": NONE,
+    "kiwis": NONE,
+}
+"""What a model makes a fact of where somebody says that they have it, and the topic that the model gives it."""
+TOPICS = pytest.mark.parametrize("topics", [["health"], ["everything"]], ids=str)
+ALL = {"erase": "everything"}
+WITH_TOOLS = Context(memory_tools=("search_memory", "restore"))
+
+
+def finds(messages: list[BaseMessage]) -> str:
+    """Answer as a memory model that finds a fact in every "I have ...", and accounts for a journal with a secret."""
+    text = messages[-1].text
+    if "Messages:" not in text:
+        return "They talked of insulin."
+    said = re.findall(r"^\[(\d+)\] user[^:]*: (.*)$", text, re.MULTILINE)
+    facts = [
+        {
+            "message": int(number), "action": "new", "known": 0, "content": f"Has {what}", "category": "knowledge",
+            "confidence": 0.9, "topic": FACTS[what],
+        }
+        for number, words in said
+        for what in re.findall(r"I have (\w+)", words)
+    ]  # fmt: skip
+    return json.dumps({"facts": facts, "profile": []})
+
+
+class Person(Talk):
+    """Ada, who may be asked first; her API is another process of the deployment."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.memory.respond = finds
+
+    def house(self) -> House:
+        return House(self.store, self.saver, {}, self.clock, Path("no such folder"))
+
+    async def api(self, method: str, path: str, body: object = None, status: int = 200) -> Any:
+        answer = await self.house().ask(method, path, body)
+        assert answer[0] == status, answer
+        return answer[1]
+
+    async def asks_about(self, topics: Sequence[str]) -> None:
+        await self.api("PUT", "/approval", {"topics": list(topics)})
+
+    async def learns(self, *said: str, thread: str = "T") -> None:
+        for text in said:
+            await self.say(text, thread)
+            await self.learn()
+
+    async def waiting(self) -> list[dict[str, Any]]:
+        return list((await self.api("GET", "/facts?status=waiting"))["facts"])
+
+    async def recalled(self, question: str) -> str:
+        """Return what a new conversation shows its model, the question aside."""
+        await indexed(self.service, self.store, "ada")
+        await self.say(question, f"about {question}")
+        return self.shown().replace(question, "")
+
+    def vectors(self) -> list[str]:
+        """Return the keys of all vectors that are kept."""
+        return [item.key for item in self.store.search((), limit=10_000) if item.namespace[-1] == "vectors"]
+
+    async def calls(self, name: str, **arguments: Any) -> str:
+        """Have the model call a tool, and return what it is told."""
+        self.chat.replies = [AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": "call"}]), "Done."]
+        await self.say("Please look.", "of tools")
+        return self.chat.prompts[-1][-1].text
+
+
+@TOPICS
+@pytest.mark.parametrize("what", ["insulin", "rounds"])
+async def test_what_waits_is_shown_and_found_and_used_by_nothing_before_the_yes(what: str, topics: list[str]) -> None:
+    person = Person(context=WITH_TOOLS)
+    await person.asks_about(topics)
+    await person.learns(f"I have {what} on Mondays", "I have figs")
+    (waits,) = [fact for fact in await person.waiting() if what in fact["content"]]
+    assert f"Has {what}" not in await person.known()
+    assert what not in await person.recalled("What do I have on Mondays?")
+    assert f"Has {what}" not in await person.calls("search_memory", query="What do I have on Mondays")
+    await person.api("PATCH", f"/facts/{waits['id']}", {"status": "active"})
+    assert f"Has {what}" in await person.recalled("So what do I have on Mondays?")
+
+
+async def test_what_a_deployment_asks_everybody_about_waits_whatever_they_chose() -> None:
+    person = Person(memory={"approval": frozenset({"health"})})
+    await person.asks_about([])
+    await person.learns("I have insulin", "I have figs")
+    assert await person.known() == ["Has figs"]
+
+
+@pytest.mark.parametrize("source", ["conversation", "tool"])
+def test_only_a_person_says_yes(source: Any) -> None:
+    facts = FactStore(InMemoryStore(), "ada")
+    waits = facts.propose("Has insulin", "knowledge", 0.9)
+    with pytest.raises(ValueError, match="source"):
+        facts.approve(waits.id, source=source)
+    assert facts.list() == []
+
+
+async def test_a_model_brings_nothing_back_that_its_user_wants_to_be_asked_about() -> None:
+    person = Person(memory={"max_facts": 1}, context=WITH_TOOLS)
+    await person.learns("I have insulin", "I have figs")
+    facts = FactStore(person.store, "ada", config=MemoryConfig(max_facts=1))
+    (gone,) = await facts.alist("evicted")
+    await person.asks_about([HEALTH])
+    assert "Restored" not in await person.calls("restore", fact_id=gone.id)
+    await person.asks_about([])
+    assert "Restored" in await person.calls("restore", fact_id=gone.id)
+
+
+async def test_a_message_of_which_no_fact_was_made_waits_too() -> None:
+    person = Person()
+    await person.asks_about([HEALTH])
+    await person.learns("My insulin is in the fridge door")
+    assert await person.waiting() == []
+    assert "fridge" not in await person.recalled("Where is my insulin?")
+    (line,) = (await person.api("GET", "/journal?waits=true"))["entries"]
+    await person.api("PUT", f"/journal/{line['key']}/recall", {"recall": True})
+    assert "fridge" in await person.recalled("Now where is my insulin?")
+
+
+async def test_a_yes_to_a_fact_is_none_to_what_else_its_message_tells() -> None:
+    person = Person()
+    await person.asks_about([HEALTH, MONEY])
+    await person.learns("I have salary of 900 euros and take insulin from the fridge")
+    (waits,) = await person.waiting()
+    await person.api("PATCH", f"/facts/{waits['id']}", {"status": "active"})
+    (line,) = (await person.api("GET", "/journal"))["entries"]
+    assert line["waits"] == [HEALTH]
+
+
+async def test_what_is_written_down_again_waits_on() -> None:
+    person = Person()
+    house = person.house()
+    await person.asks_about([HEALTH])
+    await house.say("T", "My insulin is in the fridge door")
+    await house.learn()
+    await person.asks_about([])
+    await house.cut("T", "My insulin is in the fridge door")
+    assert "fridge" not in await person.recalled("Where is my insulin?")
+
+
+async def test_what_a_person_lets_in_at_a_full_memory_is_not_what_goes() -> None:
+    facts = FactStore(InMemoryStore(), "ada", config=MemoryConfig(max_facts=2))
+    weak = facts.propose("Has asthma", "knowledge", 0.1)
+    for content in ("Lives in Oslo", "Likes tea"):
+        facts.create(content, "knowledge", 0.9)
+    facts.approve(weak.id, source="page")
+    assert "Has asthma" in {fact.content for fact in facts.list()}
+    assert [fact.content for fact in facts.list("evicted")] == ["Lives in Oslo"]
+
+
+async def test_an_embedder_is_given_what_is_told_alone_and_its_vectors_go_with_their_texts() -> None:
+    words = WordEmbeddings()
+    person = Person(embedder=embedder(words))
+    await person.asks_about([HEALTH])
+    await person.learns("My insulin is in the fridge", "I have figs")
+    await embedded(person.service, person.store, "ada")
+    assert any("figs" in text for text in words.asked)
+    assert not any("insulin" in text for text in words.asked)
+    assert person.vectors()
+    for fact in (await person.api("GET", "/facts"))["facts"]:
+        await person.api("DELETE", f"/facts/{fact['id']}", status=204)
+    await aerase_thread(person.store, "T")
+    assert person.vectors() == []
+
+
+async def test_a_vector_that_is_made_while_its_text_is_erased_does_not_stay() -> None:
+    class Erasing(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            in_thread(person.house().ask("POST", "/erase/everything", ALL))
+            return super().embed_documents(texts)
+
+    person = Person(embedder=embedder(Erasing()))
+    await person.learns("I have figs")
+    await embedded(person.service, person.store, "ada")
+    assert person.vectors() == []
+
+
+async def test_what_was_just_said_again_outlives_its_equals_and_who_goes_comes_back_by_itself() -> None:
+    person = Person(memory={"max_facts": 3})
+    await person.learns("I have figs", "I have plums", "I have tea")
+    await person.learns("I have figs", thread="T2")
+    await person.learns("I have kiwis", thread="T3")
+    assert await person.known() == ["Has figs", "Has kiwis", "Has tea"]
+    (gone,) = (await person.api("GET", "/facts?status=evicted"))["facts"]
+    await person.learns("I have plums", thread="T4")
+    (back,) = [fact for fact in await FactStore(person.store, "ada").alist() if fact.content == "Has plums"]
+    assert back.id == gone["id"]
+
+
+async def test_what_holds_no_longer_is_shown_to_no_model() -> None:
+    person = Person()
+    await person.api(
+        "POST", "/facts", {"content": "Is in Oslo", "category": "context", "expires_at": "2025-10-12"}, 201
+    )
+    assert "Is in Oslo" in await person.recalled("Where am I?")
+    person.clock.advance(6 * DAY)
+    assert "Is in Oslo" not in await person.recalled("Where am I now?")
+
+
+async def test_a_process_that_knows_old_lines_shows_none_that_went_meanwhile() -> None:
+    person = Person()
+    await person.learns("My cello stands in the cellar", thread="old")
+    assert "cellar" in await person.recalled("Where does my cello stand?")
+    await aerase_thread(person.store, "old")
+    await person.say("And where does my cello stand?", "new")
+    assert "cellar" not in person.shown()
+
+
+@pytest.mark.parametrize("word", ["insulin", "figs"])
+async def test_a_roll_up_is_shown_and_tells_nothing_that_was_deleted_or_waits(word: str) -> None:
+    person = Person()
+    house = person.house()
+    house.memory.respond = finds
+    await person.asks_about([HEALTH])
+    await house.cut("old", f"I have {word}", "The garden is large")
+    for fact in (await person.api("GET", "/facts?status=active"))["facts"]:
+        await person.api("DELETE", f"/facts/{fact['id']}", status=204)
+    person.clock.advance(2 * DAY)
+    house.memory.prompts.clear()
+    await house.roll_up()
+    (asked,) = house.memory.prompts
+    assert "garden" in asked[-1].text
+    assert word not in asked[-1].text
+    assert "insulin" not in json.dumps(await person.api("GET", "/profile"))
