@@ -191,7 +191,6 @@ def test_56_all_is_exported_brought_in_again_and_erased(page: Any, ada: Person, 
     erase(page)
     assert ada.sdk.threads.search() == []
     ada.knows()
-    go(page, "Your data")
     page.get_by_text("Bring one back").click()
     page.get_by_label("A file").set_input_files(tmp_path / "memory.json")
     expect(page.locator("#said")).to_contain_text("Taken in: 1 new facts")
