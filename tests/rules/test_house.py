@@ -111,6 +111,18 @@ def test_graphs_never_imports_tests_or_the_public_door() -> None:
     assert not [target for target in found if target.split(".")[0] in wrong]
 
 
+def test_stories_know_nothing_of_the_inside() -> None:
+    seen, ahead = set[Path](), set((HOUSE / "tests" / "stories").glob("*.py"))
+    while ahead:
+        path = ahead.pop()
+        seen.add(path)
+        names = imports(path)
+        assert not [name for name in names if name.split(".")[0] in {"graphs", "memory", "palimpsest"}], path
+        files = {HOUSE.joinpath(*name.split(".")).with_suffix(".py") for name in names if name.startswith("tests.")}
+        ahead |= {file for file in files if file.exists()} - seen
+    assert len(seen) > 10
+
+
 @pytest.mark.parametrize("package", ["memory", "graphs", "palimpsest"])
 def test_all_is_what_the_package_shows(package: str) -> None:
     module = importlib.import_module(package)
