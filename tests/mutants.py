@@ -213,8 +213,8 @@ MUTANTS = (
     Mutant(
         "an agent's question that could not be written down is named by nothing until the turn ends",
         "graphs/middleware/memory.py",
-        "**named((*thread.unwritten, *closed.unwritten))",
-        "**named(thread.unwritten)",
+        "unwritten = (*thread.unwritten, *closed.unwritten)",
+        "unwritten = thread.unwritten",
         ("tests/integration/test_left_turns.py",),
     ),
     Mutant(

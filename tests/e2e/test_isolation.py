@@ -181,7 +181,6 @@ FORGED_CONFIGS: list[dict[str, Any]] = [
     {"config": {"configurable": {"user_id": "alice"}}},
     {"config": {"configurable": {"langgraph_auth_user_id": "alice"}}},
     {"config": {"configurable": {"langgraph_auth_user": {"identity": "alice"}, "langgraph_auth_user_id": "alice"}}},
-    {"context": {"user_id": "alice", "langgraph_auth_user_id": "alice"}},
     {"metadata": {"owner": "alice", "user_id": "alice"}},
 ]
 
@@ -200,17 +199,25 @@ def test_forged_identities_reach_no_other_memory(
     assert (bob.threads.get(thread_id)["metadata"] or {})["owner"] == "bob"
 
 
+def test_no_run_chooses_who_it_is_for_by_its_context(bob: SyncLangGraphClient, stub: StubModel) -> None:
+    stub.clear()
+    with pytest.raises(httpx.HTTPStatusError, match="unknown field"):
+        bob.runs.wait(None, "chat", input=say("What do I keep?"), context={"user_id": "alice"})
+    assert not [request for request in stub.requests if is_chat(request)]
+
+
 def test_an_assistants_forged_context_reaches_no_other_memory(
     alice: SyncLangGraphClient, bob: SyncLangGraphClient, hers: Belongings, stub: StubModel
 ) -> None:
-    forged = {"user_id": "alice", "langgraph_auth_user_id": "alice"}
-    for choice in ({"context": forged}, {"config": {"configurable": forged}}):
-        mine: Any = choice
-        assistant = bob.assistants.create("chat", metadata={"owner": "alice", "created_by": "system"}, **mine)
-        stub.clear()
-        bob.runs.wait(None, assistant["assistant_id"], input=say("What do I keep?"))
-        assert not [request for request in stub.requests if SECRET in request.text]
-        assert assistant["assistant_id"] not in [each["assistant_id"] for each in alice.assistants.search(limit=100)]
+    forged: Any = {"user_id": "alice", "langgraph_auth_user_id": "alice"}
+    with pytest.raises(APIStatusError, match="unknown field"):  # no identity is a choice of an assistant's
+        bob.assistants.create("chat", context=forged)
+    metadata = {"owner": "alice", "created_by": "system"}
+    assistant = bob.assistants.create("chat", metadata=metadata, config={"configurable": forged})
+    stub.clear()
+    bob.runs.wait(None, assistant["assistant_id"], input=say("What do I keep?"))
+    assert not [request for request in stub.requests if SECRET in request.text]
+    assert assistant["assistant_id"] not in [each["assistant_id"] for each in alice.assistants.search(limit=100)]
 
 
 def test_a_bad_context_tells_nobody_which_assistants_there_are(
