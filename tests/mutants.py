@@ -19,15 +19,16 @@ JOURNALING = ("tests/unit/test_journaling.py",)
 AT_THE_LIMIT = ("tests/unit/test_facts_at_the_limit.py",)
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
-AHEAD = ("tests/unit/test_summaries_in_any_order.py",)
 AGENTS = "tests/laws/test_rules_agents.py"
 EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
 FACTS = "tests/laws/test_rules_facts.py"
 BACKFILL = "tests/unit/test_backfill.py"
-BUDGET = "tests/unit/test_budget_of_a_day.py"
+BUDGET = "tests/laws/test_rules_budget.py"
 ERASED_THREADS = "tests/laws/test_rules_erased.py"
 OVERLOOKED = "tests/rules/test_overlooked.py"
+LEFT = ("tests/laws/test_rules_left.py",)
+EDITED = "tests/laws/test_rules_edited.py"
 
 
 @dataclass(frozen=True)
@@ -215,21 +216,21 @@ MUTANTS = (
         "graphs/middleware/memory.py",
         "unwritten = (*thread.unwritten, *closed.unwritten)",
         "unwritten = thread.unwritten",
-        ("tests/integration/test_left_turns.py",),
+        LEFT,
     ),
     Mutant(
         "a look at checkpoints reads the chat graph's state only",
         "graphs/server/unwritten.py",
         "    for kept in state_of(values.get(MEMORY_KEY)).values():\n",
         "    for kept in ():\n",
-        ("tests/integration/test_left_turns.py",),
+        LEFT,
     ),
     Mutant(
         "a summary that was prepared in incognito goes on into other turns",
         "graphs/turn/prepared.py",
         'mode == "incognito", *of)',
         "*of)",
-        ("tests/integration/test_agent_summaries.py", "tests/integration/test_prepared_summaries.py"),
+        ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
         "what a model tells a subagent is learned",
@@ -320,35 +321,35 @@ MUTANTS = (
         "memory/context/summarizer.py",
         "if one.id in leaving and one.id not in handed]",
         "if one.id in leaving]",
-        AHEAD,
+        ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
         "a prepared summary of messages that were edited since",
         "memory/context/running_summary.py",
         '    is_same = kept.get("of") == _made_of(existing, [live[at] for at in places])',
         "    is_same = len(places) == len(ids)",
-        AHEAD,
+        ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
         "a prepared summary made under other settings",
         "graphs/turn/prepared.py",
         "        if kept.made_for != made_for:\n            self._kept.pop(thread, None)",
         "        if False:\n            self._kept.pop(thread, None)",
-        ("tests/unit/test_prepared_summaries.py",),
+        ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
         "what a summary had come to is asked for again",
         "graphs/turn/prepared.py",
         "                part = written\n",
         "                part = None\n",
-        ("tests/unit/test_prepared_summaries.py",),
+        ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
         "wait for a summary after all",
         "memory/context/summarizer.py",
         "if there is None and not waits:",
         "if False:",
-        AHEAD,
+        ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
         "what was just repeated goes first at the limit",
@@ -498,7 +499,7 @@ MUTANTS = (
         "memory/turn.py",
         "        if now is None:\n            return self\n",
         "        now = now or TurnEpochs()\n",
-        ("tests/integration/test_erased_threads.py",),
+        LEFT,
     ),
     Mutant(
         "a summary writes down what was erased",
@@ -512,28 +513,28 @@ MUTANTS = (
         "graphs/turn/memory.py",
         "run.context.memory_tokens == 0 or not may_read(mode):",
         "run.context.memory_tokens == 0:",
-        ("tests/integration/test_thread_modes.py",),
+        ("tests/laws/test_rules_modes.py",),
     ),
     Mutant(
         "a turn that is written down late reaches behind an erase",
         "memory/unwritten.py",
         "if learn_from and any(message.id == learn_from for message in messages[end:]):",
         "if False:",
-        ("tests/unit/test_unwritten.py",),
+        LEFT,
     ),
     Mutant(
         "a turn is written down late twice",
         "memory/outbox/outbox.py",
         "late.is_noted(self.note)",
         "False",
-        ("tests/unit/test_unwritten.py",),
+        LEFT,
     ),
     Mutant(
         "an erased user's turn is written down late",
         "memory/outbox/late.py",
         "if not epoch and not self._is_older(control):",
         "if False:",
-        ("tests/unit/test_unwritten.py",),
+        LEFT,
     ),
     Mutant(
         "one user's bad value sends the store away",
@@ -584,14 +585,14 @@ MUTANTS = (
         "memory/outbox/transcript.py",
         "(entry.overlapped or _is_beside(entry, view))",
         "entry.overlapped",
-        ("tests/integration/test_edited_threads.py",),
+        (EDITED,),
     ),
     Mutant(
         "what was said in a run beside an earlier one taken for edited away",
         "memory/outbox/transcript.py",
         "(entry.overlapped or _is_beside(entry, view))",
         "_is_beside(entry, view)",
-        ("tests/integration/test_edited_threads.py",),
+        (EDITED,),
     ),
     Mutant(
         "leases that hold nobody back",
@@ -675,35 +676,35 @@ MUTANTS = (
         "memory/outbox/outbox.py",
         "        yield from write(changed)\n        if changed:\n",
         "        if changed:\n",
-        (EDITS, MACHINE),
+        (EDITED,),
     ),
     Mutant(
         "what a summary took counts as edited away",
         "memory/outbox/transcript.py",
         "is_newer = view.is_complete",
         "is_newer = True",
-        (EDITS,),
+        (EDITED,),
     ),
     Mutant(
         "what was trimmed counts as edited away",
         "memory/outbox/transcript.py",
         "        kept |= new\n",
         "",
-        (EDITS,),
+        (EDITED,),
     ),
     Mutant(
         "what is back in the thread stays edited away",
         "memory/outbox/transcript.py",
         "for identity in entry.edited_away} - kept",
         "for identity in entry.edited_away}",
-        (EDITS,),
+        (EDITED,),
     ),
     Mutant(
         "a cut's words lose to older ones",
         "memory/outbox/transcript.py",
         "words = message if at >= written.get(message.id, at) else earlier",
         "words = message",
-        ("tests/unit/test_transcript.py", EDITS),
+        (EDITED,),
     ),
     Mutant(
         "the middle of a long message is not read",

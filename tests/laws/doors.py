@@ -26,6 +26,7 @@ from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.postgres_store import open_postgres_store
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
+from graphs.server.unwritten import write_down_left
 from memory.namespaces import Owner
 from palimpsest import (
     ConversationContext,
@@ -192,3 +193,8 @@ def _app(service: Service) -> Iterator[MemoryApi]:
 def open_ours_on_postgres(uri: str) -> AbstractAsyncContextManager[BaseStore]:
     """Open the store that a deployment has on Postgres."""
     return open_postgres_store(uri, 4)
+
+
+async def look_back(service: MemoryService, store: BaseStore) -> int:
+    """Write down what states name as unwritten, as a server does at its start; return how many turns."""
+    return await write_down_left(service, store)

@@ -7,8 +7,9 @@ import asyncio
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
@@ -33,6 +34,7 @@ from palimpsest import (
     build_graph,
 )
 from tests.fakes import Clock, RecordingModel, learns
+from tests.laws.doors import House
 
 AGENTS = ("agent", "agent sync")
 DOORS = ("graph", *AGENTS)
@@ -98,6 +100,7 @@ class Talk:
     ) -> None:
         self.embedder = embedder
         self.door, self.context, self.clock = door, context, clock or Clock()
+        self._made = dict(tools=tools, around=around, context=context, settings=settings, memory=memory, **choices)
         self.store: Any = store or InMemoryStore()
         self.saver = saver or InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
         self.chat = RecordingModel(respond=lambda _: "Noted.")
@@ -105,6 +108,7 @@ class Talk:
         config = MemoryConfig(**PATIENT | (memory or {}))
         self.settings = Settings(**{"trigger": "run", "memory": config, **(settings or {})})
         self.service = self.process()
+        self.service.bind(self.saver)
         if door == "graph":
             self.graph: Any = build_graph(service=self.service, tools=tools).compile(
                 checkpointer=self.saver, store=self.store
@@ -120,6 +124,10 @@ class Talk:
                 store=self.store,
                 system_prompt="Be brief.",
             )
+
+    def restarted(self) -> "Talk":
+        """Return the deployment's next process, by the same door."""
+        return type(self)(self.door, store=self.store, saver=self.saver, clock=self.clock, **self._made)
 
     def process(self) -> MemoryService:
         """Start another process of the deployment."""
@@ -138,9 +146,11 @@ class Talk:
         return await self.run({"messages": [HumanMessage(text, **said)]}, self.who(thread, user), mode)
 
     async def run(self, sent: Any, config: RunnableConfig | None = None, mode: Any = None) -> dict[str, Any]:
-        """Run the graph or agent on anything."""
+        """Run the graph or agent on anything; the config of a checkpoint is enough, and the run is ada's."""
         self.clock.advance(1)
-        config, context = config or self.who(), self.context if self.door == "graph" else None
+        if config is None or "checkpoint_id" in config["configurable"]:
+            config = {"configurable": {**self.who()["configurable"], **(config or {}).get("configurable", {})}}
+        context = self.context if self.door == "graph" else None
         if mode:
             limits = vars(context) if context else {}
             kind: Any = Context if self.door == "graph" else MemoryContext
@@ -186,11 +196,21 @@ def failing(store: Failing) -> Iterator[None]:
     store.fails = False
 
 
-def in_thread(work: Coroutine[Any, Any, Any]) -> None:
-    """Do something while an event loop waits: a model that is asked in the middle of a turn has no other way."""
-    done: list[Any] = []
-    thread = threading.Thread(target=lambda: done.append(asyncio.run(work)))
+def erase_everything(talk: Talk) -> None:
+    """Erase all of ada's memory by the API; checkpoints stay, as where a server fails in the middle of it."""
+    _ask(talk, "POST", "/erase/everything", {"erase": "everything"})
+
+
+def set_learning(talk: Talk, is_on: bool) -> None:
+    """Let ada pause learning, or go on with it, by the API."""
+    _ask(talk, "PUT", "/learning", {"learning": is_on})
+
+
+def _ask(talk: Talk, method: str, path: str, body: object) -> None:
+    """Ask the API, also while a turn waits for the model."""
+    house = House(talk.store, InMemorySaver(), {}, talk.clock, Path("no such folder"))
+    done: list[tuple[int, Any]] = []
+    thread = threading.Thread(target=lambda: done.append(asyncio.run(house.ask(method, path, body))))
     thread.start()
     thread.join()
-    ((status, _),) = done
-    assert status < 300
+    assert [status for status, _ in done] == [200]

@@ -8,7 +8,7 @@ from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
 from palimpsest import Context, erase_thread
-from tests.laws.talk import DOORS, LONG, NARROW, Failing, Talk, failing
+from tests.laws.talk import DOORS, LONG, NARROW, Failing, Talk, erase_everything, failing
 
 Erase = Callable[[Talk], object]
 
@@ -17,7 +17,7 @@ def of_thread(talk: Talk) -> None:
     erase_thread(talk.store, "T")
 
 
-ERASES = pytest.mark.parametrize("erase", [of_thread])
+ERASES = pytest.mark.parametrize("erase", [of_thread, erase_everything])
 
 
 def meanwhile(talk: Talk, happens: Callable[[], object]) -> None:
