@@ -7,7 +7,7 @@ import asyncio
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -207,10 +207,15 @@ def set_learning(talk: Talk, is_on: bool) -> None:
 
 
 def _ask(talk: Talk, method: str, path: str, body: object) -> None:
-    """Ask the API, also while a turn waits for the model."""
     house = House(talk.store, InMemorySaver(), {}, talk.clock, Path("no such folder"))
-    done: list[tuple[int, Any]] = []
-    thread = threading.Thread(target=lambda: done.append(asyncio.run(house.ask(method, path, body))))
+    in_thread(house.ask(method, path, body))
+
+
+def in_thread(work: Coroutine[Any, Any, Any]) -> None:
+    """Do something while an event loop waits: a model that is asked in the middle of a turn has no other way."""
+    done: list[Any] = []
+    thread = threading.Thread(target=lambda: done.append(asyncio.run(work)))
     thread.start()
     thread.join()
-    assert [status for status, _ in done] == [200]
+    ((status, _),) = done
+    assert status < 300

@@ -7,7 +7,6 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.types import StateSnapshot
 
 from palimpsest import ConversationContext, FactStore, MemoryUpdater, build_graph
 from tests.laws.talk import LONG, NARROW, Talk, remembers
@@ -20,7 +19,7 @@ def talk() -> Talk:
     return Talk(context=NARROW)
 
 
-async def before(talk: Talk, text: str) -> StateSnapshot:
+async def before(talk: Talk, text: str) -> Any:
     """Return the checkpoint at the end of the turn before the one that began with this text."""
     ends = [state async for state in talk.graph.aget_state_history(talk.who()) if not state.next]
     found = (state for state in ends if text not in [one.text for one in state.values["messages"]])
@@ -127,7 +126,7 @@ async def test_without_a_checkpointer_what_is_not_in_a_call_is_learned(talk: Tal
 @pytest.mark.parametrize("with_memory_of_its_own", [False, True])
 async def test_of_two_chats_below_one_thread_each_is_learned(talk: Talk, with_memory_of_its_own: bool) -> None:
     chat: Any = build_graph(service=talk.service).compile(checkpointer=with_memory_of_its_own or None)
-    parent = StateGraph(dict)
+    parent: Any = StateGraph(dict)
 
     async def cook(_: dict[str, Any]) -> dict[str, object]:
         await chat.ainvoke({"messages": [HumanMessage("I like figs.")]})
@@ -237,7 +236,8 @@ def in_order(talk: Talk) -> list[str]:
 def test_of_a_turn_and_a_cut_the_words_that_were_written_down_last_are_read(first: Any) -> None:
     talk = Talk()
     updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
-    for what, kind in (("figs", first), ("plums", "cut" if first == "turn" else "turn")):
+    kinds: tuple[Any, ...] = ("turn", "cut") if first == "turn" else ("cut", "turn")
+    for what, kind in zip(("figs", "plums"), kinds, strict=True):
         talk.memory.respond = remembers if what == "plums" else lambda _: TimeoutError()
         talk.clock.advance(4000)
         message = HumanMessage(f"I like {what}", id="h1")
