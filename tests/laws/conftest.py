@@ -1,10 +1,19 @@
 """A Postgres for the matrix, where the run asks for one."""
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
+from tests.laws.worlds import root
 from tests.postgres import Postgres, running_postgres
+
+
+@pytest.fixture(scope="session", autouse=True)
+def worlds_end_with_the_run() -> Iterator[None]:
+    yield
+    if root.cache_info().currsize:
+        shutil.rmtree(root())
 
 
 @pytest.fixture(scope="session")

@@ -42,6 +42,11 @@ FAULTS = (
         "an edit between the read and the write of a correcting update leaves both, the edited fact and the correction",
     ),
     Fault(
+        "add", BROKEN_OFF, ("nothing_above_the_cap", "nothing_comes_back", "history_is_whole", "undo_stops_at_an_erase"),
+        "what broke off between a new fact and the eviction that it needs leaves one fact too many until something is "
+        "learned",
+    ),
+    Fault(
         "pin", ("edit",), AS_IN_ORDER,
         "of two edits by hand of one fact at once, the one that read first and wrote last takes the other back",
     ),
@@ -55,12 +60,12 @@ FAULTS = (
         "an edit of a fact while its source is taken back leaves what the fact said in history",
     ),
     Fault(
-        "erase fact", (*BROKEN_OFF, "hang"), ("nothing_comes_back", "undo_stops_at_an_erase"),
+        "erase fact", (*BROKEN_OFF, "hang"), ("nothing_comes_back", "undo_stops_at_an_erase", "erased_words"),
         "an erase that breaks off after the fact is gone is answered 404 when it is asked for again: journal, profile "
         "and pending updates keep the words",
     ),
     Fault(
-        "erase fact", ("worker",), ("nothing_comes_back",),
+        "erase fact", ("worker",), ("nothing_comes_back", "erased_words"),
         "an update that writes its journal lines after the erase has looked at the journal keeps them",
     ),
     Fault(

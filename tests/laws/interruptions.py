@@ -26,12 +26,13 @@ class Tap:
         how: What happens there.
         at: Which place, from 1.
         is_atomic: Whether a batch holds or fails as a whole; elsewhere there are places within it, after each write.
-        beside: What somebody else does there, as a task that is given the chance to end before this process goes on.
+        beside: What somebody else does there, as a task that is given the chance to end before this process goes on;
+            it is given a tap for its store, by which it is seen to go on.
     """
 
-    def __init__(self, how: How, at: int, *, is_atomic: bool, beside: Callable[[], Awaitable[Any]]) -> None:
+    def __init__(self, how: How, at: int, *, is_atomic: bool, beside: Callable[["Tap"], Awaitable[Any]]) -> None:
         self._how, self._at, self._is_atomic, self._beside = how, at, is_atomic, beside
-        self._seen, self._is_over = 0, False
+        self._seen, self._is_over, self.moves = 0, False, 0
         self.task: asyncio.Task[Any] | None = None
         self.is_back = asyncio.Event()
 
@@ -41,6 +42,13 @@ class Tap:
         return self._seen >= self._at
 
     async def carry_out(self, ops: Sequence[Op], do: Do) -> list[Result]:
+        self.moves += 1
+        try:
+            return await self._carry_out(ops, do)
+        finally:
+            self.moves += 1
+
+    async def _carry_out(self, ops: Sequence[Op], do: Do) -> list[Result]:
         if self._is_over:
             raise self._error()
         for done in self._places(ops):
@@ -58,7 +66,11 @@ class Tap:
     def _places(self, ops: Sequence[Op]) -> list[int]:
         """Return after how many of its operations a batch may be interrupted; 0 is before it."""
         writes = [place for place, op in enumerate(ops, 1) if isinstance(op, PutOp)]
-        if self._how in ("none", *BESIDE, "clock"):
+        if self._how in ("none", *BESIDE):
+            return [0]
+        if self._how in ("fail on", "clock") and not writes:
+            return []
+        if self._how == "clock":
             return [0]
         within = writes[:-1] if not self._is_atomic and self._how != "hang" else []
         within = within[:: max(1, len(within) // _WITHIN)]  # what deletes a hundred items has no hundred ends
@@ -68,11 +80,13 @@ class Tap:
     async def _interrupt(self) -> bool:
         """Do what happens at the place, and say whether the process goes on after it."""
         if self._how in BESIDE:
-            self.task = asyncio.ensure_future(self._beside())
-            # Not longer: it may wait for this process.
-            await asyncio.wait({self.task}, timeout=_BESIDE_SECONDS)
+            other, moves = Tap("none", 0, is_atomic=self._is_atomic, beside=self._beside), -1
+            self.task = asyncio.ensure_future(self._beside(other))
+            while other.moves != moves and not self.task.done():  # else it waits for this process
+                moves = other.moves
+                await asyncio.wait({self.task}, timeout=_BESIDE_SECONDS)
         elif self._how == "clock":
-            await self._beside()
+            await self._beside(self)
         elif self._how == "hang":
             loop: Any = asyncio.get_running_loop()
             now = loop.time

@@ -25,6 +25,7 @@ class View:
         pending: How many updates are not done.
         words: Those that are kept anywhere: items, checkpoints, bytes of files.
         shown: Those that a model may be shown, or was sent.
+        at_once: Those that the store keeps right after whoever erases is answered.
         undone: Those that facts say after as many undos as there are.
     """
 
@@ -37,6 +38,7 @@ class View:
     pending: int
     words: frozenset[str]
     shown: frozenset[str]
+    at_once: frozenset[str]
     undone: frozenset[str]
 
 
@@ -55,7 +57,18 @@ async def settle(world: World) -> House:
     return house
 
 
-async def look(world: World, house: House, *, undoes: bool) -> View:
+def told(view: View) -> str:
+    """Return what is there in sentences."""
+    pins = {content: " pinned" if pinned == "True" else "" for content, pinned, _ in view.traits}
+    lines = [f"{content} is active {count}{pins[content]}" for content, _, count in view.traits]
+    lines += [f"{row[0]} is {row[1]}" for row in (*view.held, *view.history)]
+    lines += [f"{name}: {text}" for name, text in view.profile] + [f"said {text}" for _, _, text in view.journal]
+    return "\n".join(
+        [*lines, *(f"{word} is kept" for word in view.words), *(f"{word} comes back" for word in view.undone)]
+    )
+
+
+async def look(world: World, house: House, at_once: frozenset[str], *, undoes: bool) -> View:
     """See what is there; the world is closed after this."""
     first = {fact_id: word for word, fact_id in world.ids.items()}
     _, document = await house.ask("GET", "/export")
@@ -80,6 +93,7 @@ async def look(world: World, house: House, *, undoes: bool) -> View:
         profile=Counter((name, text) for name, text in document["profile"].items()),
         pending=len(document["updates"]),
         shown=shown,
+        at_once=at_once,
         undone=undone,
         words=words_in(await world.text()),
     )
@@ -119,6 +133,7 @@ def nothing_comes_back(view: View, right: View) -> Iterable[object]:
 
 def erased_words_are_nowhere(view: View, right: View) -> Iterable[object]:
     yield from view.words - right.words
+    yield from (f"{word} when it is answered" for word in view.at_once - right.at_once)
 
 
 def ids_are_kept(view: View, right: View) -> Iterable[object]:

@@ -138,13 +138,13 @@ class Operation:
             it, and it happens whole or not at all. `erase`: whoever asks again has it done.
         is_of_threads: Whether it writes or deletes checkpoints.
         rival: What a person does by hand beside it.
-        active: What facts say afterwards beside others; a word with a minus is in none of them.
+        ends: What has to be told by `judge.told` once nobody disturbed it, and with a minus what must not.
     """
 
     name: str
     act: Act
     sort: Literal["waits", "hand", "erase"]
-    active: str = ""
+    ends: tuple[str, ...] = ()
     prepare: Callable[[House], Awaitable[Any]] = field(default=_nothing)
     is_of_threads: bool = False
     then: Callable[[House], Awaitable[Any]] = field(default=_nothing)
@@ -163,44 +163,75 @@ OPERATIONS = {
     each.name: each
     for each in (
         Operation(
-            "say", lambda h: _said(h, NEW, "I like quinces."), "waits", "Likes quinces", then=_next_turn,
-            is_of_threads=True,
+            "say", lambda h: _said(h, NEW, "I like quinces."), "waits",
+            ("Likes quinces is active 0", "said I like quinces.", "Likes kale is active 0"),
+            then=_next_turn, is_of_threads=True,
         ),
         Operation(
-            "learn", _learned, "waits", "Likes quinces, Likes cashews, -kale",
+            "learn", _learned, "waits",
+            ("Likes quinces is active 0", "Likes cashews is active 0", "Likes kale is evicted", "-kale is active"),
             saying("I like quinces. I like cashews."), rival=adding("Likes quinces"),
         ),
-        Operation("confirm", _learned, "waits", "Likes plums", saying("I still like plums.")),
-        Operation("correct", _learned, "waits", "Prefers quinces, -plums", _PENDING),
+        Operation("confirm", _learned, "waits", ("Likes plums is active 2",), saying("I still like plums.")),
         Operation(
-            "edit", editing("plums"), "hand", "Loves plums, -quinces", _PENDING, rival=editing("plums", "Adores")
+            "correct", _learned, "waits",
+            ("Prefers quinces is active 0", "Likes plums is superseded", "-plums is active"), _PENDING,
         ),
         Operation(
-            "pin", lambda h: change(h, "kale", pinned=True), "hand", "Prefers quinces", _PENDING, rival=editing("kale")
+            "add", adding("Likes quinces"), "hand", ("Likes quinces is active 0", "Likes kale is evicted"),
+            adding("Keeps cats"),
         ),
-        Operation("delete", lambda h: change(h, "plums", "DELETE"), "hand", "-plums", saying("I still like plums.")),
-        Operation("undo", lambda h: _undone(h), "hand", "Likes plums", editing("plums")),
         Operation(
-            "release", lambda h: change(h, "quokka", status="active"), "hand", "quokka",
+            "edit", editing("plums"), "hand",
+            ("Loves plums is active 1", "Likes plums is superseded", "-quinces is active", "said I prefer quinces"),
+            _PENDING, rival=editing("plums", "Adores"),
+        ),
+        Operation(
+            "pin", lambda h: change(h, "kale", pinned=True), "hand",
+            ("Likes kale is active 0 pinned", "Prefers quinces is active 0"), _PENDING, rival=editing("kale"),
+        ),
+        Operation(
+            "delete", lambda h: change(h, "plums", "DELETE"), "hand", ("Likes plums is ended", "-plums is active"),
+            saying("I still like plums."),
+        ),
+        Operation(
+            "undo", lambda h: _undone(h), "hand", ("Likes plums is active 1", "-Loves plums is active"),
+            editing("plums"),
+        ),
+        Operation(
+            "release", lambda h: change(h, "quokka", status="active"), "hand",
+            ("quokka@evil.example is active 0", "Takes insulin is waiting"),
             rival=lambda h: change(h, "quokka", "DELETE"),
         ),
         Operation(
-            "import", _imported, "erase", "Likes quinces", then=_imported,
-            rival=lambda h: erase(h, "source", source="notes"),
-        ),
-        Operation("roll up", _rolled, "waits", prepare=_day_of_cuts, then=_next_day, rival=editing("melons")),
-        Operation(
-            "erase fact", lambda h: _fact_erased(h), "erase", "-axolotls, -newts", _chain, rival=editing("newts")
+            "import", _imported, "erase",
+            ("Likes quinces is active 0", "Likes limes is active 1", "said I like quinces."),
+            then=_imported, rival=lambda h: erase(h, "source", source="notes"),
         ),
         Operation(
-            "erase thread", lambda h: erase(h, "thread", thread_id=PLUMS), "erase", "-axolotls, -plums, -quinces",
+            "roll up", _rolled, "waits", ("history.recent: They talked of melons, olives.",), _day_of_cuts,
+            then=_next_day, rival=editing("melons"),
+        ),
+        Operation(
+            "erase fact", lambda h: _fact_erased(h), "erase",
+            ("-axolotls is active", "-newts is active", "-Axolotls", "-axolotls comes back", "-newts comes back",
+             "-said I like plums. I like axolotls.", "-said I still like axolotls.", "said I like limes."),
+            _chain, rival=editing("newts"),
+        ),
+        Operation(
+            "erase thread", lambda h: erase(h, "thread", thread_id=PLUMS), "erase",
+            ("-axolotls is kept", "-quinces is kept", "-plums is active", "said I like plums."),
             lambda house: house.say(PLUMS, "I like quinces."), is_of_threads=True,
         ),
         Operation(
-            "erase source", lambda h: erase(h, "source", source="diary"), "erase", "-mangos, -cashews",
+            "erase source", lambda h: erase(h, "source", source="diary"), "erase",
+            ("-mangos is kept", "-cashews is kept", "Likes plums is active 0", "-Likes mangos comes back"),
             lambda h: take_in(h, "diary", "I like cashews.", talk="more"), rival=editing("mangos"),
         ),
-        Operation("erase everything", everything, "erase", "-limes, -plums, -bees", _PENDING, is_of_threads=True),
+        Operation(
+            "erase everything", everything, "erase", ("-is active", "-is kept", "-said", "-is waiting", "-comes back"),
+            _PENDING, is_of_threads=True,
+        ),
     )
 }  # fmt: skip
 

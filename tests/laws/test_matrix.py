@@ -11,7 +11,7 @@ from tests.laws.doors import House
 from tests.laws.faults import FAULTS
 from tests.laws.interruptions import BESIDE as OTHERS
 from tests.laws.interruptions import HOWS, How, Tap
-from tests.laws.judge import View, judge, look, settle
+from tests.laws.judge import View, judge, look, settle, told, words_in
 from tests.laws.operations import OPERATIONS, Operation, beside, furnish
 from tests.laws.worlds import ATOMIC, KINDS, NATIVE, POSTGRES, Snapshot, World
 from tests.stores import Killed
@@ -44,9 +44,10 @@ async def prepared(operation: Operation, kind: str) -> Snapshot:
 
 
 async def finish(world: World, operation: Operation, erases: bool) -> View:
+    at_once = words_in(repr(await world.items())) if operation.sort == "erase" else frozenset()
     await operation.then(world.house())
     house = await settle(world)
-    return await look(world, house, undoes=erases)
+    return await look(world, house, at_once, undoes=erases)
 
 
 async def end_of(operation: Operation, *acts: Callable[[House], Awaitable[Any]], erases: bool) -> View:
@@ -89,11 +90,11 @@ async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View,
     is_of_threads = operation.is_of_threads or how == "erase"
     async with KINDS[kind](await prepared(operation, kind), with_threads=is_of_threads) as world:
 
-        async def disturb() -> str:
+        async def disturb(other: Tap) -> str:
             if how == "clock":
                 world.clock.advance(-3_600)
                 return ""
-            return await attempt(beside(operation, how), world.house())
+            return await attempt(beside(operation, how), world.house(other))
 
         tap = Tap(how, at, is_atomic=world.is_atomic, beside=disturb)
         loop: Any = asyncio.get_running_loop()
@@ -120,11 +121,10 @@ async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View,
         return await finish(world, operation, erases), answer
 
 
-def undone(operation: Operation, view: View) -> list[str]:
+def missed(operation: Operation, view: View) -> list[str]:
     """Return what an operation that nobody disturbed has not done."""
-    said = " ".join(content for content, _ in view.active)
-    wanted = [each for each in operation.active.split(", ") if each]
-    return [f"it is not so: {each}" for each in wanted if (each.lstrip("-") in said) == each.startswith("-")]
+    text = told(view)
+    return [f"it is not so: {each}" for each in operation.ends if (each.lstrip("-") in text) == each.startswith("-")]
 
 
 async def sentence(operation: Operation, how: How, kind: str, every: int = 1) -> dict[str, list[int]]:
@@ -136,7 +136,7 @@ async def sentence(operation: Operation, how: How, kind: str, every: int = 1) ->
                 break
             view, answer = cell
             broken = judge(view, await right_ends(operation, how, answer))
-            broken += undone(operation, view) if how == "none" else []
+            broken += missed(operation, view) if how == "none" else []
         except Exception as error:
             broken = [f"{type(error).__name__}: {error}"]
         for each in broken:
@@ -153,13 +153,13 @@ def judged(name: str, how: How, kind: str, broken: dict[str, list[int]], *, is_w
         for fault in FAULTS
         if fault.operation == name and how in fault.hows and not (fault.in_pieces and kind in ATOMIC)
     ]
-    told = [
+    left = [
         f"{name} / {how} at {places} / {kind} / {each}"
         for each, places in broken.items()
         if not any(fault.excuses(each) for fault in known)
     ]
     mended = [fault.why for fault in known if is_whole and not any(map(fault.excuses, broken))]
-    return [*told, *(f"{name} / {how} / {kind}: mended, strike it in faults.py: {why}" for why in mended)]
+    return [*left, *(f"{name} / {how} / {kind}: mended, strike it in faults.py: {why}" for why in mended)]
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
@@ -167,8 +167,23 @@ def judged(name: str, how: How, kind: str, broken: dict[str, list[int]], *, is_w
 @pytest.mark.parametrize("name", list(OPERATIONS))
 async def test_laws_hold_at_every_place(name: str, how: How, kind: str) -> None:
     broken = await sentence(OPERATIONS[name], how, kind)
-    if told := judged(name, how, kind, broken):
-        pytest.fail("\n".join(told), pytrace=False)
+    if found := judged(name, how, kind, broken):
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="where SQLite had moved a row to another page, a copy stays in the unused part of the old one: "
+    "`secure_delete` overwrites what is deleted, not what was moved before",
+)
+async def test_erased_words_are_in_no_byte_of_a_file() -> None:
+    operation, kept = OPERATIONS["erase thread"], set[str]()
+    for _ in range(12):  # where rows lie in a file depends on ids, which are random
+        _snapshots.clear()
+        async with KINDS["sqlite"](await prepared(operation, "sqlite")) as world:
+            assert await operation.act(world.house()) == 200
+            kept |= words_in(await world.bytes()) & {"axolotls"}
+    assert kept == set()
 
 
 @pytest.fixture
@@ -181,8 +196,8 @@ def every(request: pytest.FixtureRequest) -> int:
 @pytest.mark.parametrize("name", list(OPERATIONS))
 async def test_laws_hold_on_a_stock_store(name: str, how: How, every: int) -> None:
     broken = await sentence(OPERATIONS[name], how, "stock sqlite", every)
-    if told := judged(name, how, "stock sqlite", broken, is_whole=every == 1):
-        pytest.fail("\n".join(told), pytrace=False)
+    if found := judged(name, how, "stock sqlite", broken, is_whole=every == 1):
+        pytest.fail("\n".join(found), pytrace=False)
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -190,5 +205,5 @@ async def test_laws_hold_on_a_stock_store(name: str, how: How, every: int) -> No
 async def test_laws_hold_on_postgres(name: str, how: How, every: int, database: str) -> None:
     POSTGRES.set(database)
     broken = await sentence(OPERATIONS[name], how, "postgres", every)
-    if told := judged(name, how, "postgres", broken, is_whole=every == 1):
-        pytest.fail("\n".join(told), pytrace=False)
+    if found := judged(name, how, "postgres", broken, is_whole=every == 1):
+        pytest.fail("\n".join(found), pytrace=False)

@@ -2,11 +2,13 @@
 
 import copy
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,10 @@ class World:
         saved = [repr(getattr(self.saver, part)) for part in _PARTS if hasattr(self.saver, part)]
         return repr(await self.items()) + "".join(saved)
 
+    async def bytes(self) -> str:
+        """What is kept down to the last byte; nothing is asked of the world after this."""
+        return await self.text()
+
 
 def _saver(saved: dict[str, Any]) -> InMemorySaver:
     saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
@@ -128,12 +134,32 @@ class FileWorld(World):
         return Snapshot(dict(self.rows), dict(self.ids), self.clock(), folder=folder)
 
     async def text(self) -> str:
+        """All rows, and the bytes of every other file."""
         await self.close()  # what a log still holds goes at the latest when the last process closes the file
+        dumps, others = [], []
+        for path in sorted(self.folder.iterdir()):
+            if path.suffix == ".sqlite":
+                with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as file:
+                    tables = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+                    dumps += [repr(file.execute(f"SELECT * FROM {name}").fetchall()) for name in tables]
+            else:
+                others.append(path.read_bytes().decode("utf-8", "ignore"))
+        return "".join(dumps + others)
+
+    async def bytes(self) -> str:
+        """All bytes of all files, those that belong to no row any more included."""
+        await self.close()
         return "".join(path.read_bytes().decode("utf-8", "ignore") for path in sorted(self.folder.iterdir()))
 
 
-def _folder() -> Path:
+@cache
+def root() -> Path:
+    """Return where this process keeps files of worlds; who runs the matrix deletes it."""
     return Path(tempfile.mkdtemp(prefix="palimpsest-laws-", dir=_MEMORY_DISK if _MEMORY_DISK.is_dir() else None))
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(dir=root()))
 
 
 @asynccontextmanager
