@@ -42,9 +42,10 @@ FAULTS = (
         "an edit between the read and the write of a correcting update leaves both, the edited fact and the correction",
     ),
     Fault(
-        "add", BROKEN_OFF, ("nothing_above_the_cap", "nothing_comes_back", "history_is_whole", "undo_stops_at_an_erase"),
-        "what broke off between a new fact and the eviction that it needs leaves one fact too many until something is "
-        "learned",
+        "add", BROKEN_OFF,
+        ("nothing_above_the_cap", "nothing_comes_back", "history_is_whole", "undo_stops_at_an_erase"),
+        "a batch that was written half holds the new fact without the eviction that it needs: one fact too many until "
+        "something is learned", in_pieces=True,
     ),
     Fault(
         "pin", ("edit",), AS_IN_ORDER,
