@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: environments environment-of-servers check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
+.PHONY: environments test-all check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -84,25 +84,30 @@ $(BROWSER)/node_modules/unpacked: $(BROWSER)/package-lock.json $(BROWSER)/unpack
 WORKERS ?= 5
 LOCKED ?= dev
 TESTS = $(BIN)/python -m pytest --postgres --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run all tests: unit, integration, and a real server (small counts)
+# What is promised, from outside: laws in process, pure rules, and stories of people at one running server.
+SHORT = tests/laws tests/rules tests/stories
+RUN = $(TESTS) $(SHORT)
+test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run the tests of what is promised, in minutes: laws, rules, and stories of a real server
 	@echo "Running the tests ..."
-	@$(TESTS)
+	@$(RUN)
 
-# One installation keeps one core busy, so CI makes all of them at once (-j). Where the servers' packages cannot be had,
-# e2e-postgres-small says so.
-environments: $(VENV)/dev $(JS)/node_modules/installed page $(CHROMIUM) environment-of-servers
+# The older tests, which know the inside of rooms, go when their room is drawn anew.
+test-all: environments ## Run all other tests, an hour of them: whole tables, Postgres, several servers, agents, the page (prints its time)
+	@begun=$$(date +%s) && $(TESTS) --whole --page --kills=$(or $(filter-out 30,$(KILLS)),5) tests/laws tests/unit tests/integration tests/e2e && \
+		$(MAKE) --no-print-directory test-agents e2e-postgres-small check-mutants && \
+		echo "make test-all passed in $$(($$(date +%s) - begun)) s"
 
-environment-of-servers:
-	@$(MAKE) --no-print-directory VENV=.venv-servers INSTALL=--no-compile .venv-servers/servers || true
+# One installation keeps one core busy, so CI makes all of them at once (-j).
+environments: $(VENV)/dev $(JS)/node_modules/installed page $(CHROMIUM)
 
 # Not part of CI, for their time: run both before a release.
 test-floors: ## Run all tests in the lowest versions that pyproject.toml allows, in an environment of their own
-	@$(MAKE) --no-print-directory VENV=.venv-floors LOCKED=floors test
+	@$(MAKE) --no-print-directory VENV=.venv-floors LOCKED=floors SHORT= test
 
 TIMES ?= 3
 test-busy: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests three times beside two busy loops (TIMES=3)
 	@for loop in 1 2; do while :; do :; done & done; trap 'kill $$(jobs -p)' EXIT; \
-	for time in $$(seq $(TIMES)); do echo "Running the tests on a busy machine, $$time of $(TIMES) ..."; $(TESTS) || exit 1; done
+	for time in $$(seq $(TIMES)); do echo "Running the tests on a busy machine, $$time of $(TIMES) ..."; $(RUN) || exit 1; done
 
 test-wheel: $(VENV)/dev page ## Run the unit and integration tests against the built wheel, in a fresh environment without the sources
 	@echo "Running the tests against the wheel ..."
@@ -111,7 +116,7 @@ test-wheel: $(VENV)/dev page ## Run the unit and integration tests against the b
 OF_AGENTS = tests/laws/test_rules_agents.py $(addprefix tests/integration/test_,every_door.py message_forms.py middleware_tools.py agent_summaries.py left_turns.py) \
 	$(addprefix tests/e2e/test_,agents.py kill_loop.py)
 test-agents: ## Run the agents' tests with deepagents, in an environment of their own
-	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents TESTS=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test
+	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents RUN=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test
 
 KILLS ?= 30
 e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30; DATA=DIR with public conversations)
@@ -132,7 +137,7 @@ ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py control.py erased_words.p
 	memory_tools.py streams.py stream_cases.py stream_protocol.py server_session.py server_processes.py quiet_time.py)
 e2e-postgres: ## Run server tests against servers over Postgres and Redis, with more crashes (SERVERS=3 KILLS=20 ON_POSTGRES=tests/e2e/…)
 	@$(MAKE) --no-print-directory VENV=.venv-servers LOCKED=servers \
-		TESTS=".venv-servers/bin/python -m pytest $(ON_POSTGRES) --servers=$(SERVERS) --kills=$(or $(filter-out 30,$(KILLS)),20) --durations=10" test
+		RUN=".venv-servers/bin/python -m pytest $(ON_POSTGRES) --servers=$(SERVERS) --kills=$(or $(filter-out 30,$(KILLS)),20) --durations=10" test
 
 e2e-postgres-small: ## Run the smallest part of it, three servers of which three are killed, where its packages can be installed
 	@if $(MAKE) --no-print-directory VENV=.venv-servers INSTALL=--no-compile .venv-servers/servers; then \
