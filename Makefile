@@ -83,9 +83,9 @@ $(BROWSER)/node_modules/unpacked: $(BROWSER)/package-lock.json $(BROWSER)/unpack
 # first, as they are collected: ordered by their number of tests, the few long ones would be left to one worker.
 WORKERS ?= 5
 LOCKED ?= dev
-TESTS = $(BIN)/python -m pytest --postgres --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+TESTS = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What is promised, from outside: laws in process, pure rules, and stories of people at one running server.
-SHORT = tests/laws tests/rules tests/stories
+SHORT = --dist worksteal tests/laws tests/rules tests/stories
 RUN = $(TESTS) $(SHORT)
 test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run the tests of what is promised, in minutes: laws, rules, and stories of a real server
 	@echo "Running the tests ..."
@@ -93,7 +93,7 @@ test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run the
 
 # The older tests, which know the inside of rooms, go when their room is drawn anew.
 test-all: environments ## Run all other tests, an hour of them: whole tables, Postgres, several servers, agents, the page (prints its time)
-	@begun=$$(date +%s) && $(TESTS) --whole --page --kills=$(or $(filter-out 30,$(KILLS)),5) tests/laws tests/unit tests/integration tests/e2e && \
+	@begun=$$(date +%s) && $(TESTS) --whole --page --postgres --kills=$(or $(filter-out 30,$(KILLS)),5) tests/laws tests/unit tests/integration tests/e2e && \
 		$(MAKE) --no-print-directory test-agents e2e-postgres-small check-mutants && \
 		echo "make test-all passed in $$(($$(date +%s) - begun)) s"
 
@@ -102,7 +102,7 @@ environments: $(VENV)/dev $(JS)/node_modules/installed page $(CHROMIUM)
 
 # Not part of CI, for their time: run both before a release.
 test-floors: ## Run all tests in the lowest versions that pyproject.toml allows, in an environment of their own
-	@$(MAKE) --no-print-directory VENV=.venv-floors LOCKED=floors SHORT= test
+	@$(MAKE) --no-print-directory VENV=.venv-floors LOCKED=floors SHORT=--postgres test
 
 TIMES ?= 3
 test-busy: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests three times beside two busy loops (TIMES=3)

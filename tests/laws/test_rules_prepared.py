@@ -16,6 +16,8 @@ from tests.laws.talk import DOORS, Talk, erase_everything
 
 CONTEXT = Context(max_tokens=600, max_summary_tokens=60, reply_tokens=0, memory_tokens=0)
 MOST_WAITED = 60.0
+STAY = ("palimpsest-agents", "palimpsest-left")
+"""Threads that end with the process."""
 
 
 def in_background() -> bool:
@@ -61,7 +63,7 @@ class Chat(Talk):
     def finish(self, but: Any = ()) -> None:
         self.may_end.set()
         for thread in [each for each in threading.enumerate() if each.daemon and each not in but]:
-            if thread.name.startswith("palimpsest-") and thread.name != "palimpsest-agents":  # that one stays
+            if thread.name.startswith("palimpsest-") and thread.name not in STAY:
                 thread.join(MOST_WAITED)
 
     def is_summarized(self) -> bool:

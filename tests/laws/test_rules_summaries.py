@@ -310,7 +310,6 @@ def test_a_summarized_message_that_is_gone_breaks_nothing_and_none_comes_back(lo
 @pytest.mark.parametrize(
     ("messages", "options", "said"),
     [
-        ([*talk(2), HumanMessage("no id")], {}, "id"),
         (talk(1), {"max_summary_tokens": 200}, "max_summary_tokens"),
         (talk(1), {"max_summary_tokens": 256}, "max_summary_tokens"),
     ],
