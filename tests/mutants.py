@@ -195,14 +195,14 @@ MUTANTS = (
         "graphs/server/thread_doors.py",
         " and not by_retention.get()",
         "",
-        ("tests/unit/test_old_threads.py",),
+        ("tests/laws/test_rules_files.py",),
     ),
     Mutant(
         "the store's values are readable without the key",
         "graphs/persistence/sqlite_store.py",
         "[sealed(op, self._cipher) for op in asked]",
         "asked",
-        ("tests/integration/test_encryption.py",),
+        ("tests/laws/test_rules_files.py",),
     ),
     Mutant(
         "an agent's question waits for the answer before it is written down",
@@ -265,7 +265,7 @@ MUTANTS = (
         "graphs/cli/local_files.py",
         'if files == "alone" and ',
         "if False and ",
-        ("tests/integration/test_command_line.py",),
+        ("tests/laws/test_rules_files.py",),
     ),
     Mutant(
         "keep the vectors of what is deleted",
@@ -648,7 +648,7 @@ MUTANTS = (
         "memory/worker/effects.py",
         "return max(now, last_start + spacing)",
         "return now",
-        ("tests/unit/test_spacing.py",),
+        ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
         "one user's updates side by side",
@@ -669,7 +669,7 @@ MUTANTS = (
         "memory/effects.py",
         "name=name, daemon=True",
         "name=name, daemon=False",
-        ("tests/unit/test_model_calls.py",),
+        ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
         "what was edited away is learned",
@@ -711,7 +711,7 @@ MUTANTS = (
         "memory/worker/reading.py",
         "for exchange in exchanges(in_pieces(talk)):",
         "for exchange in exchanges(talk):",
-        ("tests/unit/test_long_messages.py",),
+        ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
         "portions of other entries count as read",
@@ -753,7 +753,7 @@ MUTANTS = (
         "memory/worker/reading.py",
         "strip_scheduled(_without_scheduled_replies(messages, flushed))",
         "strip_scheduled(messages)",
-        ("tests/unit/test_scheduled_turns.py",),
+        ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
         "no thread, no update",

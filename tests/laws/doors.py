@@ -7,8 +7,8 @@ that outlive it. Operations of the matrix speak its vocabulary only. What change
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.types import ASGIApp
 
-from graphs.persistence import CHECKPOINTS, empty_logs
+from graphs.persistence import CHECKPOINTS, STORE, cipher_of, empty_logs, open_checkpointer, open_store
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.postgres_store import open_postgres_store
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
+from graphs.server.thread_doors import DeletedThreads, DeletionDoor, by_retention
 from graphs.server.unwritten import write_down_left
 from memory.namespaces import Owner
 from palimpsest import (
@@ -198,3 +200,21 @@ def open_ours_on_postgres(uri: str) -> AbstractAsyncContextManager[BaseStore]:
 async def look_back(service: MemoryService, store: BaseStore) -> int:
     """Write down what states name as unwritten, as a server does at its start; return how many turns."""
     return await write_down_left(service, store)
+
+
+@asynccontextmanager
+async def open_files(settings: Settings) -> AsyncIterator[tuple[BaseStore, BaseCheckpointSaver[str]]]:
+    """Open the files of a deployment as its server does."""
+    cipher, folder = cipher_of(settings), settings.data_dir
+    async with open_store(folder / STORE, cipher) as store, open_checkpointer(folder / CHECKPOINTS, cipher) as saver:
+        yield store, saver
+
+
+def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
+    """Return what stands before a server's routes of threads."""
+    return DeletionDoor(app, deleted=lambda: DeletedThreads(store, None, clock))
+
+
+def deleting_by_age() -> None:
+    """Let all that the task deletes from here on go because it is old."""
+    by_retention.set(True)
