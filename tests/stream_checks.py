@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_sdk.client import LangGraphClient
 
-from graphs.streaming import Checkpoint, StreamEvent
+from palimpsest import StreamEvent
 from tests.stream_graphs import Graph
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
@@ -19,7 +19,7 @@ class StoredCheckpoint:
     """One checkpoint as the history tells it; the history of some subgraphs cannot be asked for their state."""
 
     namespace: str
-    envelope: Checkpoint
+    envelope: Any
     values: Any = None
     tasks: frozenset[tuple[str, str]] | None = None
 
@@ -77,13 +77,13 @@ class History:
         return ""
 
 
-def _envelope(config: Any, parent: Any, metadata: Any) -> Checkpoint:
-    return Checkpoint(
-        id=config["configurable"]["checkpoint_id"],
-        parent_id=parent["configurable"]["checkpoint_id"] if parent else None,
-        step=metadata["step"],
-        source=metadata["source"],
-    )
+def _envelope(config: Any, parent: Any, metadata: Any) -> Any:
+    return {
+        "id": config["configurable"]["checkpoint_id"],
+        "parent_id": parent["configurable"]["checkpoint_id"] if parent else None,
+        "step": metadata["step"],
+        "source": metadata["source"],
+    }
 
 
 def check(events: Sequence[StreamEvent], history: History) -> None:
@@ -156,7 +156,7 @@ def chunks(events: Sequence[StreamEvent]) -> list[tuple[str, Any]]:
     return [event["data"]["chunk"][1:] for event in root]
 
 
-def head(graph: Graph) -> Checkpoint:
+def head(graph: Graph) -> Any:
     """The newest checkpoint of the thread `t`, as `get_state` says it."""
     snapshot = graph.get_state(CONFIG)
     return _envelope(snapshot.config, snapshot.parent_config, snapshot.metadata)

@@ -15,8 +15,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, RetryPolicy, Send, interrupt
 from typing_extensions import TypedDict
 
-from graphs.events import aemit, emit
-from graphs.streaming import stream_transformers
+from palimpsest import aemit, emit, stream_transformers
 from tests.fakes import RecordingModel
 
 

@@ -13,14 +13,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Durability
 from pydantic import Field
 
-from graphs.events import aemit
-from graphs.streaming import Checkpoint, StreamEvent, StreamMode, stream_events
+from palimpsest import StreamEvent, aemit, stream_events
 from tests.fakes import RecordingModel
 from tests.stream_checks import CONFIG, History, check, chunks, head
 from tests.stream_graphs import SHAPES, Shape, State, called, inner, outer, retrying
 
 INPUT: State = {"log": ["in"]}
-MODES: tuple[StreamMode, ...] = ("values", "updates", "tasks", "checkpoints", "custom", "messages", "debug")
+MODES: tuple[Any, ...] = ("values", "updates", "tasks", "checkpoints", "custom", "messages", "debug")
 
 
 async def collect(stream: AsyncIterator[StreamEvent]) -> list[StreamEvent]:
@@ -57,7 +56,7 @@ async def test_S4_a_subgraph_without_checkpoints_carries_those_of_the_graph_arou
     assert history.namespaces == {""}
     check(events, history)
     spoken = [event for event in events if event["metadata"].get("langgraph_node") == "speak"]
-    assert {cast(Checkpoint, event["checkpoint"])["step"] for event in spoken} == {1}
+    assert {cast(Any, event["checkpoint"])["step"] for event in spoken} == {1}
 
 
 async def test_S4_the_functional_interface_carries_its_checkpoints_too() -> None:
@@ -114,7 +113,7 @@ async def test_S4_an_interrupt_and_its_resume_carry_their_checkpoints(shape: Sha
     check(resumed, History.of(saver, graph))
     assert resumed[0]["checkpoint"] == asked[-1]["checkpoint"]
     assert resumed[-1]["checkpoint"] == head(graph)
-    assert resumed[-1]["checkpoint"]["id"] > newest
+    assert head(graph)["id"] > newest
     assert "answered yes" in resumed[-1]["data"]["output"]["log"]
 
 
@@ -141,7 +140,7 @@ async def test_S4_a_fork_from_every_older_checkpoint_carries_its_own(shape: Shap
             continue
         events = await collect(stream_events(graph, None, snapshot.config, stream_mode=MODES))
         check(events, History.of(saver, graph))
-        first = cast(Checkpoint, events[0]["checkpoint"])
+        first = cast(Any, events[0]["checkpoint"])
         assert first["parent_id"] == snapshot.config["configurable"]["checkpoint_id"]
         assert first["source"] == "fork"
 
@@ -156,8 +155,8 @@ async def test_S4_an_edited_state_and_new_input_on_an_older_checkpoint_carry_the
     again = await collect(stream_events(graph, {"log": ["again"]}, middle.config, stream_mode=MODES))
     check(from_edit, History.of(saver, graph))
     check(again, History.of(saver, graph))
-    assert cast(Checkpoint, from_edit[0]["checkpoint"])["source"] == "update"
-    assert cast(Checkpoint, again[0]["checkpoint"])["source"] == "input"
+    assert cast(Any, from_edit[0]["checkpoint"])["source"] == "update"
+    assert cast(Any, again[0]["checkpoint"])["source"] == "input"
 
 
 async def test_S4_a_second_turn_carries_new_checkpoints() -> None:
@@ -166,9 +165,9 @@ async def test_S4_a_second_turn_carries_new_checkpoints() -> None:
     first = await collect(stream_events(graph, INPUT, CONFIG, stream_mode=MODES))
     second = await collect(stream_events(graph, INPUT, CONFIG, stream_mode=MODES))
     check(second, History.of(saver, graph))
-    start = cast(Checkpoint, second[0]["checkpoint"])
+    start = cast(Any, second[0]["checkpoint"])
     assert start["source"] == "input"
-    assert start["parent_id"] == cast(Checkpoint, first[-1]["checkpoint"])["id"]
+    assert start["parent_id"] == cast(Any, first[-1]["checkpoint"])["id"]
 
 
 async def test_S4_a_node_that_raises_ends_the_stream_after_all_it_sent() -> None:
