@@ -10,6 +10,8 @@ from tests.stories.conftest import Meet
 from tests.stories.host import Place
 from tests.stories.people import REFUSED, SMALL, Person
 
+pytestmark = pytest.mark.xdist_group("looking_after")  # one worker: they share what a file makes once
+
 DAY = "It swims all day and sleeps all night. " * 8
 
 
