@@ -85,7 +85,7 @@ WORKERS ?= 5
 LOCKED ?= dev
 TESTS = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What is promised, from outside: laws in process, pure rules, and stories of people at one running server.
-SHORT = --dist loadgroup tests/laws tests/rules tests/stories
+SHORT = --dist loadgroup tests/stories tests/laws tests/rules
 RUN = $(TESTS) $(SHORT)
 test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run the tests of what is promised, in minutes: laws, rules, and stories of a real server
 	@echo "Running the tests ..."
