@@ -13,7 +13,7 @@ from tests.stories.conftest import Meet
 from tests.stories.host import Place
 from tests.stories.people import Person
 
-pytestmark = [NEEDED, pytest.mark.xdist_group("page")]  # one browser for all
+pytestmark = [*NEEDED, pytest.mark.xdist_group("page")]  # one browser for all
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ def test_36_the_example_shows_the_checkpoint_that_each_step_ended_in(opened: Pla
 def test_37_the_javascript_client_talks_and_is_remembered(javascript: Any) -> None:
     told = javascript["talks"]
     assert "- [knowledge | 0.90] User lives in Oslo." in told["seen"]
-    assert {told["told"], told["asked"]} == set(told["threads"])
+    assert {told["told"], told["asked"]} <= set(told["threads"])
 
 
 def test_38_every_event_carries_its_checkpoint_in_javascript(javascript: Any) -> None:
