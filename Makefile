@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: environments test-all check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load demo lock
+.PHONY: environments test-all check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -122,7 +122,7 @@ KILLS ?= 30
 e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30; DATA=DIR with public conversations)
 	@echo "Running the server tests with $(KILLS) crashes ..."
 	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10 \
-		$(if $(findstring file,$(origin DATA)),,--data "$(DATA)")
+		$(if $(DATA),--data "$(DATA)")
 
 test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes over one, with more crashes (KILLS=20)
 	@echo "Running the tests of Postgres ..."
@@ -175,10 +175,9 @@ bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the R
 
 # Not part of CI, for its time and its weights.
 bench-model: $(VENV)/dev ## Measure what the local model learns from our dialogues, and from conversations (DATA=folder or file)
-	@$(BIN)/python -m benchmarks.extraction benchmarks/dialogues.jsonl $(filter-out examples/%,$(DATA))
+	@$(BIN)/python -m benchmarks.extraction benchmarks/dialogues.jsonl $(DATA)
 
-# DATA has another default for the demo.
-QUALITY_DATA = $(if $(findstring file,$(origin DATA)),../shared/data,$(DATA))
+QUALITY_DATA = $(or $(DATA),../shared/data)
 EMBEDDED ?= local
 bench-quality: $(VENV)/bench ## Measure what recall finds of public conversations, beside peers; no model is asked (DATA=DIR EMBEDDED=local or none)
 	@MEM0_TELEMETRY=False nice $(BIN)/python -m benchmarks.quality "$(QUALITY_DATA)" --embedder $(EMBEDDED) --write docs/recall.md
@@ -193,13 +192,6 @@ bench-load: ## Drive 1, 2 and 3 servers over one Postgres with many users at onc
 
 check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see the tests notice (3 minutes)
 	@$(BIN)/python -m tests.mutants
-
-DATA ?= examples/conversation.json
-TURNS ?= 8
-URL ?=
-demo: ## Replay a conversation against the server of `make dev` (DATA=file.json TURNS=8 URL=…)
-	@test -x $(BIN)/palimpsest || { echo "Start the server first: make dev"; exit 1; }
-	@$(BIN)/palimpsest demo $(if $(URL),--url $(URL)) --conversation "$(DATA)" --turns $(TURNS)
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate pyproject.toml

@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from graphs.cli.demo import read_conversation
-
 PATIENCE_SECONDS = 900.0
 _POLL_SECONDS = 0.25
 _MEANWHILE = (
@@ -113,7 +111,7 @@ async def until_running(client: LangGraphClient) -> None:
 
 async def measure(chosen: argparse.Namespace) -> None:
     """Hold the conversations and print what they took."""
-    turns = read_conversation(chosen.path, chosen.turns).turns
+    turns = json.loads(chosen.path.read_text())["turns"][: chosen.turns]
     async with get_client(url=chosen.url, timeout=(10.0, PATIENCE_SECONDS, PATIENCE_SECONDS, 60.0)) as client:
         known, threads = len(await facts(client)), []
         print(f"load {os.getloadavg()[0]:.1f}; {known} facts are known; {len(turns)} turns")

@@ -8,6 +8,7 @@ listens. Its server keeps the beginning of a prompt, so the oldest half of the m
 """
 
 import argparse
+import json
 import os
 import re
 import time
@@ -20,7 +21,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 
-from graphs.cli.demo import read_conversation
 from graphs.cli.dev import server_environment, wants_local
 from graphs.cli.local import start_local_model
 from graphs.cli.processes import stop
@@ -120,7 +120,7 @@ def main() -> None:
     chosen = options()
     begun = time.monotonic()
     with chat_model(plain=chosen.plain, reply=chosen.reply) as model:
-        answers = talk(model, read_conversation(chosen.path, chosen.turns).turns, chosen.tokens)
+        answers = talk(model, json.loads(chosen.path.read_text())["turns"][: chosen.turns], chosen.tokens)
     found = shares(answers)
     again = [at for at, share in enumerate(found, 1) if share > REPEATED]
     print(f"{len(again)} of {len(answers)} answers repeat earlier ones: {again}")

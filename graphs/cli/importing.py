@@ -30,7 +30,7 @@ _ON_THE_WAY = 60
 _ON_THE_WAY_IN_FILES = 2_000
 _LOOK_AGAIN_SECONDS = 1.0
 _PATIENCE_SECONDS = 600.0
-# `make demo` took the local model six seconds a message (README).
+# A replay of 30 messages took the local model six seconds a message.
 _LOCAL_MODEL_SECONDS = 6.0
 
 

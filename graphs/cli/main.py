@@ -9,7 +9,6 @@ import typer
 from graphs.cli import archive
 from graphs.cli.backfill import backfill, sources
 from graphs.cli.chat import chat
-from graphs.cli.demo import demo
 from graphs.cli.dev import dev
 from graphs.cli.doctor import doctor
 from graphs.cli.erase import erase
@@ -78,7 +77,6 @@ main.add_typer(erase, name="erase")
 main.command(epilog=examples("palimpsest doctor", "palimpsest doctor --no-ask --json"))(doctor)
 main.command(epilog=examples("DATABASE_URI=postgresql://ada@db/palimpsest palimpsest migrate"))(migrate)
 main.command(context_settings={"ignore_unknown_options": True})(dev)
-main.command()(demo)
 main.command()(token)
 
 

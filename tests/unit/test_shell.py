@@ -73,5 +73,5 @@ def test_the_version_is_that_of_the_package() -> None:
 
 
 def test_the_commands_that_were_there_before_are_there() -> None:
-    for command in ("dev", "demo", "token"):
+    for command in ("dev", "token"):
         assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0
