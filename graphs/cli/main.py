@@ -13,7 +13,6 @@ from graphs.cli.dev import dev
 from graphs.cli.doctor import doctor
 from graphs.cli.erase import erase
 from graphs.cli.facts import facts
-from graphs.cli.migrate import migrate
 from graphs.cli.output import examples
 from graphs.cli.pending import pending
 from graphs.cli.shell import Group, Shell
@@ -75,7 +74,6 @@ main.command(
 main.command(epilog=examples("palimpsest sources", "palimpsest erase source chatgpt"))(sources)
 main.add_typer(erase, name="erase")
 main.command(epilog=examples("palimpsest doctor", "palimpsest doctor --no-ask --json"))(doctor)
-main.command(epilog=examples("DATABASE_URI=postgresql://ada@db/palimpsest palimpsest migrate"))(migrate)
 main.command(context_settings={"ignore_unknown_options": True})(dev)
 main.command()(token)
 

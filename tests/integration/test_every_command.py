@@ -43,7 +43,7 @@ LINES: dict[str, tuple[list[str], int]] = {
     "erase everything": (["--yes"], 0),
 }
 # They are about a set-up or a conversation; each has tests of its own.
-OTHERS = {"chat", "doctor", "migrate", "dev", "token"}
+OTHERS = {"chat", "doctor", "dev", "token"}
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -20,8 +20,7 @@ main(sys.argv[1:])
 @pytest.mark.parametrize(
     ("words", "needless"),
     [
-        ("migrate --help", MODELS | SERVER),
-        ("migrate", MODELS | SERVER),  # no database is named
+        ("facts --help", MODELS | SERVER),
         ("facts list --url http://127.0.0.1:9", MODELS | SERVER),
         ("facts list --local", MODELS),
         ("doctor --no-ask --url http://127.0.0.1:9", MODELS),
