@@ -37,10 +37,6 @@ class Page:
         assert answer.status_code == status, answer.text
         return answer.text
 
-    async def kinds(self) -> list[str]:
-        """Return which kinds of findings the check-up has."""
-        return [each["kind"] for each in (await self.client.get("/checkup")).json()["findings"]]
-
     def learns(self, *contents: str) -> list[str]:
         """Create facts, a minute after one another, and return their ids."""
         ids = []

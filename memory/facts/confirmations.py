@@ -8,6 +8,7 @@ from langgraph.store.base import Op
 
 from memory.control import belongs
 from memory.effects import StoreEffects, put, read, read_many, scan
+from memory.facts.fact import Fact, moment
 from memory.facts.rules import Confirmation
 from memory.namespaces import Owner
 from memory.text import digest
@@ -102,6 +103,19 @@ def read_said_last(owner: Owner) -> StoreEffects[dict[str, str]]:
     items = yield from scan(owner.namespace("confirmations"))
     said = {item.key: Confirmations.from_json(item.value).times for item in items}
     return {fact_id: max(times) for fact_id, times in said.items() if times}
+
+
+def is_unconfirmed(fact: Fact, said: str, now: float, days: float) -> bool:
+    """Say whether for so many days nobody wrote, edited or said a fact; a pinned one needs no confirmation.
+
+    Args:
+        fact: The fact.
+        said: When it was said again last, ISO 8601; empty if never.
+        now: Seconds since 1970.
+        days: How many.
+    """
+    times = [at.timestamp() for text in (fact.created_at, fact.updated_at, said) if (at := moment(text))]
+    return not fact.pinned and bool(times) and now - max(times) >= days * 86_400
 
 
 def read_confirmations(owner: Owner, fact_id: str) -> StoreEffects[Confirmations]:

@@ -1,4 +1,4 @@
-"""Approval and the check-up in a browser, against a real server: what is sensitive waits, and is used after the yes."""
+"""Approval in a browser, against a real server: what is sensitive waits, and is used after the yes."""
 
 from typing import Any
 
@@ -139,47 +139,3 @@ def test_words_that_were_begun_stay_when_another_one_is_decided(page: Any, serve
     expect(page.get_by_text("It is not remembered.")).to_be_visible()
     expect(page.locator(".held textarea")).to_have_value("User avoids shellfish.")
     page.get_by_role("button", name="No: User has gout.").click()
-
-
-def counts(server: DevServer) -> dict[str, int]:
-    """Return how often each fact of the cello was said again."""
-    facts = httpx.get(f"{server.url}/memory/facts", timeout=60).json()["facts"]
-    one = {each["content"]: httpx.get(f"{server.url}/memory/facts/{each['id']}", timeout=60).json() for each in facts}
-    return {content: each["confirmations"] for content, each in one.items() if "cello" in content}
-
-
-def test_the_check_up_finds_and_helps(page: Any, server: DevServer) -> None:
-    for content in ("User lives in Oslo", "User lives in Bergen", "User plays the cello in a choir",
-                    "User plays the cello in a big choir"):  # fmt: skip
-        added = httpx.post(f"{server.url}/memory/facts", json={"content": content, "category": "knowledge"}, timeout=60)
-        assert added.status_code == 201, added.text
-    page.goto(f"{server.url}/memory/page/checkup")
-    expect(page.get_by_role("heading", name="Contradictions (1)")).to_be_visible()
-    expect(page.get_by_role("heading", name="Repeats (1)")).to_be_visible()
-    expect(page.locator("#preview pre").first).to_contain_text("User lives in Bergen")
-    assert serious(page) == []
-    for width in (360, 1280):
-        page.set_viewport_size({"width": width, "height": 850})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.get_by_role("button", name="Keep only: User lives in Bergen").click()
-    expect(page.get_by_text("Kept. The other one is deleted.")).to_be_visible()
-    expect(page.get_by_role("heading", name="Contradictions (1)")).to_have_count(0)
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("heading", name="Contradictions (1)")).to_be_visible()
-    page.get_by_role("button", name="Merge into: User plays the cello in a big choir").click()
-    expect(page.get_by_text("Merged into one")).to_be_visible()
-    expect(page.get_by_role("heading", name="Repeats (1)")).to_have_count(0)
-    assert counts(server) == {"User plays the cello in a big choir": 1}
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("heading", name="Repeats (1)")).to_be_visible()
-    assert set(counts(server).values()) == {0}
-    # What took it back is a change as well: taken back, they are one again, with what said both.
-    again = httpx.post(f"{server.url}/memory/undo", json={}, timeout=60)
-    assert again.status_code == 200, again.text
-    page.reload()
-    expect(page.get_by_role("heading", name="Contradictions (1)")).to_be_visible()
-    expect(page.get_by_role("heading", name="Repeats (1)")).to_have_count(0)
-    assert counts(server) == {"User plays the cello in a big choir": 1}
-    page.get_by_label("The first message").fill("Where do I live?")
-    page.get_by_role("button", name="Show").click()
-    expect(page.locator("#preview")).to_contain_text("Where do I live?")

@@ -244,7 +244,7 @@ def test_no_part_has_a_serious_finding_of_axe(page: Any, server: DevServer, sche
     page.get_by_role("button", name="Undo").wait_for()
     assert serious(page) == []
     page.get_by_label("What memory may do").select_option("incognito")
-    for part in ("Profile", "Journal", "Waiting", "Check-up", "Your data"):
+    for part in ("Profile", "Journal", "Waiting", "Preview", "Your data"):
         go(page, part)
         assert serious(page) == [], part
     page.get_by_role("link", name="Erase everything …").click()

@@ -88,6 +88,25 @@ async def test_facts_are_listed_by_category_status_thread_and_text_and_by_page(
     assert await contents(ada, agent="other") == []
 
 
+async def test_what_nobody_said_for_long_is_listed_until_it_is_said_again(
+    app: MemoryApp, ada: httpx.AsyncClient
+) -> None:
+    await add(ada, "Likes figs", "preference")
+    await add(ada, "Has a boat")
+    pinned = await add(ada, "Is allergic to peanuts")
+    await ada.patch(f"/facts/{pinned['id']}", json={"pinned": True})
+    app.clock.advance(179 * 86_400)
+    assert await contents(ada, unconfirmed_days=180) == []
+    app.clock.advance(86_400)
+    assert sorted(await contents(ada, unconfirmed_days=180)) == ["Has a boat", "Likes figs"]
+    assert await contents(ada, unconfirmed_days=180, category="preference") == ["Likes figs"]
+    await add(ada, "Likes figs", "preference")
+    assert await contents(ada, unconfirmed_days=180) == ["Has a boat"]
+    found = await ada.post("/facts/search", json={"text": "boat figs", "unconfirmed_days": 180})
+    assert [fact["content"] for fact in found.json()["facts"]] == ["Has a boat"]
+    assert (await ada.get("/facts", params={"unconfirmed_days": 0})).status_code == 422
+
+
 async def test_of_two_edits_of_what_both_read_the_second_is_told_what_is_there_now(ada: httpx.AsyncClient) -> None:
     read = (await ada.post("/facts", json={"content": "Lives in Oslo", "category": "knowledge"})).json()
     path, seen = f"/facts/{read['id']}", read["revision"]

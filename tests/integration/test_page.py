@@ -63,6 +63,17 @@ async def test_no_inline_script_runs_and_nobody_may_frame_the_page(page: Page) -
     assert not re.search(r"<script(?![^>]*\ssrc=)|\son[a-z]+=|style=", answer.text)
 
 
+async def test_what_nobody_said_for_long_is_chosen_and_deleted_as_one(page: Page) -> None:
+    page.learns("Likes figs", "Has a boat")
+    page.app.clock.advance(200 * 86_400)
+    page.learns("Lives in Bergen")
+    text = await page.post("facts-list", unconfirmed="true")
+    assert shown(text) == shown(await page.post("facts-list", unconfirmed=field(text, "unconfirmed")))
+    assert sorted(shown(text)) == ["Has a boat", "Likes figs"]
+    await page.post("facts-delete", all="yes", unconfirmed="true")
+    assert page.says() == ["Lives in Bergen"]
+
+
 async def test_facts_are_found_as_somebody_types_and_what_is_typed_stands_in_no_address(page: Page) -> None:
     for content, category in (("Likes figs", "preference"), ("Lives in Bergen", "knowledge"), ("Grows figs", "goal")):
         page.facts.create(content, category, 0.9)

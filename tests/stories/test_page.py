@@ -158,15 +158,16 @@ def test_53_the_journal_the_profile_and_what_was_learned_last_are_there_to_read(
     assert "Builds boats" in ada.sees("my job")
 
 
-def test_54_the_check_up_finds_a_contradiction_and_one_click_ends_it(page: Any, ada: Person) -> None:
-    for content in "User lives in Oslo", "User lives in Bergen":
-        ada.writes(content)
-    go(page, "Check-up")
-    expect(page.get_by_role("heading", name="Contradictions (1)")).to_be_visible()
-    expect(page.locator("#preview")).to_contain_text("User lives in Bergen")
-    page.get_by_role("button", name="Keep only: User lives in Bergen").click()
-    expect(page.get_by_text("Kept. The other one is deleted.")).to_be_visible()
-    ada.knows("User lives in Bergen")
+def test_54_what_nobody_confirmed_for_long_is_found_and_a_new_thread_is_previewed(page: Any, ada: Person) -> None:
+    ada.writes("User lives in Bergen")
+    page.get_by_text("By day, confirmation or conversation").click()
+    page.get_by_label("Not confirmed for long").check()
+    expect(page.get_by_text("No fact fits this search.")).to_be_visible()
+    go(page, "Preview")
+    expect(page.locator("#view")).to_contain_text("User lives in Bergen")
+    page.get_by_label("The first message").fill("Where do I live?")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#view")).to_contain_text("If the conversation began with “Where do I live?”")
 
 
 def test_55_an_incognito_chat_is_read_by_nobody_and_goes_with_its_page(page: Any, ada: Person) -> None:
@@ -216,7 +217,7 @@ def test_58_every_part_fits_a_telephone_and_has_no_serious_finding_of_axe(page: 
     ada.knows("Likes pears", "User lives in Oslo.")
     say(page, "Good day.")
     page.set_viewport_size({"width": 360, "height": 800})
-    for part in "Facts", "Profile", "Journal", "Waiting", "Check-up", "Your data":
+    for part in "Facts", "Profile", "Journal", "Waiting", "Preview", "Your data":
         look(page, part)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, part
         for scheme in "dark", "light":

@@ -20,6 +20,7 @@ from graphs.server.api.routing import (
     refusals,
 )
 from memory.config import Category
+from memory.facts.confirmations import is_unconfirmed, read_said_last
 from memory.facts.fact import (
     DuplicateFact,
     Fact,
@@ -102,6 +103,12 @@ class _Choice(StrictModel):
     category: Category | None = None
     status: Status = "active"
     thread: str | None = Field(None, max_length=200, description="Only those that were said in this thread.")
+    unconfirmed_days: int | None = Field(
+        None,
+        ge=1,
+        le=36_500,
+        description="Only what nobody wrote, edited or said for so many days; nothing pinned.",
+    )
     limit: int = Field(50, ge=1, le=1000)
     offset: int = Field(0, ge=0, le=1_000_000)
 
@@ -177,7 +184,7 @@ def facts_of(call: Call) -> FactStore:
 async def list_facts(request: Request, asked: Annotated[FactFilter, Query()]) -> FactPage:
     """List facts, pinned ones first, then the strongest."""
     call = await call_of(request, asked)
-    return _page(asked, await facts_of(call).alist(asked.status))
+    return await _page(call, asked, await facts_of(call).alist(asked.status))
 
 
 @router.post("/facts/search", summary="Search facts for a text")
@@ -185,14 +192,22 @@ async def search_facts(call: AgentCall, asked: FactSearch) -> FactPage:
     """Search facts for a text: those that hold it, strongest first, then those that fit it best."""
     question = await call.service.embed(asked.text)
     found = await facts_of(call).asearch(asked.text, None, status=asked.status, question=question, only_asked=True)
-    return _page(asked, found)
+    return await _page(call, asked, found)
 
 
-def _page(asked: _Choice, facts: Sequence[Fact]) -> FactPage:
+async def _page(call: Call, asked: _Choice, facts: Sequence[Fact]) -> FactPage:
     found = [
         fact for fact in facts if asked.category in (None, fact.category) and asked.thread in (None, fact.thread_id)
     ]
+    if asked.unconfirmed_days:
+        found = await unconfirmed(call, found, asked.unconfirmed_days)
     return FactPage(facts=_views(found[asked.offset : asked.offset + asked.limit]), total=len(found))
+
+
+async def unconfirmed(call: Call, facts: Sequence[Fact], days: int) -> list[Fact]:
+    """Return those of the facts that for so many days nobody wrote, edited or said."""
+    said, now = await call.run(read_said_last(call.owner)), call.service.clock()
+    return [fact for fact in facts if is_unconfirmed(fact, said.get(fact.id, ""), now, days)]
 
 
 @router.post("/facts", status_code=201, summary="Add a fact", responses=refusals(409))

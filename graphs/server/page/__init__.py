@@ -1,6 +1,6 @@
 """The page at `/memory`: see what is remembered, correct it, decide it, talk to it. Server-rendered; htmx if built."""
 
-from graphs.server.page import chat, checkup, facts, held, parts
+from graphs.server.page import chat, facts, held, parts, preview
 from graphs.server.page.assets import assets
 from graphs.server.page.door import PageDoor
 from graphs.server.page.pages import PageRoutes
@@ -8,7 +8,7 @@ from graphs.server.page.rendering import environment
 
 __all__ = ["PAGES", "PageDoor", "load", "routes"]
 
-PAGES: tuple[PageRoutes, ...] = (facts.pages, held.pages, checkup.pages, parts.pages, chat.pages)
+PAGES: tuple[PageRoutes, ...] = (facts.pages, held.pages, parts.pages, preview.pages, chat.pages)
 
 routes = [route for pages in PAGES for route in pages.routes]
 

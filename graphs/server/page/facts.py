@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 from starlette.responses import Response
 
-from graphs.server.api.facts import FactEdit, NewFact, facts_of
+from graphs.server.api.facts import FactEdit, NewFact, facts_of, unconfirmed
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
@@ -25,8 +25,10 @@ from memory.journal.journal import read_journal
 pages = PageRoutes()
 
 PAGE_SIZE = 100
+UNCONFIRMED_DAYS = 180
 SORTS = {"strength": "strongest first", "newest": "newest first", "oldest": "oldest first", "words": "A to Z"}
 Sort = Literal["strength", "newest", "oldest", "words"]
+_NARROWS = ("text", "category", "thread", "since", "until", "unconfirmed")
 
 
 class Filter(StrictModel):
@@ -37,16 +39,17 @@ class Filter(StrictModel):
     thread: str = Field("", max_length=200)
     since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
     until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+    unconfirmed: bool = False
     sort: Sort = "strength"
     offset: int = Field(0, ge=0, le=1_000_000)
 
     @property
     def is_narrow(self) -> bool:
         """Whether it leaves any fact out."""
-        return bool(self.text or self.category or self.thread or self.since or self.until)
+        return bool(self.text or self.category or self.thread or self.since or self.until or self.unconfirmed)
 
     def admits(self, fact: Fact) -> bool:
-        """Say whether a fact is of the category, the thread and the days."""
+        """Say whether a fact is of the category, the thread and the days; when it was confirmed it does not say."""
         day = fact.created_at[:10]
         return (
             self.category in (None, fact.category)
@@ -81,13 +84,9 @@ def ordered(facts: Sequence[Fact], sort: Sort, *, is_searched: bool) -> list[Fac
 
 async def found(asked: PageRequest) -> Found:
     """Return the facts that the request's filter admits."""
-    wanted = asked.fields(Filter, "text", "category", "thread", "since", "until", "sort", "offset")
-    store, everything = facts_of(asked.call), await facts_of(asked.call).alist()
-    facts: Sequence[Fact] = everything
-    if wanted.text:
-        question = await asked.call.service.embed(wanted.text)
-        facts = await store.asearch(wanted.text, None, question=question, only_asked=True)
-    facts = ordered([fact for fact in facts if wanted.admits(fact)], wanted.sort, is_searched=bool(wanted.text))
+    wanted = asked.fields(Filter, *_NARROWS, "sort", "offset")
+    everything = await facts_of(asked.call).alist()
+    facts = ordered(await _admitted(asked, wanted, everything), wanted.sort, is_searched=bool(wanted.text))
     learning, use = await asked.call.run(read_many(asked.call.owner.control, [LEARNING_KEY, USE_KEY]))
     return Found(
         wanted=wanted,
@@ -99,6 +98,15 @@ async def found(asked: PageRequest) -> Found:
         is_learning=learning_in(learning) and asked.call.service.settings.memory.enabled,
         is_used=use_in(use),
     )
+
+
+async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -> list[Fact]:
+    """Return those of the facts in use that a filter admits; what fits its text best stands first."""
+    if wanted.text:
+        question = await asked.call.service.embed(wanted.text)
+        facts = await facts_of(asked.call).asearch(wanted.text, None, question=question, only_asked=True)
+    admitted = [fact for fact in facts if wanted.admits(fact)]
+    return await unconfirmed(asked.call, admitted, UNCONFIRMED_DAYS) if wanted.unconfirmed else admitted
 
 
 async def _list(asked: PageRequest, said: str = "", undo: str = "") -> Response:
@@ -212,12 +220,7 @@ async def _chosen(asked: PageRequest) -> Sequence[Fact]:
     everything = await facts_of(asked.call).alist()
     ids = set(asked.all("id"))
     if asked.one("all"):
-        wanted = asked.fields(Filter, "text", "category", "thread", "since", "until", "sort")
-        facts: Sequence[Fact] = everything
-        if wanted.text:
-            question = await asked.call.service.embed(wanted.text)
-            facts = await facts_of(asked.call).asearch(wanted.text, None, question=question, only_asked=True)
-        ids = {fact.id for fact in facts if wanted.admits(fact)}
+        ids = {fact.id for fact in await _admitted(asked, asked.fields(Filter, *_NARROWS), everything)}
     if chosen := [fact for fact in everything if fact.id in ids]:
         return chosen
     raise RefusedRequest(422, "Choose at least one fact first.")

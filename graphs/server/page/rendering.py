@@ -35,7 +35,7 @@ VIEWS = {
     "profile": "Profile",
     "journal": "Journal",
     "updates": "Waiting",
-    "checkup": "Check-up",
+    "preview": "Preview",
     "data": "Your data",
 }
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))

@@ -1,4 +1,4 @@
-"""The check-up: facts that a person may want to look at, and what a new conversation would be shown of memory."""
+"""The preview: what a new conversation would be shown of memory."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -7,44 +7,22 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from graphs.models import fit_to_profile, profile
-from graphs.server.api.facts import FactView, facts_of
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
 from graphs.turn.context import Context
 from graphs.turn.prompt import memory_share
 from memory.context.tokens import TokenCounter
 from memory.effects import StoreEffects, side_by_side
-from memory.facts.checkup import FactIssue, Kind, check
-from memory.facts.confirmations import read_said_last
 from memory.injection.injected import render_block, render_deltas
 from memory.injection.selection import TurnConditions, inject, told
 from memory.journal.journal import JournalView
 from memory.recall.kept_vectors import read_vectors, text_key
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import Asked, Recalled, UserIndex
-from memory.screening.door import secrecy
 from memory.turn import Opening, open_turn
 
 router = MemoryRouter()
 
-MOST = 50
 _MESSAGE = "preview"
-
-
-class FindingView(BaseModel):
-    """Something to look at."""
-
-    kind: Kind = Field(
-        description="secret: erase it. order: reads as an order to the assistant. over: its time has passed. "
-        "contradiction: not all of these can be true. repeat: these say nearly the same. stale: not said for long."
-    )
-    facts: list[FactView] = Field(description="One fact, or those that belong together, the newest first.")
-
-
-class CheckUp(BaseModel):
-    """What there is to look at."""
-
-    findings: list[FindingView] = Field(description=f"The most pressing first; at most {MOST} of a kind.")
-    total: int = Field(description="How many there are in all.")
 
 
 class NewThread(StrictModel):
@@ -61,33 +39,6 @@ class Preview(BaseModel):
     used: bool = Field(description="false: you switched off that memory is used, so nothing is shown.")
     tokens: int
     budget: int = Field(description="Tokens that it may take.")
-
-
-@router.get("/checkup", summary="See what in your facts may want a look")
-async def get_checkup(call: AgentCall) -> CheckUp:
-    """Look for secrets, facts that are over, that contradict or repeat each other, or that nobody said for long."""
-    findings = await findings_of(call)
-    kinds: dict[str, int] = {}
-    shown = []
-    for finding in findings:
-        kinds[finding.kind] = kinds.get(finding.kind, 0) + 1
-        if kinds[finding.kind] <= MOST:
-            shown.append(finding)
-    return CheckUp(
-        findings=[
-            FindingView(kind=each.kind, facts=[FactView.model_validate(fact) for fact in each.facts]) for each in shown
-        ],
-        total=len(findings),
-    )
-
-
-async def findings_of(call: Call) -> tuple[FactIssue, ...]:
-    """Return what there is to look at, the most pressing first."""
-    there, said = await facts_of(call).alist(None), await call.run(read_said_last(call.owner))
-    # What may hold a secret waits for a yes, and here it can be erased.
-    facts = [each for each in there if each.status == "active" or secrecy(each.content)]
-    # In a thread: the first look at 500 texts takes longer than others should wait.
-    return await asyncio.to_thread(check, facts, said, call.service.clock())
 
 
 @router.post("/preview", summary="See what a new conversation would be shown")
