@@ -27,6 +27,11 @@ _SERVER_URL = "LANGGRAPH_API_URL"
 _EVERY_HOST = re.compile(r"//(0\.0\.0\.0|\[::\])(?=:)")
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
+WENT = {
+    "LANGGRAPH_AES_KEY": "encrypts nothing here any more: unset it, and encrypt the disk",
+}
+"""Variables that meant something once, and what to do instead: one that is set is refused."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
@@ -73,7 +78,6 @@ class Settings:
             which erasing then looks for what no row of a thread leads to any more.
         database_connections: How many connections a process opens to it at most, for checkpoints and for memory each.
         keeps_its_own: Whether the server keeps checkpoints and memory itself, as every one but `langgraph dev` does.
-        encryption_key: What the SQLite files are encrypted with: 16, 24 or 32 bytes; empty: they are not.
         own_url: Where the server of `langgraph dev` listens that this process is; empty means it is none.
         writes_threads: Whether the server keeps its rows of threads, messages included, in files of its own.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
@@ -105,7 +109,6 @@ class Settings:
     locks_uri: str = field(default="", repr=False)
     database_connections: int = 10
     keeps_its_own: bool = False
-    encryption_key: bytes = field(default=b"", repr=False)
     own_url: str = ""
     writes_threads: bool = False
     single_user: bool = False
@@ -126,9 +129,10 @@ class Settings:
             environ: Where to read; the process environment by default.
 
         Raises:
-            ValueError: If a value cannot be meant; the message names the variable.
+            ValueError: If a value cannot be meant, or a variable means nothing any more; the message names it.
         """
         reader = _Variables(_of_process() if environ is None else environ)
+        reader.refuse_what_went()
         openai_base_url = reader.text("OPENAI_BASE_URL", "")
         has_openai_key = bool(reader.text("OPENAI_API_KEY", ""))
         local_base_url = reader.text("PALIMPSEST_LOCAL_BASE_URL", "")
@@ -152,7 +156,6 @@ class Settings:
             locks_uri=reader.database_uri(),
             database_connections=reader.count("PALIMPSEST_DATABASE_CONNECTIONS", 10),
             keeps_its_own=reader.keeps_its_own(),
-            encryption_key=reader.aes_key(),
             own_url=reader.own_url(),
             writes_threads=reader.under_dev(),
             single_user=reader.single_user(),
@@ -278,11 +281,12 @@ class _Variables:
             raise ValueError(f"{name} must begin with postgresql://")  # without its value: a password is in it
         return value if _POSTGRES.match(value) else ""
 
-    def aes_key(self) -> bytes:
-        key = self.text("LANGGRAPH_AES_KEY", "").encode()
-        if len(key) not in (0, 16, 24, 32):
-            raise ValueError(f"LANGGRAPH_AES_KEY must have 16, 24 or 32 bytes, not {len(key)}")
-        return key
+    def refuse_what_went(self) -> None:
+        for name in sorted(WENT.keys() & set(self.environ)):
+            # A platform reads its own variable, and so may a program of one's own for its checkpointer.
+            is_another_s = not name.startswith("PALIMPSEST_") and not (self.under_dev() and not self.keeps_its_own())
+            if self.text(name, "") and not is_another_s:
+                raise ValueError(f"{name} {WENT[name]}")
 
     def single_user(self) -> bool:
         authenticates = bool(self.text(_SERVER_AUTH, ""))

@@ -198,13 +198,6 @@ MUTANTS = (
         ("tests/laws/test_rules_files.py",),
     ),
     Mutant(
-        "the store's values are readable without the key",
-        "graphs/persistence/sqlite_store.py",
-        "[sealed(op, self._cipher) for op in asked]",
-        "asked",
-        ("tests/laws/test_rules_files.py",),
-    ),
-    Mutant(
         "an agent's question waits for the answer before it is written down",
         "graphs/middleware/memory.py",
         "            closed = await self._memory.writing.close(run, said.messages, said.epochs, None)\n",

@@ -143,10 +143,6 @@ def server_settings(environ: Mapping[str, str], *, authenticates: bool) -> Setti
             from graphs.server.authenticate import load_authenticator  # with the SDK, which other commands do not need
 
             load_authenticator(settings.auth)
-        if settings.encryption_key:
-            from graphs.persistence import cipher_of_server  # with LangGraph, which other commands do not wait for
-
-            cipher_of_server(settings)
     except ValueError as error:
         raise click.ClickException(f"{error}.") from error
     return settings

@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from graphs.cli.shell import Refused
 from graphs.identity import LOCAL_USER
-from graphs.persistence import CHECKPOINTS, STORE, WrongKey, cipher_of, empty_logs, open_checkpointer, open_store
+from graphs.persistence import CHECKPOINTS, STORE, empty_logs, open_checkpointer, open_store
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
@@ -81,10 +81,9 @@ class _WhenAsked(httpx.AsyncBaseTransport):
 async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]:
     """Open the files of a folder, made where they are not there, and yield what carries requests to the API on them."""
     try:
-        cipher = cipher_of(settings)
         file = settings.data_dir / CHECKPOINTS
-        async with open_store(settings.data_dir / STORE, cipher) as store, open_checkpointer(file, cipher) as saver:
-            checkpoints = CheckpointFile(file, cipher)
+        async with open_store(settings.data_dir / STORE) as store, open_checkpointer(file) as saver:
+            checkpoints = CheckpointFile(file)
             service = Service(
                 settings=settings,
                 store=store,
@@ -97,7 +96,7 @@ async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]
                 wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
             )
             yield httpx.ASGITransport(MemoryApi(service))
-    except (sqlite3.Error, OSError, WrongKey) as error:
+    except (sqlite3.Error, OSError) as error:
         raise Refused(f"{settings.data_dir} cannot be used: {error}") from error
 
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from graphs.persistence.cipher import Cipher, WrongKey
 from graphs.persistence.connection import empty_log
 from graphs.persistence.servers_checkpoints import ServersCheckpoints
 from graphs.persistence.servers_own import checkpointer_of_server, store_of_server
@@ -32,17 +31,13 @@ if TYPE_CHECKING:
 __all__ = [
     "FILES",
     "Checkpoints",
-    "Cipher",
     "DurableSqliteSaver",
     "DurableSqliteStore",
-    "WrongKey",
     "begun_lately",
     "check_postgres",
     "checkpointer",
     "checkpoints_of",
     "checkpoints_of_server",
-    "cipher_of",
-    "cipher_of_server",
     "empty_logs",
     "open_checkpointer",
     "open_store",
@@ -71,21 +66,6 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def cipher_of(settings: Settings) -> Cipher | None:
-    """Return what encrypts the files of a deployment; `None` where nothing does."""
-    return Cipher(settings.encryption_key) if settings.encryption_key else None
-
-
-def cipher_of_server(settings: Settings) -> Cipher | None:
-    """Return the same for a server; `ValueError` if it writes conversations elsewhere, where nothing encrypts them."""
-    if settings.encryption_key and settings.writes_threads:
-        raise ValueError(
-            "LANGGRAPH_AES_KEY is set, but `langgraph dev` writes every thread with its messages into .langgraph_api, "
-            "which nothing encrypts: unset the key, and encrypt the disk, or serve from a platform with its own store"
-        )
-    return cipher_of(settings)
 
 
 class Checkpoints(Protocol):
@@ -123,20 +103,20 @@ def checkpoints_of_server(settings: Settings) -> ServersCheckpoints | None:
 def own_checkpoints_of(settings: Settings) -> OwnCheckpoints:
     """Return the same of checkpoints that this deployment keeps itself."""
     if settings.database_uri:
-        check_postgres(settings)
+        check_postgres()
         from graphs.persistence.checkpoint_tables import CheckpointTables
 
         return CheckpointTables(settings.database_uri)
     from graphs.persistence.checkpoint_file import CheckpointFile
 
-    return CheckpointFile(settings.data_dir / CHECKPOINTS, cipher_of(settings))
+    return CheckpointFile(settings.data_dir / CHECKPOINTS)
 
 
 async def begun_lately(settings: Settings) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the threads in the file of checkpoints that were begun just before it was written last; see there."""
     from graphs.persistence.checkpoint_file import CheckpointFile
 
-    return await CheckpointFile(settings.data_dir / CHECKPOINTS, cipher_of(settings)).begun_lately(_LATELY)
+    return await CheckpointFile(settings.data_dir / CHECKPOINTS).begun_lately(_LATELY)
 
 
 @asynccontextmanager
@@ -169,33 +149,28 @@ async def store() -> AsyncIterator[BaseStore]:
 
 def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseCheckpointSaver[str]]:
     if settings.database_uri:
-        check_postgres(settings)
+        check_postgres()
         from graphs.persistence.postgres_saver import open_postgres_checkpointer
 
         return open_postgres_checkpointer(settings.database_uri, settings.database_connections)
     from graphs.persistence.sqlite_saver import open_checkpointer
 
-    return open_checkpointer(settings.data_dir / CHECKPOINTS, cipher_of_server(settings))
+    return open_checkpointer(settings.data_dir / CHECKPOINTS)
 
 
 def _store_of(settings: Settings) -> AbstractAsyncContextManager[BaseStore]:
     if settings.database_uri:
-        check_postgres(settings)
+        check_postgres()
         from graphs.persistence.postgres_store import open_postgres_store
 
         return open_postgres_store(settings.database_uri, settings.database_connections)
     from graphs.persistence.sqlite_store import open_store
 
-    return open_store(settings.data_dir / STORE, cipher_of_server(settings))
+    return open_store(settings.data_dir / STORE)
 
 
-def check_postgres(settings: Settings) -> None:
-    """Raise `ValueError` where the settings want of a Postgres what it cannot be used for here."""
-    if settings.encryption_key:
-        raise ValueError(
-            "LANGGRAPH_AES_KEY is set, but it encrypts SQLite files only, and DATABASE_URI names a Postgres: unset one "
-            "of the two, and encrypt the disk of the database"
-        )
+def check_postgres() -> None:
+    """Raise `ValueError` where a package that a Postgres needs is not installed."""
     missing = [name for name in _POSTGRES if find_spec(name) is None]
     if missing:
         raise ValueError(

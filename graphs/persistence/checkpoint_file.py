@@ -11,12 +11,10 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from graphs.persistence.cipher import Cipher
 from graphs.persistence.connection import BUSY_SECONDS
 from graphs.persistence.sqlite_saver import METADATA, USER_OF_CHECKPOINT
 
@@ -28,19 +26,13 @@ _EARLY_OF_USERS = f"SELECT thread_id FROM early_writes WHERE user_id {_THEIRS}"
 _HAS_EARLY = "SELECT 1 FROM sqlite_master WHERE name = 'early_writes'"  # no older version has written such a table
 _OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_CHECKPOINT} {_THEIRS} LIMIT 1"
 _STATES = """
-    SELECT type, checkpoint FROM checkpoints WHERE thread_id = :thread
-    UNION ALL SELECT type, value FROM writes WHERE thread_id = :thread"""
-_NEWEST = f"""
-    SELECT thread_id, {USER_OF_CHECKPOINT}, type, checkpoint FROM checkpoints AS newest
-    WHERE checkpoint_ns = '' AND thread_id > ? AND checkpoint_id =
-        (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')
-    ORDER BY thread_id"""
+    SELECT checkpoint FROM checkpoints WHERE thread_id = :thread
+    UNION ALL SELECT value FROM writes WHERE thread_id = :thread"""
 # The key is read alone, without a row: it is what has the moment of a checkpoint in it.
 _BEGUN = "SELECT thread_id, MIN(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id"
 _LAST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ''"
 _SAID = f"""
     SELECT {METADATA} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' ORDER BY checkpoint_id"""
-_NAMED = b"has_unwritten"
 # MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
 _UNWRITTEN = f"""
     SELECT thread_id, {USER_OF_CHECKPOINT} FROM checkpoints AS newest
@@ -55,7 +47,6 @@ class CheckpointFile:
     """The checkpoints as they are on the disk; where there is no such file, it knows of none."""
 
     path: Path
-    cipher: Cipher | None = None
 
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
         """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
@@ -95,11 +86,7 @@ class CheckpointFile:
         """
 
         def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-            if self.cipher is None:
-                return [(str(thread), str(user)) for thread, user in connection.execute(_UNWRITTEN, (after, limit))]
-            newest = connection.execute(_NEWEST, (after,))  # nothing can be looked for in what is encrypted
-            named = ((thread, user) for thread, user, *state in newest if _NAMED in self._open(*state))
-            return [(str(thread), str(user)) for thread, user in islice(named, limit)]
+            return [(str(thread), str(user)) for thread, user in connection.execute(_UNWRITTEN, (after, limit))]
 
         return await asyncio.to_thread(self._read, read)
 
@@ -124,14 +111,11 @@ class CheckpointFile:
         with closing(sqlite3.connect(there, uri=True, timeout=BUSY_SECONDS)) as connection:
             return read(connection)
 
-    def _open(self, kind: str | None, blob: bytes) -> bytes:
-        return self.cipher.open_blob(kind or "", bytes(blob)) if self.cipher else bytes(blob)
-
     def _texts(self, connection: sqlite3.Connection, thread_id: str) -> Iterator[str]:
         """Yield what is stored of a thread as text: MessagePack and JSON keep strings as they are."""
-        for kind, blob in connection.execute(_STATES, {"thread": thread_id}):
+        for (blob,) in connection.execute(_STATES, {"thread": thread_id}):
             if blob:
-                yield self._open(kind, blob).decode("utf-8", "ignore")
+                yield bytes(blob).decode("utf-8", "ignore")
 
 
 def _seconds_between(first: str, last: str) -> float:

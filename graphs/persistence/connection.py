@@ -109,6 +109,7 @@ _PRAGMAS = (
     "PRAGMA synchronous=FULL",  # in WAL mode, NORMAL would lose the last commits in a power cut
     "PRAGMA secure_delete=ON",  # a deleted conversation must not be readable in the file's free pages
 )
+_ENCRYPTED = "SELECT 1 FROM sqlite_master WHERE name = 'palimpsest_key'"
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 
@@ -141,6 +142,11 @@ async def open_file(path: Path | str) -> AsyncIterator[SqliteFile]:
     path = Path(path)
     await asyncio.to_thread(_create, path)
     async with WriteAheadLog(path) as log, _connect(path) as writer, _connect(path) as reader:
+        async with writer.execute(_ENCRYPTED) as cursor:
+            if await cursor.fetchone():
+                raise sqlite3.DatabaseError(
+                    "was encrypted by an earlier version, and nothing here reads that: move it away to begin anew"
+                )
         yield SqliteFile(writer, reader, log)
 
 

@@ -21,7 +21,6 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graphs.persistence.cipher import Cipher, check_key
 from graphs.persistence.connection import SqliteFile, naming, open_file, transaction
 from graphs.persistence.deletions import CREATE, Deletions, ancestors, bury, bury_thread, is_dead
 from graphs.persistence.durable_saver import (
@@ -99,9 +98,8 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
     `LANGGRAPH_STRICT_MSGPACK`; an object of any other class comes back as plain data.
     """
 
-    def __init__(self, file: SqliteFile, cipher: Cipher | None = None) -> None:
-        plain = JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES)
-        super().__init__(file.writer, serde=cipher.serializer(plain) if cipher else plain)
+    def __init__(self, file: SqliteFile) -> None:
+        super().__init__(file.writer, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
         self._file = file
         self._deletions = Deletions(partial(self._delete_thread, for_good=True))
         self._reading, self._writing = asyncio.Lock(), asyncio.Lock()
@@ -256,17 +254,15 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
 
 
 @asynccontextmanager
-async def open_checkpointer(path: Path | str, cipher: Cipher | None = None) -> AsyncIterator[DurableSqliteSaver]:
+async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSaver]:
     """Open the checkpoints in a SQLite file, creating the file and its folder; bound to the running event loop.
 
-    With a cipher, states are encrypted; `WrongKey` if they were with another key.
     A deletion takes nothing out of memory: a program that deletes a thread calls `memory.erase.aerase_thread` too.
     """
     async with AsyncExitStack() as stack:
         with naming(path):
             file = await stack.enter_async_context(open_file(path))
-            await check_key(file.writer, cipher)
-            saver = DurableSqliteSaver(file, cipher)
+            saver = DurableSqliteSaver(file)
             await saver.setup()
             await saver._look_for_orphans()
         stack.push_async_callback(saver.aclose)

@@ -5,14 +5,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
-from langgraph.store.base import BaseStore, Item, Op, PutOp, Result, SearchItem, SearchOp
+from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from graphs.persistence.cipher import Cipher, check_key
 from graphs.persistence.connection import SqliteFile, naming, open_file
 from graphs.persistence.connection import transaction as _transaction
-
-_EVERY = 1_000_000_000
 
 
 class DurableSqliteStore(AsyncSqliteStore):
@@ -24,9 +21,8 @@ class DurableSqliteStore(AsyncSqliteStore):
     write the log is emptied soon: the words that a new value takes the place of stay there like deleted ones.
     """
 
-    def __init__(self, file: SqliteFile, cipher: Cipher | None = None) -> None:
+    def __init__(self, file: SqliteFile) -> None:
         super().__init__(file.writer)
-        self._cipher = cipher
         self._file = file
         self._reader = _ReadConnection(file.reader)
 
@@ -55,14 +51,8 @@ class DurableSqliteStore(AsyncSqliteStore):
             TypeError: If a value is no JSON (sets, bytes, numbers beyond 64 bits, lone surrogates); nothing is stored.
             sqlite3.Error: If the file cannot be read or written; nothing is stored.
         """
-        if self._cipher is None:
-            return await self._carry_out(list(ops))
-        asked = list(ops)
-        results = await self._carry_out([sealed(op, self._cipher) for op in asked])
-        return [opened(op, result, self._cipher) for op, result in zip(asked, results, strict=True)]
-
-    async def _carry_out(self, batch: list[Op]) -> list[Result]:
         await self.setup()
+        batch = list(ops)
         if not any(isinstance(op, PutOp) for op in batch):
             return await self._reader.abatch(batch)
         async with self.lock, _transaction(self.conn):
@@ -86,38 +76,6 @@ class DurableSqliteStore(AsyncSqliteStore):
             await self.conn.execute("INSERT INTO store_migrations (v) VALUES (?)", (version,))
 
 
-def sealed(op: Op, cipher: Cipher) -> Op:
-    """Return an operation as an encrypted file can carry it out."""
-    if isinstance(op, PutOp) and op.value is not None:
-        return op._replace(value=cipher.seal(op.value))
-    if isinstance(op, SearchOp) and op.filter:  # by what nobody can read in the file: `opened` looks
-        return op._replace(filter=None, limit=_EVERY, offset=0)
-    return op
-
-
-def opened(op: Op, result: Result, cipher: Cipher) -> Result:
-    """Return a result as it is without encryption.
-
-    Raises:
-        ValueError: If a search filters by anything but equality.
-        WrongKey: If a value was encrypted with another key.
-    """
-    if isinstance(result, Item):
-        result.value = cipher.unseal(result.value)
-        return result
-    if not isinstance(op, SearchOp) or not isinstance(result, list):
-        return result
-    items = [item for item in result if isinstance(item, SearchItem)]
-    for item in items:
-        item.value = cipher.unseal(item.value)
-    if not op.filter:
-        return items
-    if any(isinstance(wanted, dict) for wanted in op.filter.values()):
-        raise ValueError("filter: with LANGGRAPH_AES_KEY the store compares for equality only")
-    found = [item for item in items if all(item.value.get(name) == wanted for name, wanted in op.filter.items())]
-    return found[op.offset : op.offset + op.limit]
-
-
 class _ReadConnection(AsyncSqliteStore):
     """The same store on a connection that only reads."""
 
@@ -129,15 +87,11 @@ class _ReadConnection(AsyncSqliteStore):
 
 
 @asynccontextmanager
-async def open_store(path: Path | str, cipher: Cipher | None = None) -> AsyncIterator[DurableSqliteStore]:
-    """Open the store in a SQLite file, creating the file and its folder; it is bound to the running event loop.
-
-    With a cipher, values are encrypted; `WrongKey` if they were with another key.
-    """
+async def open_store(path: Path | str) -> AsyncIterator[DurableSqliteStore]:
+    """Open the store in a SQLite file, creating the file and its folder; it is bound to the running event loop."""
     async with AsyncExitStack() as stack:
         with naming(path):
             file = await stack.enter_async_context(open_file(path))
-            await check_key(file.writer, cipher)
-            store = DurableSqliteStore(file, cipher)
+            store = DurableSqliteStore(file)
             await store.setup()
         yield store

@@ -16,7 +16,6 @@ from graphs.chat import build_graph
 from graphs.middleware import PalimpsestMemory, PalimpsestState
 from graphs.persistence import CHECKPOINTS, open_checkpointer
 from graphs.persistence.checkpoint_file import CheckpointFile
-from graphs.persistence.cipher import Cipher
 from graphs.server.unwritten import vouched, write_down_left
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -45,11 +44,11 @@ DOORS = ("graph", "agent", "agent with whole checkpoints", "deep agent")
 class House:
     """The chat graph or an agent with our SQLite saver, as a server has it, and a store that may fail."""
 
-    def __init__(self, folder: Path, saver: Any, door: str = "graph", key: bytes = b"") -> None:
+    def __init__(self, folder: Path, saver: Any, door: str = "graph") -> None:
         self.now = 1_800_000_000.0
         self.store = FailingStore()
         patient = MemoryConfig(read_timeout_seconds=60, write_timeout_seconds=60)  # what fails here fails at once
-        settings = Settings(trigger="run", data_dir=folder, memory=patient, encryption_key=key)
+        settings = Settings(trigger="run", data_dir=folder, memory=patient)
         self.chat = RecordingModel()
         self.service = MemoryService(settings, lambda *_: self.chat, clock=lambda: self.now)
         self.service.bind(saver)
@@ -116,11 +115,9 @@ async def test_what_was_left_is_written_down_once_though_the_state_still_names_i
     assert await house.file.unwritten(10) == []
 
 
-@pytest.mark.parametrize("key", [b"", b"0123456789abcdef"], ids=["plain", "encrypted"])
-async def test_threads_that_are_written_down_keep_no_later_one_from_being_found(tmp_path: Path, key: bytes) -> None:
-    async with AsyncExitStack() as stack:
-        opened = open_checkpointer(tmp_path / CHECKPOINTS, Cipher(key) if key else None)
-        house = House(tmp_path, await stack.enter_async_context(opened), key=key)
+async def test_threads_that_are_written_down_keep_no_later_one_from_being_found(tmp_path: Path) -> None:
+    async with open_checkpointer(tmp_path / CHECKPOINTS) as saver:
+        house = House(tmp_path, saver)
         house.store.fails = True
         users = ["ada", "bob", "cleo", "dan", "eve"]
         for user_id in users:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from langgraph.store.base import GetOp, PutOp
 
-from graphs.persistence import checkpointer, checkpoints_of, store
+from graphs.persistence import checkpointer, store
 from graphs.persistence.postgres import place_of
 from graphs.persistence.postgres_store import DurablePostgresStore, open_postgres_store
 from graphs.settings import Settings
@@ -81,16 +81,10 @@ async def test_stores_that_open_at_once_make_the_tables_once(database: str) -> N
 async def test_the_configured_database_is_what_the_server_is_given(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphs.persistence.service_of_process", lambda: _Service(Settings(database_uri=database)))
+    monkeypatch.setattr("graphs.deployment.service_of_process", lambda: _Service(Settings(database_uri=database)))
     async with store() as memory, checkpointer() as saver:
         assert type(memory).__name__ == "DurablePostgresStore"
         assert type(saver).__name__ == "DurablePostgresSaver"
-
-
-def test_encryption_of_files_is_refused_for_a_database() -> None:
-    settings = Settings(database_uri="postgresql://ada@host/name", encryption_key=b"k" * 16)
-    with pytest.raises(ValueError, match="LANGGRAPH_AES_KEY is set, but it encrypts SQLite files only"):
-        checkpoints_of(settings)
 
 
 def test_a_database_is_named_without_user_and_password() -> None:

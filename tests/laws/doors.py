@@ -22,7 +22,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.types import ASGIApp
 
-from graphs.persistence import CHECKPOINTS, STORE, cipher_of, empty_logs, open_checkpointer, open_store
+from graphs.persistence import CHECKPOINTS, STORE, empty_logs, open_checkpointer, open_store
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.postgres_store import open_postgres_store
 from graphs.server.api import MemoryApi, Service
@@ -205,8 +205,8 @@ async def look_back(service: MemoryService, store: BaseStore) -> int:
 @asynccontextmanager
 async def open_files(settings: Settings) -> AsyncIterator[tuple[BaseStore, BaseCheckpointSaver[str]]]:
     """Open the files of a deployment as its server does."""
-    cipher, folder = cipher_of(settings), settings.data_dir
-    async with open_store(folder / STORE, cipher) as store, open_checkpointer(folder / CHECKPOINTS, cipher) as saver:
+    folder = settings.data_dir
+    async with open_store(folder / STORE) as store, open_checkpointer(folder / CHECKPOINTS) as saver:
         yield store, saver
 
 

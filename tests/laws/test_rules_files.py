@@ -1,8 +1,6 @@
-"""Files of a deployment: no word is readable without the key, retention is no erase, and a server's are not erased."""
+"""Files of a deployment: retention is no erase, and a server's are not erased."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -11,45 +9,10 @@ import httpx
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from palimpsest import FactStore, Settings, open_store
+from palimpsest import FactStore, open_store
 from tests.command_line import Failing, Typed
-from tests.laws.doors import deleting_by_age, deletions_of, open_files
+from tests.laws.doors import deleting_by_age, deletions_of
 from tests.laws.talk import Talk
-
-KEY, OTHER = b"0123456789abcdef0123456789abcdef", b"fedcba9876543210"
-WORDS = ("zeppelin", "figs", "marmalade")
-
-
-@asynccontextmanager
-async def opened(folder: Path, key: bytes) -> AsyncIterator[Talk]:
-    settings: dict[str, Any] = {"data_dir": folder, "encryption_key": key}
-    async with open_files(Settings(**settings)) as (store, saver):
-        talk = Talk(store=store, saver=saver, settings=settings)
-        talk.chat.respond = lambda _: "Marmalade it is: marmalade."
-        yield talk
-
-
-def found_in(folder: Path) -> set[str]:
-    files = [path.read_bytes() for path in folder.iterdir()]
-    assert len(files) >= 2
-    return {word for word in WORDS for content in files if word.encode() in content}
-
-
-@pytest.mark.parametrize("key", [KEY, OTHER, b""])
-async def test_with_a_key_no_word_is_readable_and_all_comes_back(tmp_path: Path, key: bytes) -> None:
-    async with opened(tmp_path, key) as talk:
-        await talk.say("I like figs. My zeppelin is purple.")
-        assert await talk.learn() == ["Likes figs"]
-        assert not key or found_in(tmp_path) == set(), "not in the log either, while it is open"
-    assert found_in(tmp_path) == (set() if key else set(WORDS))
-    for wrong in {KEY, OTHER, b""} - {key} if key else ():
-        with pytest.raises(Exception, match="LANGGRAPH_AES_KEY"):
-            async with opened(tmp_path, wrong):
-                pass
-    async with opened(tmp_path, key or KEY) as talk:  # what was written before there was a key is read on
-        assert (await talk.values())["messages"][0].text == "I like figs. My zeppelin is purple."
-        assert len((await talk.say("And now?"))["messages"]) == 4
-        assert "figs" in talk.shown()
 
 
 async def granted(_: Any, __: Any, send: Any) -> None:

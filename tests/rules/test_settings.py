@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from graphs.settings import ClientSettings, Settings, database_of
+from graphs.settings import WENT, ClientSettings, Settings, database_of
 
 EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
-DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+|LANGGRAPH_AES_KEY|DATABASE_URI)=(.*)$", EXAMPLE, re.M))
+DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+|DATABASE_URI)=(.*)$", EXAMPLE, re.M))
 # Set by the server, not by hand.
 SERVERS_OWN = {"LANGSMITH_LANGGRAPH_API_VARIANT", "LANGGRAPH_AUTH", "LANGGRAPH_RUNTIME_EDITION"}
 
@@ -133,7 +133,19 @@ def test_a_value_that_cannot_be_meant_is_refused_with_the_variables_name(name: s
 
 
 def test_empty_variables_count_as_unset() -> None:
-    assert Settings.from_environment(dict.fromkeys(DOCUMENTED, " ")) == Settings()
+    assert Settings.from_environment(dict.fromkeys([*DOCUMENTED, *WENT], " ")) == Settings()
+
+
+@pytest.mark.parametrize("name", list(WENT))
+def test_a_variable_that_means_nothing_any_more_is_refused_with_what_to_do_instead(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name} .*: "):
+        Settings.from_environment({**DEV, name: "0123456789abcdef"})
+
+
+def test_a_variable_of_langgraph_is_left_to_a_platform_and_to_a_program() -> None:
+    key = {"LANGGRAPH_AES_KEY": "0123456789abcdef"}
+    assert Settings.from_environment(key) == Settings()
+    assert Settings.from_environment({**DEV, **key, "LANGGRAPH_RUNTIME_EDITION": "postgres"}).keeps_its_own
 
 
 def test_the_local_model_is_given_little_at_a_time_and_long() -> None:

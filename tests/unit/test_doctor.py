@@ -209,7 +209,7 @@ BROKEN: dict[Break, tuple[str, str, str]] = {
     a_misspelt_variable: ("configuration", "warning", "PALIMPSEST_MODLE.*is PALIMPSEST_MODEL meant"),
     no_server_file: ("server file", "failed", "the package's own"),
     a_broken_server_file: ("server file", "failed", "mend it"),
-    a_key_that_the_server_refuses: ("configuration", "failed", "unset the key, and encrypt the disk"),
+    a_key_that_the_server_refuses: ("configuration", "failed", "unset it, and encrypt the disk"),
     a_login_without_a_secret: ("configuration", "failed", "PALIMPSEST_AUTH_SECRET"),
     an_old_package: ("versions", "failed", "langgraph 0.6.0.*pip install --upgrade"),
     a_missing_package: ("versions", "failed", "tiktoken is missing.*pip install --upgrade"),
