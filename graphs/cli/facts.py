@@ -184,19 +184,6 @@ async def restore(memory: MemoryClient, out: Output, fact: FactId) -> None:
     out.answer(back, lambda: _show_one(out, back))
 
 
-@facts.command(epilog=examples("palimpsest facts merge fact_1a2b3c4d fact_5e6f7a8b", "palimpsest facts undo"))
-@asks_memory()
-async def merge(
-    memory: MemoryClient,
-    out: Output,
-    fact: FactId,
-    others: Annotated[list[str], typer.Argument(metavar="OTHER...", help="The facts that say the same, and go.")],
-) -> None:
-    """Make one of facts that say the same: the first stays, and takes over where and how often the others were said."""
-    kept = await memory.post(f"/facts/{fact}/merge", others=others)
-    out.answer(kept, lambda: _show_one(out, kept))
-
-
 @facts.command(epilog=examples("palimpsest facts history fact_1a2b3c4d"))
 @asks_memory()
 async def history(memory: MemoryClient, out: Output, fact: FactId) -> None:

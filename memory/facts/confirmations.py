@@ -1,7 +1,7 @@
 """How often a fact was said again, when, and by whom: an item beside the fact, so that the fact stays as it is."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from langgraph.store.base import Op
@@ -41,12 +41,10 @@ class Confirmations:
     Attributes:
         count: How often.
         said: The newest 32 times of it, oldest first.
-        parted: Facts (ids) that were merged into it until an undo: undoing that merges them again.
     """
 
     count: int = 0
     said: tuple[ConfirmedBy, ...] = ()
-    parted: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -61,12 +59,6 @@ class Confirmations:
         newest = ConfirmedBy(evidence, confirmation.time, confirmation.thread_id, confirmation.message_ids)
         return replace(self, count=self.count + 1, said=(*self.said, newest)[-KEPT_CONFIRMATIONS:])
 
-    def without(self, evidences: Iterable[str], *, of: str) -> Self:
-        """Return these without what came of another fact (`memory.facts.merging`)."""
-        gone = {digest("evidence", f"{of}\n{evidence}")[:16] for evidence in evidences}
-        kept = tuple(each for each in self.said if each.evidence not in gone)
-        return replace(self, count=self.count - len(self.said) + len(kept), said=kept)
-
     def without_threads(self, is_gone: Callable[[str], bool]) -> Self:
         """Return these without what was said in threads that go. Of those that are only counted nobody knows it."""
         kept = tuple(each for each in self.said if not is_gone(each.thread_id))
@@ -75,21 +67,19 @@ class Confirmations:
     def to_json(self, fact_id: str, epoch: str) -> dict[str, object]:
         """Return the JSON form that the store keeps of a fact's confirmations."""
         said = [[each.evidence, each.time, each.thread_id, list(each.message_ids)] for each in self.said]
-        parted = {"parted": list(self.parted)} if self.parted else {}
-        return {"id": fact_id, "count": self.count, "said": said, **parted, "epoch": epoch}
+        return {"id": fact_id, "count": self.count, "said": said, "epoch": epoch}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the confirmations of a stored item; what a hand garbled in it is left out."""
-        listed, count, parted = value.get("said"), value.get("count"), value.get("parted")
+        listed, count = value.get("said"), value.get("count")
         said = []
         for each in listed if isinstance(listed, list) else ():
-            if isinstance(each, list) and len(each) in (2, 4):  # two: no thread was noted, by an early version
-                evidence, time, thread_id, ids = (*each, "", ())[:4] if len(each) == 2 else each
+            if isinstance(each, list) and len(each) == 4:
+                evidence, time, thread_id, ids = each
                 ids = tuple(map(str, ids)) if isinstance(ids, list) else ()
                 said.append(ConfirmedBy(str(evidence), str(time), str(thread_id or ""), ids))
-        apart = tuple(map(str, parted)) if isinstance(parted, list | tuple) else ()
-        return cls(count if isinstance(count, int) else len(said), tuple(said), apart)
+        return cls(count if isinstance(count, int) else len(said), tuple(said))
 
 
 def read_counts(owner: Owner) -> StoreEffects[dict[str, int]]:

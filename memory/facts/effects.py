@@ -44,7 +44,6 @@ from memory.facts.fact import (
     strongest_first,
     timestamp,
 )
-from memory.facts.merging import join_again, separate
 from memory.facts.profile import drop_sections_about
 from memory.facts.rows import (
     read_current_fact_set,
@@ -329,8 +328,6 @@ class FactEffects:
         after, done = undone
         if not (yield from self._writing.take_back(epoch, before, after, done, edit, erasure)):
             return None
-        yield from separate(self.owner, epoch, history, done.restored)
-        yield from join_again(self.owner, epoch, after, done.removed)
         logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
         return done
 

@@ -66,22 +66,6 @@ def test_facts_are_added_found_changed_and_taken_back(ada: Typed) -> None:
     assert ada.json("facts", "list")["total"] == 1
 
 
-def test_facts_that_say_the_same_are_merged_and_parted_again(ada: Typed, app: MemoryApp) -> None:
-    kept, other = (ada.json("facts", "add", text)["id"] for text in ("Plays the cello", "Plays cello in a choir"))
-    app.clock.advance(60)
-    assert ada.json("facts", "merge", kept, other)["id"] == kept
-    assert ada("facts", "list").count("\n") == 1
-    assert ada.json("facts", "show", kept)["confirmations"] == 1
-    app.clock.advance(60)
-    assert f"restored {other}" in ada("facts", "undo")
-    assert ada.json("facts", "show", kept)["confirmations"] == 0
-    app.clock.advance(60)
-    ada("facts", "undo")
-    assert ada.json("facts", "show", kept)["confirmations"] == 1
-    assert "'fact_00000000'" in ada.refused("facts", "merge", kept, "fact_00000000")
-    assert "others" in ada.refused("facts", "merge", kept, kept)
-
-
 def test_pages_are_named(ada: Typed) -> None:
     for word in ("one", "two", "three"):
         ada("facts", "add", f"Likes {word}")

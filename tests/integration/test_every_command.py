@@ -27,7 +27,6 @@ LINES: dict[str, tuple[list[str], int]] = {
     "facts history": (["FACT"], 0),
     "facts delete": (["FACT"], 0),
     "facts undo": ([], 0),
-    "facts merge": (["FACT", NOBODY], 1),
     "facts release": ([NOBODY], 1),
     "facts restore": ([NOBODY], 1),
     "pending list": ([], 0),

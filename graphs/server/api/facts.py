@@ -30,9 +30,7 @@ from memory.facts.fact import (
     MemoryFull,
     Source,
     Status,
-    timestamp,
 )
-from memory.facts.merging import merge
 from memory.facts.store import FactStore
 
 router = MemoryRouter()
@@ -163,12 +161,6 @@ class Undone(BaseModel):
 
     restored: list[FactView] = Field(description="Facts that say again what they said before.")
     removed: list[str] = Field(description="Ids of facts that are no longer used.")
-
-
-class FactMerge(StrictModel):
-    """Name the facts that are merged into one."""
-
-    others: list[str] = Field(min_length=1, max_length=100, description="Ids of the facts that go.")
 
 
 _REFUSED_EDITS = refusals(404, 409)
@@ -309,27 +301,6 @@ async def restore_fact(call: AgentCall, fact_id: str, _: Empty) -> FactView:
     except MemoryFull as full:
         raise RefusedRequest(409, str(full)) from None
     return FactView.model_validate(fact)
-
-
-@router.post("/facts/{fact_id}/merge", summary="Make one fact of several that say the same", responses=refusals(404))
-async def merge_facts(call: AgentCall, fact_id: str, asked: FactMerge) -> FactView:
-    """Keep this fact, and move the others into history: it takes over when, where and how often they were said.
-
-    It is pinned if one of them was, and as sure as the surest. One undo parts them again.
-    """
-    others = [each for each in asked.others if each != fact_id]
-    there = {fact.id for fact in await facts_of(call).alist()}
-    if missing := [each for each in (fact_id, *others) if each not in there]:
-        raise RefusedRequest(404, f"no fact in use has the id {missing[0]!r}")
-    if not others:
-        raise invalid("others", "name facts that are not the one that stays")
-    try:
-        await call.run(
-            merge(call.owner, call.service.settings.memory, fact_id, others, timestamp(call.service.clock()))
-        )
-        return FactView.model_validate(await facts_of(call).aget(fact_id))
-    except FactNotFound as unknown:
-        raise RefusedRequest(404, str(unknown)) from None
 
 
 @router.post("/undo", summary="Undo the last change of the facts", responses=refusals(409))
