@@ -1,25 +1,22 @@
 """What a process counts, as Prometheus metrics: events in, numbers out; no user, no thread and no text in a label."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter
 
-from graphs.events import TokenParts
 from graphs.turn.state import NotWritten, WithoutMemory
 from memory.context.summarizer import Cut
 from memory.facts.changes import REASONS
-from memory.outbox.backlog import Backlog
 from memory.outbox.receipts import UpdateReceipt
-from memory.usage import CALL_PURPOSES, ModelUsage
+from memory.worker.update import Drained
 
 OTHER: Final = "other"
-PARTS: Final = tuple(name for name in TokenParts.model_fields if name != "budget")
 OUTCOMES: Final = ("created", "confirmed", "superseded", "refused")
+PURPOSES: Final = ("chat", "summary", "extraction", "rollup")
 SUMMARIES: Final = ("ready", "missed")
-_TOKEN_BUCKETS: Final = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +49,10 @@ COUNTERS: Final[Mapping[str, Family]] = {
         {"outcome": SUMMARIES},
     ),
     "palimpsest_model_calls": Family(
-        "Model calls by purpose.", {"purpose": CALL_PURPOSES, "outcome": ("answered", "failed")}
-    ),
-    "palimpsest_model_tokens": Family(
-        "Tokens of model calls.",
-        {"purpose": CALL_PURPOSES, "direction": ("input", "output"), "counted": ("by_provider", "estimated")},
-    ),
-    "palimpsest_model_cost": Family(
-        "What model calls cost, in the currency of PALIMPSEST_MODEL_PRICES; without a price nothing is counted.",
-        {"purpose": CALL_PURPOSES},
-    ),
-    "palimpsest_budget_refusals": Family(
-        "Model calls that were put off as the user's budget of the day is used up.", {"purpose": CALL_PURPOSES}
+        "Model calls by purpose.", {"purpose": PURPOSES, "outcome": ("answered", "failed")}
     ),
 }
 """Every counter by its name, to which Prometheus adds `_total`."""
-
-CONTEXT_TOKENS: Final = "palimpsest_context_tokens"
-AWAY: Final = "palimpsest_store_away"
-
-Prices = Mapping[str, tuple[float, float]]
-"""What a million tokens of input and of output cost, by `provider:model`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +62,13 @@ class Count:
     name: str
     labels: tuple[str, ...]
     amount: float = 1
+
+
+def of_drained(drained: Drained) -> list[Count]:
+    """Return what a drain adds."""
+    ended = {"failed": drained.failed, "cancelled": drained.cancelled}
+    counts = [Count("palimpsest_updates", (outcome,), number) for outcome, number in ended.items()]
+    return counts + [count for receipt in drained.receipts for count in of_update(receipt)]
 
 
 def of_update(receipt: UpdateReceipt) -> list[Count]:
@@ -114,18 +101,6 @@ def of_summary(cut: Cut | None, *, left_out: int = 0) -> list[Count]:
     return [Count("palimpsest_summaries", ("ready" if cut is not None and cut.ready else "missed",))]
 
 
-def of_call(usage: ModelUsage, prices: Prices) -> list[Count]:
-    """Return what a model call adds."""
-    counts = [Count("palimpsest_model_calls", (usage.purpose, "failed" if usage.failed else "answered"))]
-    counted = "estimated" if usage.is_estimated else "by_provider"
-    tokens = {"input": usage.input_tokens, "output": usage.output_tokens}
-    counts += [Count("palimpsest_model_tokens", (usage.purpose, way, counted), n) for way, n in tokens.items() if n]
-    if price := prices.get(usage.model):
-        cost = (usage.input_tokens * price[0] + usage.output_tokens * price[1]) / 1_000_000
-        counts.append(Count("palimpsest_model_cost", (usage.purpose,), cost))
-    return counts
-
-
 class Metrics:
     """The numbers of one process.
 
@@ -139,13 +114,6 @@ class Metrics:
             name: Counter(name, family.help, tuple(family.labels), registry=self.registry)
             for name, family in COUNTERS.items()
         }
-        self._context = Histogram(
-            CONTEXT_TOKENS,
-            "Tokens of each part of a turn's prompt.",
-            ("part",),
-            buckets=_TOKEN_BUCKETS,
-            registry=self.registry,
-        )
         for name, family in COUNTERS.items():
             # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
             for labels in _combinations(name, family):
@@ -158,41 +126,20 @@ class Metrics:
             labels = [label if label in known else OTHER for label, known in zip(count.labels, allowed, strict=True)]
             self._counters[count.name].labels(*labels).inc(count.amount)
 
-    def context(self, tokens: Mapping[str, int]) -> None:
-        """Note how many tokens each part of a prompt took."""
-        for part in PARTS:
-            if part in tokens:
-                self._context.labels(part).observe(tokens[part])
+    @contextmanager
+    def call(self, purpose: str) -> Iterator[None]:
+        """Count the model call that is made inside."""
+        outcome = "failed"
+        try:
+            yield
+            outcome = "answered"
+        finally:
+            self.add([Count("palimpsest_model_calls", (purpose, outcome))])
 
 
 def _combinations(name: str, family: Family) -> Iterator[tuple[str, ...]]:
     """Yield the labels that are known beforehand: a single label's values, and facts with a reason where refused."""
     if name == "palimpsest_facts":
         yield from ((outcome, "") for outcome in OUTCOMES if outcome != "refused")
-    elif len(family.labels) == 1 and name != "palimpsest_model_cost":
+    elif len(family.labels) == 1:
         yield from ((value,) for values in family.labels.values() for value in values)
-
-
-def backlog_metrics(backlog: Backlog | None, now: float) -> list[Metric]:
-    """Return the gauges of what waits; where nobody has looked yet, they have no value."""
-    texts = {
-        "palimpsest_pending_updates": "Updates that wait, of all users.",
-        "palimpsest_dead_letters": "Updates that failed for good and wait for a person.",
-        "palimpsest_oldest_pending_seconds": "How long ago the oldest one was written down; 0 if none is pending.",
-        "palimpsest_backlog_is_partial": "1 if there are more users with updates than were counted.",
-    }
-    values: list[float | None] = [None] * len(texts)
-    if backlog is not None:
-        age = 0.0 if backlog.oldest is None else max(0.0, now - backlog.oldest)
-        values = [float(backlog.pending), float(backlog.dead), age, float(backlog.is_partial)]
-    return [
-        GaugeMetricFamily(name, text, value=value) for (name, text), value in zip(texts.items(), values, strict=True)
-    ]
-
-
-def away_metric(away: Mapping[str, bool]) -> Metric:
-    """Return the gauge that says whether a way of access to a store is shut, by the breaker."""
-    gauge = GaugeMetricFamily(AWAY, "1 while the store counts as away, so that no turn asks it.", labels=("access",))
-    for access, is_away in away.items():
-        gauge.add_metric((access,), float(is_away))
-    return gauge

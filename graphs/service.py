@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TypeVar
+from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
 from langchain_core.language_models import BaseChatModel
@@ -17,10 +18,10 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from graphs.accounts import Accounts
 from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.embedders import Embedder, embedder_of
 from graphs.identity import as_server
+from graphs.metrics import Metrics, of_drained
 from graphs.model_failures import ModelUnavailable
 from graphs.models import Purpose, resolve
 from graphs.recalling import Recalling
@@ -29,6 +30,7 @@ from graphs.turn.deadlines import StoreWatch, TurnDeadlines
 from graphs.turn.left import LeftTurns
 from graphs.turn.prepared import PreparedSummaries
 from graphs.vectors import VectorMaking
+from memory.budget import DailyBudget, Purse
 from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.message import iso_time
 from memory.namespaces import Owner
@@ -101,7 +103,8 @@ class MemoryService:
         self._calls = ModelCalls()
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
         self.vectors = VectorMaking(self.embedder, self.recalling)
-        self.accounts = Accounts(settings, clock)
+        self.metrics = Metrics()
+        self.purse = Purse(DailyBudget.of(self._config), clock, uuid4().hex)
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = StoreWatch()
         self.deadlines = TurnDeadlines(
@@ -198,7 +201,7 @@ class MemoryService:
 
     def _after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
         """Count what a drain came to, and bring up to date what is recalled from."""
-        self.accounts.drained(drained)
+        self.metrics.add(of_drained(drained))
         if drained.receipts:
             self.recalling.follow(store, owner, only_held=True)
             self.vectors.make(store, owner)
@@ -339,9 +342,8 @@ class MemoryService:
             calls=self._calls,
             gate=self._gate,
             worker=self._worker,
-            observe=self.accounts.called_behind,
-            purse=self.accounts.purse,
-            put_off=self.accounts.put_off,
+            counted=self.metrics.call,
+            purse=self.purse,
             locks=self._locks,
             under_way=self._under_way,
         )

@@ -29,6 +29,8 @@ _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
 WENT = {
     "LANGGRAPH_AES_KEY": "encrypts nothing here any more: unset it, and encrypt the disk",
+    "PALIMPSEST_BUDGET_TOKENS": "limits nothing any more: unset it, and limit calls with PALIMPSEST_BUDGET_CALLS",
+    "PALIMPSEST_MODEL_PRICES": "is read no more: unset it, and see what calls cost at your provider, or in a trace",
 }
 """Variables that meant something once, and what to do instead: one that is set is refused."""
 
@@ -89,7 +91,6 @@ class Settings:
         allowed_origins: Other web sites (`https://host`) whose pages may use the server in a browser.
         requests_per_minute: How often one user may ask the memory API, in each process.
         thread_days: Days after which a thread goes that nobody went on with; what memory learned of it stays. 0: never.
-        prices: What a million tokens of input and of output cost, by `provider:model`; for the metrics alone.
         auth: How a server that authenticates knows who calls.
         memory: Limits and switches of memory itself.
     """
@@ -117,7 +118,6 @@ class Settings:
     allowed_origins: frozenset[str] = frozenset()
     requests_per_minute: int = 300
     thread_days: int = 0
-    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     auth: AuthSettings = field(default_factory=AuthSettings)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
 
@@ -164,7 +164,6 @@ class Settings:
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
             thread_days=reader.count("PALIMPSEST_THREAD_DAYS", 0, 0),
-            prices=reader.prices("PALIMPSEST_MODEL_PRICES"),
             auth=reader.auth(),
             memory=reader.memory(memory_model or model),
         )
@@ -322,23 +321,6 @@ class _Variables:
             raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
         return int(value)
 
-    def prices(self, name: str) -> Mapping[str, tuple[float, float]]:
-        """Read `provider:model=input/output`, separated by commas."""
-        found: dict[str, tuple[float, float]] = {}
-        for part in filter(None, map(str.strip, self.text(name, "").split(","))):
-            model, _, said = part.rpartition("=")
-            try:
-                read, written = (float(price) for price in said.split("/"))
-            except ValueError:
-                read = written = float("nan")
-            if not model or not (0 <= read < float("inf") and 0 <= written < float("inf")):
-                raise ValueError(
-                    f"{name} must be provider:model=input/output, each the price of a million tokens, separated by "
-                    f"commas, not {part!r}"
-                )
-            found[model] = (read, written)
-        return found
-
     def auth(self) -> AuthSettings:
         return AuthSettings(
             secret=self.text("PALIMPSEST_AUTH_SECRET", ""),
@@ -378,7 +360,6 @@ class _Variables:
                 receipt_days=self.count("PALIMPSEST_RECEIPT_DAYS", default.receipt_days, 0),
                 prepare_summary_share=self.number("PALIMPSEST_PREPARE_SUMMARY_SHARE", default.prepare_summary_share),
                 budget_calls=self.count("PALIMPSEST_BUDGET_CALLS", default.budget_calls, 0),
-                budget_tokens=self.count("PALIMPSEST_BUDGET_TOKENS", default.budget_tokens, 0),
                 time_zone=self.text("PALIMPSEST_TIME_ZONE", default.time_zone),
             )
         except ValueError as error:

@@ -6,7 +6,7 @@ that added to one item would lose each other's calls.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Self
 
@@ -16,7 +16,6 @@ from memory.config import MemoryConfig
 from memory.control import zone_named
 from memory.effects import StoreEffects, delete, put, scan
 from memory.namespaces import Owner
-from memory.usage import ModelUsage
 
 SPENT_KEY: Final = "spent."
 """What the keys of the items begin with that say, beside a user's controls, what was used."""
@@ -31,49 +30,21 @@ class BudgetUsedUp(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What was used on a day.
-
-    Attributes:
-        calls: Model calls, failed ones too.
-        tokens: What they read and wrote.
-    """
-
-    calls: int = 0
-    tokens: int = 0
-
-    def plus(self, other: "Spent") -> "Spent":
-        """Return both together."""
-        return Spent(self.calls + other.calls, self.tokens + other.tokens)
-
-
-@dataclass(frozen=True, slots=True)
 class DailyBudget:
     """How much one user's memory may use on a day; 0 is no limit.
 
     Attributes:
-        calls: Model calls.
-        tokens: Tokens that they read and write.
+        calls: Model calls, failed ones too. One that began is not broken off, so that more may be made than this.
         zone: Where the days begin at midnight.
     """
 
     calls: int = 0
-    tokens: int = 0
     zone: tzinfo = UTC
 
     @classmethod
     def of(cls, config: MemoryConfig) -> Self:
         """Return the budget that a deployment gives its users."""
-        return cls(config.budget_calls, config.budget_tokens, zone_named(config.time_zone) or UTC)
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is any limit."""
-        return bool(self.calls or self.tokens)
-
-    def is_used_up(self, spent: Spent) -> bool:
-        """Say whether no other call may begin. One that began is not broken off, so that more may be used than this."""
-        return 0 < self.calls <= spent.calls or 0 < self.tokens <= spent.tokens
+        return cls(config.budget_calls, zone_named(config.time_zone) or UTC)
 
     def day(self, now: float) -> str:
         """Return the day (ISO 8601) that it is at a time, in seconds since the epoch."""
@@ -88,11 +59,11 @@ class DailyBudget:
 
 @dataclass(slots=True)
 class _Day:
-    """What one user has used on a day: by this process, and by all others as far as it has looked."""
+    """How many calls one user's memory made on a day: in this process, and in all others as far as it has looked."""
 
     day: str
-    own: Spent = field(default_factory=Spent)
-    others: Spent = field(default_factory=Spent)
+    own: int = 0
+    others: int = 0
     is_looked_up: bool = False
 
 
@@ -110,21 +81,19 @@ class Purse:
         self._lock = threading.Lock()
         self._days: dict[str, _Day] = {}
 
-    def note(self, owner: Owner, usage: ModelUsage) -> None:
+    def note(self, owner: Owner) -> None:
         """Add a call to what the user has used."""
-        if not self.budget.is_limited or usage.purpose == "chat":
-            return
-        with self._lock:
-            day = self._today(owner)
-            day.own = day.own.plus(Spent(1, usage.tokens))
+        if self.budget.calls:
+            with self._lock:
+                self._today(owner).own += 1
 
     def used_up_until(self, owner: Owner) -> float | None:
         """Return until when the user's memory asks no model, by what is known here; `None` if it may."""
-        if not self.budget.is_limited:
+        if not self.budget.calls:
             return None
         with self._lock:
             day = self._today(owner)
-            is_used_up = self.budget.is_used_up(day.own.plus(day.others))
+            is_used_up = day.own + day.others >= self.budget.calls
         return self.budget.next_day(self._clock()) if is_used_up else None
 
     def check(self, owner: Owner) -> None:
@@ -134,14 +103,14 @@ class Purse:
 
     def is_known(self, owner: Owner) -> bool:
         """Say whether nothing has to be looked up before a call: there is no limit, or it was looked up today."""
-        if not self.budget.is_limited:
+        if not self.budget.calls:
             return True
         with self._lock:
             return self._today(owner).is_looked_up
 
     def look(self, owner: Owner) -> StoreEffects[float | None]:
         """Read what other processes used of the user's budget, then return what `used_up_until` does."""
-        if self.budget.is_limited:
+        if self.budget.calls:
             today = self.budget.day(self._clock())
             items = yield from scan(owner.control)
             others = [item for item in items if item.key != self._key]
@@ -152,14 +121,14 @@ class Purse:
 
     def save(self, owner: Owner) -> StoreEffects[None]:
         """Write down what this process used, and drop what is told of other days."""
-        if not self.budget.is_limited:
+        if not self.budget.calls:
             return
         items = yield from scan(owner.control)
         with self._lock:
-            day = replace(self._today(owner))
+            day = self._today(owner)
+            own = {"day": day.day, "calls": day.own}
         told = [item for item in items if item.key.startswith(SPENT_KEY) and item.key != self._key]
         over = [item for item in told if item.value.get("day") != day.day]
-        own = {"day": day.day, "calls": day.own.calls, "tokens": day.own.tokens}
         yield [put(owner.control, self._key, own), *(delete(owner.control, item.key) for item in over)]
 
     @property
@@ -176,17 +145,12 @@ class Purse:
         return known
 
 
-def read_spent(owner: Owner, day: str) -> StoreEffects[Spent]:
-    """Read what was used of a user's budget on a day (ISO 8601), by all processes."""
+def read_spent(owner: Owner, day: str) -> StoreEffects[int]:
+    """Read how many calls were made of a user's budget on a day (ISO 8601), by all processes."""
     return spent_in((yield from scan(owner.control)), day)
 
 
-def spent_in(items: list[Item], day: str) -> Spent:
-    """Return what a user's control items say of a day; what a hand garbled counts as nothing."""
-    spent = Spent()
-    for item in items:
-        if item.key.startswith(SPENT_KEY) and item.value.get("day") == day:
-            calls, tokens = item.value.get("calls"), item.value.get("tokens")
-            if isinstance(calls, int) and isinstance(tokens, int):
-                spent = spent.plus(Spent(max(0, calls), max(0, tokens)))
-    return spent
+def spent_in(items: list[Item], day: str) -> int:
+    """Return how many calls a user's control items tell of on a day; what a hand garbled counts as none."""
+    of_day = (item.value for item in items if item.key.startswith(SPENT_KEY) and item.value.get("day") == day)
+    return sum(max(0, calls) for value in of_day if isinstance(calls := value.get("calls"), int))

@@ -68,7 +68,6 @@ class MemoryConfig:
         receipt_days: Days that receipts of updates are kept; 0 keeps the newest 100.
         budget_calls: So many model calls memory may make for one user on a day: summaries, extraction, roll-ups; 0 is
             no limit. What is used up waits for the next day.
-        budget_tokens: So many tokens these calls may read and write; 0 is no limit.
         time_zone: Where a budget's days begin at midnight, as an IANA name.
         recall_megabytes: What one process may hold in memory to recall from, for all users together; those who were
             served longest ago make room.
@@ -105,7 +104,6 @@ class MemoryConfig:
     history_days: int = 0
     receipt_days: int = 0
     budget_calls: int = 0
-    budget_tokens: int = 0
     time_zone: str = "UTC"
     recall_megabytes: int = 512
 
@@ -127,7 +125,7 @@ _POSITIVE_INTEGERS = frozenset(
         "recall_megabytes",
     }
 )
-_WHOLE_NUMBERS = frozenset({"approval_days", "history_days", "receipt_days", "budget_calls", "budget_tokens"})
+_WHOLE_NUMBERS = frozenset({"approval_days", "history_days", "receipt_days", "budget_calls"})
 _NAMES_OF: Mapping[str, Sequence[str]] = {"protected_categories": CATEGORIES, "approval": TOPICS}
 _OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text")}
 

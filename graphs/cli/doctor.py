@@ -107,8 +107,8 @@ def _reported(there: Json, place: str) -> list[Finding]:
         said = f"{counted(there['dead'], 'update')} failed for good"
         findings.append(Finding("memory", "warning", said, f"`palimpsest pending list{place}`, then retry or discard"))
     if (budget := there["budget"]) and budget["used_up"]:
-        said = f"the budget of the day is used up ({budget['calls']} calls, {budget['tokens']} tokens)"
-        fix = f"it goes on {budget['until'][:16]} UTC; PALIMPSEST_BUDGET_CALLS and _TOKENS set it"
+        said = f"the budget of the day is used up ({budget['calls']} calls)"
+        fix = f"it goes on {budget['until'][:16]} UTC; PALIMPSEST_BUDGET_CALLS sets it"
         findings.append(Finding("memory", "warning", said, fix))
     if there["quarantined"]:
         said = f"{counted(there['quarantined'], 'fact')} in quarantine"

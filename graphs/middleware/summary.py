@@ -1,5 +1,6 @@
 """`PalimpsestSummary`: an agent's view of a long conversation, with a summary in the place of the oldest messages."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
@@ -27,6 +28,7 @@ from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
 from graphs.middleware.trigger import DueBudget, Limits, Trigger
 from graphs.models import in_background
 from graphs.service import MemoryService
+from graphs.summary_calls import SummaryCalls
 from graphs.turn.prepared import SummaryAhead, when_summarized
 from graphs.turn.view import system_text
 from memory import prompts
@@ -36,7 +38,7 @@ from memory.context.running_summary import SUMMARY_ID, RunningSummary, divide, r
 from memory.context.summarization import SummarizationNode, SummarizationResult, SummarizeWhen
 from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import perform, tolerated
+from memory.effects import perform, run, tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -248,9 +250,19 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _counted(self, model: BaseChatModel, state: Any, runtime: Runtime[Any]) -> LanguageModelLike:
         """Return the call of a model that the process counts, and that keeps to the budget of whose memory it is."""
-        whose = self._memory.whose(state, runtime) if self._memory else None
-        store, owner = whose or (None, None)
-        return self._service.accounts.counted(model, store, owner)
+        store, owner = (self._memory.whose(state, runtime) if self._memory else None) or (None, None)
+        whose = (store, owner) if store is not None and owner is not None else None
+
+        async def given() -> BaseChatModel:
+            return model
+
+        async def look() -> None:
+            if whose is not None:
+                looking = asyncio.to_thread(partial(run, whose[0], self._service.purse.look(whose[1])))
+                await asyncio.wait_for(looking, self._service.settings.memory.store_timeout_seconds)
+
+        calls = SummaryCalls(service=self._service, whose=whose, load=lambda: model, aload=given, alook=look)
+        return calls.model()
 
     def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any]:
         context = self._node.update(_read(state), result).get("context", {})

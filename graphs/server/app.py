@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from langgraph.store.base import BaseStore
+from prometheus_client import REGISTRY
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -23,7 +24,6 @@ from graphs.server.introduction import introduced
 from graphs.server.lost_rows import TemporaryThreads, give_back
 from graphs.server.old_threads import OldThreads
 from graphs.server.page import PageDoor, load, routes
-from graphs.server.scraping import scraped
 from graphs.server.server_store import ServerStore
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
@@ -44,11 +44,12 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.embedder.start()  # so that the first turns need not go without it
     in_daemon_thread(partial(importlib.import_module, "graphs.provider_models"), "palimpsest-import")  # nor wait
     sweeper = asyncio.create_task(_sweep(service, _store(service), stopping))
+    REGISTRY.register(service.metrics.registry)  # the server's `/metrics` is made of it
     try:
-        with scraped(service, _store(service)):
-            async with introduced(service.settings):
-                yield
+        async with introduced(service.settings):
+            yield
     finally:
+        REGISTRY.unregister(service.metrics.registry)
         stopping.set()
         # As `close` does, a sweep is not waited for while a store is away.
         seconds = 0.0 if service.stores.any_away() else service.settings.memory.drain_seconds

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import Context
-from typing import Literal, TypeVar, get_args
+from typing import Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore
@@ -60,13 +60,6 @@ class StoreWatch:
     def any_away(self) -> bool:
         """Say whether any store is."""
         return any(one.breaker.is_open for one in self._all())
-
-    def away(self) -> dict[str, bool]:
-        """Return, for each way of access, whether a store is away for it."""
-        shut = {
-            of for probed in list(self._watched.values()) for of, one in list(probed.items()) if one.breaker.is_open
-        }
-        return {access: access in shut for access in get_args(Access)}
 
     async def settled(self) -> None:
         """Return once no store is in doubt any more: all that were have answered."""

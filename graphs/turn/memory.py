@@ -193,19 +193,17 @@ class TurnMemory:
             self._warnings.say(reason)
         return reason
 
-    async def check_budget(self, run: Run) -> None:
-        """Raise `BudgetUsedUp` if the user's memory may ask no model for the rest of the day."""
+    async def look_at_budget(self, run: Run) -> None:
+        """Read what other processes used of the user's budget of the day."""
         if run.owner is not None and run.store is not None:
-            store, look = run.store, partial(self._service.accounts.purse.look, run.owner)
-            asked = partial(self._deadlines.ask, run.turn, store, "read", lambda: arun(store, look()))
-            await self._service.accounts.acheck(run.owner, asked)
+            store, look = run.store, partial(self._service.purse.look, run.owner)
+            await self._deadlines.ask(run.turn, store, "read", lambda: arun(store, look()))
 
     def waits_until(self, run: Run) -> str | None:
         """Return until when (ISO 8601) the user's memory asks no model, as the budget of the day is used up."""
-        until = self._service.accounts.purse.used_up_until(run.owner) if run.owner else None
+        until = self._service.purse.used_up_until(run.owner) if run.owner else None
         return None if until is None else iso_time(until)
 
     def count(self, receipt: Receipt) -> None:
         """Count a turn that has ended."""
-        self._service.accounts.metrics.add(of_turn(receipt))
-        self._service.accounts.metrics.context(receipt.get("tokens", {}))
+        self._service.metrics.add(of_turn(receipt))

@@ -4,12 +4,12 @@ import asyncio
 import logging
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
@@ -18,8 +18,9 @@ from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, aemit, summary_events
 from graphs.metrics import of_summary
 from graphs.model_failures import ModelUnavailable, refuses_tools
-from graphs.models import ainvoke, in_background
+from graphs.models import in_background
 from graphs.service import MemoryService
+from graphs.summary_calls import SummaryCalls
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
 from graphs.turn.edits import left_of
@@ -38,7 +39,6 @@ from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter
 from memory.tracing import span
 from memory.turn import Opening, TurnEpochs, mode_of_newest, with_mode
-from memory.usage import observed
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ class ChatNodes:
         with span("palimpsest.summary") as told:
             result = await node.aresult(now)
             told.set(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
-        self._service.accounts.metrics.add(of_summary(result.cut, left_out=result.left_out.messages))
+        self._service.metrics.add(of_summary(result.cut, left_out=result.left_out.messages))
         for event in summary_events(result):
             await aemit(event.name, event)
         await self._turns.after(superstep_of(runtime))
@@ -150,7 +150,7 @@ class ChatNodes:
         if isinstance(thread.messages[-1], HumanMessage):
             await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         model = await self._service.aload_model(run.context.model, "chat")
-        with observed("chat", run.model, self._service.accounts.called):
+        with self._service.metrics.call("chat"):
             answer = await self._answer(model, prompt, run.model)
         answer = with_sources(answer, sources_of(thread.injected, snapshot))
         answer = with_tokens(answer, prompt.tokens().model_dump())
@@ -246,30 +246,15 @@ class ChatNodes:
         settings = self._service.settings
         name = settings.memory_model or run.context.model
 
-        # Its text alone: a message that a runnable returns inside a node is streamed to the user. Turns wait for `aask`
-        # only; what is written ahead of time asks on a thread of its own.
-        # A summary that began is finished: portions of one are of no use.
-        begun: list[bool] = []
-        observe = partial(self._service.accounts.spent, run.store, run.owner)
-
-        def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
-            if not begun:
-                self._service.accounts.check(run.store, run.owner)
-                begun.append(True)
-            model = in_background(self._service.load_model(name, "summary"))
-            with observed("summary", name, observe):
-                return model.invoke(prompt, config).text
-
-        async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
-            if not begun:
-                await self._memory.check_budget(run)
-                begun.append(True)
-            async with asyncio.timeout(settings.memory.model_timeout_seconds):
-                model = await self._service.aload_model(name, "summary")
-                with observed("summary", name, observe):
-                    return (await ainvoke(model, prompt, config)).text
-
-        return RunnableLambda(ask, aask)
+        calls = SummaryCalls(
+            service=self._service,
+            whose=(run.store, run.owner) if run.store is not None and run.owner is not None else None,
+            load=lambda: in_background(self._service.load_model(name, "summary")),
+            aload=lambda: self._service.aload_model(name, "summary"),
+            alook=lambda: self._memory.look_at_budget(run),
+            seconds=settings.memory.model_timeout_seconds,
+        )
+        return calls.model()
 
 
 def _name(run: Run, thread: Thread) -> Hashable:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
@@ -17,7 +17,6 @@ from memory.effects import Batch, in_daemon_thread
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.outbox.entry import Entry, Lease, Worker, is_held
-from memory.usage import CallPurpose
 
 T = TypeVar("T")
 
@@ -39,7 +38,7 @@ class ModelCall:
     model: str
     use: Callable[[BaseChatModel], Any]
     owner: Owner
-    purpose: CallPurpose
+    purpose: Literal["extraction", "rollup"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,14 +46,12 @@ class Drained:
         cancelled: How many entries were dropped because of an erase.
         failed: How many are to be tried again, or became dead letters.
         due: When the next of those that are left is due, in seconds since the epoch; `None` if none is left.
-        put_off: Whether the user's budget of the day was used up: then `due` is when the next day begins.
     """
 
     receipts: tuple[UpdateReceipt, ...] = ()
     cancelled: int = 0
     failed: int = 0
     due: float | None = None
-    put_off: bool = False
 
 
 def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEffects[Drained]:
@@ -103,7 +101,7 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     due = min((entry.due for entry in left if thread_id in (None, entry.thread_id)), default=None)
     if until is not None and due is not None:
         logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", owner.due_key)
-        return Drained(tuple(receipts), len(cancelled), failed, max(due, until), put_off=True)
+        return Drained(tuple(receipts), len(cancelled), failed, max(due, until))
     return Drained(tuple(receipts), len(cancelled), failed, due)
 
 

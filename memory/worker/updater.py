@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -20,7 +20,6 @@ from memory.outbox.entry import Entry, EntryKind, Worker, process_exists
 from memory.outbox.transcript import ThreadView
 from memory.queue.schedule import ConversationContext, Message
 from memory.tracing import SpanName, span
-from memory.usage import CallPurpose, ModelUsage, Observe, observed
 from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
 from memory.worker.locks import Locks, aheld, held
 from memory.worker.rollup import roll_up
@@ -45,9 +44,8 @@ class MemoryUpdater:
         gate: What the updates of this process pass before they start; workers of one process share it.
         worker: This process, as leases name it.
         is_alive: Whether a process of this host exists.
-        observe: Is told of each model call that has ended.
+        counted: Is entered around each model call, with its purpose.
         purse: What is known of users' budgets; workers of one process share it.
-        put_off: Is told of each roll-up that waits for the next day, as a user's budget is used up.
         locks: Promises that one process at a time works on a user; `None` leaves that to leases.
         under_way: The updates of this process that go on, by their tokens; workers of one process share it, and
             `None` takes all of a shared `worker` for such.
@@ -64,9 +62,8 @@ class MemoryUpdater:
         gate: UpdateGate | None = None,
         worker: Worker | None = None,
         is_alive: Callable[[int], bool] = process_exists,
-        observe: Observe = lambda _: None,
+        counted: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
         purse: Purse | None = None,
-        put_off: Callable[[CallPurpose], None] = lambda _: None,
         locks: Locks | None = None,
         under_way: set[str] | None = None,
     ) -> None:
@@ -79,7 +76,7 @@ class MemoryUpdater:
         self._under_way = set() if under_way is None and worker is None else under_way
         self._worker = worker or Worker.here()
         self._is_alive = is_alive
-        self._observe, self._put_off = observe, put_off
+        self._counted = counted
         self._locks = locks
         self._purse = purse or Purse(DailyBudget.of(config), clock, self._worker.process)
 
@@ -148,7 +145,6 @@ class MemoryUpdater:
                 async with aheld(self._locks, owner) as is_ours:  # who has the user now is told of it in an hour again
                     return is_ours and await self._aperform(roll_up(owner, self._terms()))
             except BudgetUsedUp:  # no failure: it is due again tomorrow
-                self._put_off("rollup")
                 return False
 
         return await self._for_each(owners, roll_up_one, False)
@@ -200,13 +196,11 @@ class MemoryUpdater:
         )
 
     def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float]:
-        def observe(usage: ModelUsage) -> None:
-            self._purse.note(effect.owner, usage)
-            self._observe(usage)
-
         def call() -> Any:
             name: SpanName = "palimpsest.rollup" if effect.purpose == "rollup" else "palimpsest.extraction"
-            with span(name), observed(effect.purpose, effect.model, observe):
-                return effect.use(self._load_model(effect.model))
+            model = self._load_model(effect.model)
+            self._purse.note(effect.owner)  # a call that fails is paid for, too
+            with span(name), self._counted(effect.purpose):
+                return effect.use(model)
 
         return call, self._config.model_timeout_seconds

@@ -3,7 +3,6 @@
 import urllib.request
 
 import pytest
-from langgraph_sdk import get_sync_client
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.conftest import Serve
@@ -20,7 +19,7 @@ LEARNS = {"moved to Bergen": "User lives in Bergen.", "green tent": "User has a 
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> DevServer:
-    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_MODEL_PRICES="openai:gpt-4.1-mini=1/2")
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5")
 
 
 def text_of(server: DevServer) -> str:
@@ -57,22 +56,6 @@ def test_a_scrape_says_what_happened(server: DevServer, model: StubModel) -> Non
     assert value(scraped, "turns_total", written="queued") == 2
     assert value(scraped, "model_calls_total", purpose="chat", outcome="answered") == chats == 2
     assert value(scraped, "model_calls_total", purpose="extraction", outcome="answered") == extractions
-    assert value(scraped, "model_cost_total", purpose="chat") > 0
-    assert value(scraped, "context_tokens_count", part="messages") == 2
-    assert value(scraped, "store_away", access="read") == 0
     # Whose words they were, and in which thread, stays with them.
     for secret in (first.thread_id, "lovelace", "Bergen", "tent"):
         assert secret not in text_of(server)
-
-
-def test_what_waits_and_what_failed_for_good_is_seen(serve: Serve, model: StubModel) -> None:
-    failing = serve(PALIMPSEST_DEBOUNCE_SECONDS="0.2", PALIMPSEST_SWEEP_SECONDS="1")
-    model.respond = lambda request: Scripted()(request) if is_chat(request) else "no JSON at all"
-    with get_sync_client(url=failing.url):
-        speak_python(failing, "I moved to Bergen.")
-
-    def waits() -> bool:
-        return value(scrape(failing), "pending_updates") == 1
-
-    assert eventually(waits)
-    assert value(scrape(failing), "oldest_pending_seconds") > 0

@@ -19,7 +19,6 @@ from graphs.settings import Settings
 from memory.budget import DailyBudget, Purse
 from memory.config import MemoryConfig
 from memory.effects import run
-from memory.usage import ModelUsage
 from tests.command_line import AsAda, Failing, Typed, now
 from tests.memory_app import ADA, MemoryApp, pending
 from tests.stub_model import Reply, StubModel
@@ -127,11 +126,11 @@ def test_a_budget_that_is_used_up_is_named_with_when_it_goes_on(folder: Path) ->
     config = MemoryConfig(budget_calls=1)
     app = MemoryApp(Settings(memory=config))
     purse = Purse(DailyBudget.of(config), app.clock, "a process")
-    purse.note(ADA, ModelUsage(purpose="extraction", input_tokens=60, output_tokens=40))
+    purse.note(ADA)
     run(app.store, purse.save(ADA))
     typed = Typed(AsAda(served(app)), {"PALIMPSEST_TOKEN": "ada", **MODEL})
     _, budget = findings(typed)
-    assert budget["said"] == "the budget of the day is used up (1 calls, 100 tokens)"
+    assert budget["said"] == "the budget of the day is used up (1 calls)"
     assert "2025-10-10T00:00" in budget["fix"]
 
 

@@ -114,7 +114,7 @@ def test_42_metrics_count_what_happened_and_name_nobody(opened: Place, meet: Mee
     ada.says("I keep a lemur.")
     ada.knows("User keeps a lemur.")
     assert turns() >= before + 1
-    for counted in "facts_total", "model_calls_total", "pending_updates", "context_tokens_count":
+    for counted in "facts_total", "model_calls_total", "summaries_total":
         assert f"palimpsest_{counted}" in metrics()
     assert "lemur" not in metrics()
     assert "lemur" not in (opened.folder / "server.log").read_text("utf-8", "replace")

@@ -31,9 +31,7 @@ class BudgetState(BaseModel):
     """What memory's own model calls used of the user's budget today: summaries, extraction, roll-ups."""
 
     calls: int
-    max_calls: int | None = Field(description="null: no limit.")
-    tokens: int
-    max_tokens: int | None = Field(description="null: no limit.")
+    max_calls: int
     used_up: bool = Field(description="true: what was said waits; nothing is lost.")
     until: str = Field(description="When the next day begins, and what waits goes on.")
 
@@ -116,15 +114,13 @@ async def overview(call: AgentCall) -> Overview:
 
 async def _budget(call: AgentCall) -> BudgetState | None:
     budget, now = DailyBudget.of(call.service.settings.memory), call.service.clock()
-    if not budget.is_limited:
+    if not budget.calls:
         return None
     spent = await call.run(read_spent(call.owner, budget.day(now)))
     return BudgetState(
-        calls=spent.calls,
-        max_calls=budget.calls or None,
-        tokens=spent.tokens,
-        max_tokens=budget.tokens or None,
-        used_up=budget.is_used_up(spent),
+        calls=spent,
+        max_calls=budget.calls,
+        used_up=spent >= budget.calls,
         until=timestamp(budget.next_day(now)),
     )
 
