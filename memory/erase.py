@@ -7,6 +7,7 @@ then rows are deleted. An update that started before looks at that after its las
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition, Op
 
@@ -21,7 +22,7 @@ from memory.facts.fact import Fact, timestamp, to_item
 from memory.facts.profile import drop_sections
 from memory.journal.journal import read_journal, redact
 from memory.journal.revision import revision_drop, revision_put
-from memory.message import find_gone
+from memory.message import StoredMessage, find_gone
 from memory.namespaces import Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.outbox import outbox
 from memory.threads import write_thread_epoch
@@ -185,12 +186,7 @@ def _forget_words(
         is_told: Says which sections go, and which extractions of pending updates are made anew.
     """
     epoch = yield from read_epoch(owner)
-    journal = yield from read_journal(owner, epoch)
-    entries = yield from outbox.read_entries(owner)
-    # Both hold the fact's words also in messages that it did not come from.
-    conversations = [(entry.thread_id, entry.messages) for entry in journal]
-    conversations += [(entry.thread_id, entry.messages) for entry in entries]
-    gone = find_gone(conversations, chain.is_in)
+    gone = find_gone((yield from _read_conversations(owner, epoch)), chain.is_in)
     # The records come first: who writes one of these messages into the journal meanwhile looks for them afterwards.
     yield from forget_messages(owner, gone, fact_id, seconds)
     changed = yield from redact(owner, gone)
@@ -198,6 +194,22 @@ def _forget_words(
     telling = yield from sections_telling(owner, epoch, changed)
     dropped = yield from drop_sections(owner, epoch, lambda name, text: name in telling or is_told(text))
     return [*telling, *dropped]
+
+
+def threads_telling(owner: Owner, chain: Chain) -> StoreEffects[frozenset[str]]:
+    """Return the threads that hold the words of facts, as far as the journal and pending updates tell."""
+    if not chain.ids:
+        return frozenset()
+    conversations = yield from _read_conversations(owner, (yield from read_epoch(owner)))
+    return frozenset(chain.sources) | find_gone(conversations, replace(chain, only_echoes=False).is_in).keys()
+
+
+def _read_conversations(owner: Owner, epoch: str) -> StoreEffects[list[tuple[str, tuple[StoredMessage, ...]]]]:
+    # Journal and pending updates hold a fact's words also in messages that it did not come from.
+    journal = yield from read_journal(owner, epoch)
+    entries = yield from outbox.read_entries(owner)
+    told = [(entry.thread_id, entry.messages) for entry in journal]
+    return [*told, *((entry.thread_id, entry.messages) for entry in entries)]
 
 
 def forget_messages(

@@ -3,7 +3,6 @@
 import json
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -42,12 +41,6 @@ class Conversations(FakeThreads):
     async def delete(self, thread_id: str) -> None:
         await super().delete(thread_id)
         await self._world.saver.adelete_thread(thread_id)
-
-    async def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
-        for thread_id in [each async for each in self.all_of(user_id)]:
-            state = await self._world.graph.aget_state({"configurable": {"thread_id": thread_id}})
-            values = {**state.values, "messages": [one.model_dump() for one in state.values.get("messages", [])]}
-            yield thread_id, {"values": json.loads(json.dumps(values, default=str))}
 
 
 class World:

@@ -55,7 +55,6 @@ class FakeThreads:
         self.deleted: list[str] = []
         self.summaries: dict[str, str] = {}
         self.failures: dict[str, int] = {}
-        self.states: dict[str, dict[str, Any]] = {}
 
     def add(self, owner: str, thread_id: str, **metadata: Any) -> str:
         self.rows[thread_id] = (owner, metadata, {})
@@ -83,11 +82,6 @@ class FakeThreads:
         for thread_id in revived:
             self.add(user_id, thread_id)
         return revived
-
-    async def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
-        for thread_id, (owner, metadata, _) in self.rows.items():
-            if owner == user_id:
-                yield thread_id, {"metadata": metadata, "values": self.states.get(thread_id)}
 
     async def all_of(self, user_id: str) -> AsyncIterator[str]:
         for thread_id in [thread_id for thread_id, row in self.rows.items() if row[0] == user_id]:

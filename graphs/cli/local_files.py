@@ -182,12 +182,6 @@ class FileThreads:
         running = rehydrate(context.get("running_summary"))
         return running.summary if running else ""
 
-    async def states_of(self, _user_id: str) -> AsyncIterator[tuple[str, Json]]:
-        """Yield id and newest messages of each thread."""
-        for thread_id in await self._ids():
-            messages = (await self._values(thread_id, None)).get("messages", ())
-            yield thread_id, {"values": {"messages": [each.model_dump(mode="json") for each in messages]}}
-
     async def _ids(self) -> list[str]:
         return await self.checkpoints.threads_of(["", LOCAL_USER])
 

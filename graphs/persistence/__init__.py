@@ -10,7 +10,7 @@ unfinished one is rolled back when the file is opened next. Several processes ma
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,13 +69,10 @@ def __getattr__(name: str) -> object:
 
 
 class Checkpoints(Protocol):
-    """What the place of the checkpoints knows that the server may not: threads whose row is gone, and old states."""
+    """What the place of the checkpoints knows that the server may not: threads whose row is gone."""
 
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
         """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
-
-    async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
-        """Return those of the threads of which one state, however old, holds a text."""
 
 
 class OwnCheckpoints(Checkpoints, Protocol):

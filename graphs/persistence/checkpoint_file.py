@@ -1,14 +1,14 @@
-"""What the SQLite file of the checkpoints knows that the server may not: threads whose row is gone, and old states.
+"""What the SQLite file of the checkpoints knows that the server may not: threads whose row is gone.
 
 `langgraph dev` writes its rows of threads every 10 seconds, a checkpoint at once: after `kill -9` a thread may have
-checkpoints and no row. And an old state of a thread may hold what its newest no longer does.
+checkpoints and no row.
 """
 
 import asyncio
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +25,6 @@ _OF_USERS = f"SELECT DISTINCT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOI
 _EARLY_OF_USERS = f"SELECT thread_id FROM early_writes WHERE user_id {_THEIRS}"
 _HAS_EARLY = "SELECT 1 FROM sqlite_master WHERE name = 'early_writes'"  # no older version has written such a table
 _OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_CHECKPOINT} {_THEIRS} LIMIT 1"
-_STATES = """
-    SELECT checkpoint FROM checkpoints WHERE thread_id = :thread
-    UNION ALL SELECT value FROM writes WHERE thread_id = :thread"""
 # The key is read alone, without a row: it is what has the moment of a checkpoint in it.
 _BEGUN = "SELECT thread_id, MIN(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id"
 _LAST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ''"
@@ -90,19 +87,6 @@ class CheckpointFile:
 
         return await asyncio.to_thread(self._read, read)
 
-    async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
-        """Return those of the threads of which one state, however old, holds a text.
-
-        Args:
-            thread_ids: The threads to look into.
-            is_held: Says of a thread's id and a text whether it is that text.
-        """
-
-        def read(connection: sqlite3.Connection) -> list[str]:
-            return [each for each in thread_ids if any(is_held(each, text) for text in self._texts(connection, each))]
-
-        return await asyncio.to_thread(self._read, read)
-
     def _read(self, read: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
         if not self.path.exists():
             return []
@@ -110,12 +94,6 @@ class CheckpointFile:
         there = f"{self.path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(there, uri=True, timeout=BUSY_SECONDS)) as connection:
             return read(connection)
-
-    def _texts(self, connection: sqlite3.Connection, thread_id: str) -> Iterator[str]:
-        """Yield what is stored of a thread as text: MessagePack and JSON keep strings as they are."""
-        for (blob,) in connection.execute(_STATES, {"thread": thread_id}):
-            if blob:
-                yield bytes(blob).decode("utf-8", "ignore")
 
 
 def _seconds_between(first: str, last: str) -> float:

@@ -1,6 +1,6 @@
 """What a Postgres of the checkpoints knows that the server may not; `checkpoint_file.py` says the same of a file."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,10 +29,6 @@ _UNWRITTEN: Final = f"""
         AND b.version = newest.checkpoint -> 'channel_versions' ->> b.channel
         AND position(convert_to('has_unwritten', 'UTF8') IN b.blob) > 0)
     ORDER BY newest.thread_id LIMIT %s"""
-_STATES: Final = """
-    SELECT convert_to(checkpoint::text, 'UTF8') FROM checkpoints WHERE thread_id = %(thread)s
-    UNION ALL SELECT blob FROM checkpoint_blobs WHERE thread_id = %(thread)s
-    UNION ALL SELECT blob FROM checkpoint_writes WHERE thread_id = %(thread)s"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +56,6 @@ class CheckpointTables:
             after: Only threads whose ids come behind this one.
         """
         return [(str(thread), str(user)) for thread, user in await self._read(_UNWRITTEN, (after, limit))]
-
-    async def holding(self, thread_ids: Collection[str], is_held: Callable[[str, str], bool]) -> list[str]:
-        """Return those of the threads of which one state, however old, holds a text.
-
-        Args:
-            thread_ids: The threads to look into.
-            is_held: Says of a thread's id and a text whether it is that text.
-        """
-        found = []
-        for thread_id in thread_ids:
-            states = await self._read(_STATES, {"thread": thread_id})
-            if any(is_held(thread_id, bytes(blob).decode("utf-8", "ignore")) for (blob,) in states if blob):
-                found.append(thread_id)
-        return found
 
     async def _read(self, query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         # A connection of its own: those of the pool are for turns.

@@ -28,9 +28,6 @@ logger = logging.getLogger(__name__)
 _PAGE = 100
 _CANCEL_SECONDS = 5.0
 _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
-_PAGE_OF_STATES = 20
-"""A state may be large: so many are held in memory at once."""
-_STATES: list[ThreadSelectField] = [*_SELECTED, "values"]
 
 
 class Threads(Protocol):
@@ -56,9 +53,6 @@ class Threads(Protocol):
 
     async def summary(self, thread_id: str) -> str:
         """Return the summary of a thread as it is now; empty if it has none."""
-
-    def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
-        """Yield id, and newest state with the metadata, of each of the user's threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +115,6 @@ class ServerThreads:
         running = rehydrate(context.get("running_summary"))
         return running.summary if running else ""
 
-    async def states_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
-        """Yield id, and newest state with the metadata, of each of the user's threads."""
-        async for thread in _found(None if self.single_user else {OWNER_KEY: user_id}, _STATES, _PAGE_OF_STATES):
-            if self._belongs(thread, user_id):
-                yield str(thread["thread_id"]), {"values": thread.get("values"), "metadata": _metadata(thread)}
-
     def _belongs(self, thread: Thread, user_id: str) -> bool:
         metadata = _metadata(thread)
         if not self.single_user or OWNER_KEY in metadata:
@@ -168,15 +156,13 @@ async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[
             return
 
 
-def _found(
-    metadata: dict[str, str] | None, select: list[ThreadSelectField] = _SELECTED, size: int = _PAGE
-) -> AsyncIterator[Thread]:
+def _found(metadata: dict[str, str] | None) -> AsyncIterator[Thread]:
     """Yield all threads with this metadata, the oldest first: what is made meanwhile does not shift a page."""
     return all_pages(
         lambda offset: get_client().threads.search(
-            metadata=metadata, select=select, limit=size, offset=offset, sort_by="created_at", sort_order="asc"
+            metadata=metadata, select=_SELECTED, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
         ),
-        size,
+        _PAGE,
     )
 
 

@@ -108,25 +108,6 @@ def test_a_thread_whose_row_a_crash_took_is_named_and_erased(guarded: DevServer)
         eventually(lambda: holding(guarded, "axolotl") == [])
 
 
-def test_a_thread_of_which_only_an_old_state_holds_the_words_is_named(guarded: DevServer) -> None:
-    with sdk(guarded, "ada") as client, api(guarded, "ada") as memory:
-        learned = talk(client, "I keep an axolotl.")
-        knows(memory, "Keeps an axolotl")
-        told = str(client.threads.create()["thread_id"])
-        memory.put(f"/threads/{told}/mode", json={"mode": "incognito"}).raise_for_status()  # so no fact names it
-        client.runs.wait(told, "chat", input=say("I keep a walrus."))
-        head = client.threads.get_state(told)["checkpoint"]["checkpoint_id"]
-        client.runs.wait(told, "chat", input=say("And an axolotl."))
-        client.runs.wait(told, "chat", input=say("And a cat."), checkpoint_id=head)
-        assert "axolotl" not in str(client.threads.get_state(told)["values"])
-        quiet = str(client.threads.create()["thread_id"])
-        client.runs.wait(quiet, "chat", input=say("The walrus is well."))
-        knows(memory, "Keeps an axolotl")
-        (fact,) = memory.get("/facts").json()["facts"]
-        answer = memory.post("/erase/fact", json={"fact_id": fact["id"]}).json()
-        assert answer["still_in_threads"] == sorted([learned, told])
-
-
 def test_crons_are_named_by_the_erase_of_a_fact_and_go_with_everything(guarded: DevServer) -> None:
     with sdk(guarded, "ada") as client, sdk(guarded, "bob") as bob, api(guarded, "ada") as memory:
         talk(client, "I keep an axolotl.")

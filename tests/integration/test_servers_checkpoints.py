@@ -6,17 +6,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from langchain_core.messages import HumanMessage, RemoveMessage
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from graphs.persistence import checkpoints_of
 from graphs.persistence.servers_checkpoints import ServersCheckpoints
 from graphs.settings import Settings
 from tests.postgres import Postgres
-from tests.saver_graphs import delta_graph, echo_graph, on, say
+from tests.saver_graphs import echo_graph, on
 
 
 @pytest.fixture
@@ -32,31 +31,6 @@ def known(saver: BaseCheckpointSaver[Any], uri: str = "") -> ServersCheckpoints:
         return saver
 
     return ServersCheckpoints(uri, of_server)
-
-
-def is_told(_: str, text: str) -> bool:
-    return "xyzzy" in text
-
-
-async def forget_messages(saver: BaseCheckpointSaver[Any], thread: str) -> None:
-    await echo_graph(saver).aupdate_state(on(thread), {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
-
-
-async def test_a_text_is_found_however_old_the_state_that_holds_it() -> None:
-    saver = InMemorySaver()
-    graph = echo_graph(saver)
-    for thread in ("told", "quiet"):
-        await say(graph, thread, "my secret is xyzzy" if thread == "told" else "hello")
-        await forget_messages(saver, thread)
-        for n in range(20):  # three checkpoints each: more than one page
-            await say(graph, thread, f"{n}")
-    assert await known(saver).holding(["quiet", "told", "nobody's"], is_told) == ["told"]
-
-
-async def test_a_text_is_found_in_what_a_delta_channel_is_replayed_from(stock: AsyncPostgresSaver) -> None:
-    await delta_graph(stock).ainvoke({"log": ["xyzzy"]}, on("told"))
-    await delta_graph(stock).ainvoke({"log": ["hello"]}, on("quiet"))
-    assert await known(stock).holding(["quiet", "told"], is_told) == ["told"]
 
 
 async def test_the_servers_tables_tell_whose_threads_there_are(stock: AsyncPostgresSaver, database: str) -> None:

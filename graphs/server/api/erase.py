@@ -2,21 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from graphs.identity import LOCAL_USER
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
-from graphs.server.api.traces import Traces, orphans_of, traces_of
 from memory.backfill import taking_back
 from memory.control import read_epoch
 from memory.effects import tolerated
-from memory.erase import aerase_fact, aerase_thread, aerase_user, forget_messages, threads_feeding
-from memory.facts.chain import Chain, read_chain_of_thread
+from memory.erase import aerase_fact, aerase_thread, aerase_user, threads_feeding, threads_telling
+from memory.facts.chain import read_chain, read_chain_of_thread
 from memory.facts.fact import FactNotFound
+from memory.facts.words import Wording
 from memory.outbox.outbox import read_owners
 
 logger = logging.getLogger(__name__)
@@ -74,22 +75,24 @@ class Erased(BaseModel):
 async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
     try:
+        chain = await call.run(read_chain(call.owner, await call.run(read_epoch(call.owner)), wanted.fact_id))
+        telling = await call.run(threads_telling(call.owner, chain))  # while the journal has the words
         chain = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
     except FactNotFound as unknown:
         raise RefusedRequest(404, str(unknown)) from None
-    traces = await _traces(call, chain)
+    threads, crons = await _there(call, telling), await _crons_telling(call, chain.wording)
     call.service.forget(call.owner.segment)
     await call.service.empty_logs()
     logger.info(
         "erased a fact and its chain: facts %d, still in threads %d, in crons %d",
-        *(len(chain.ids), len(traces.threads), len(traces.crons)),
+        *(len(chain.ids), len(threads), len(crons)),
     )
     return Erased(
         threads=0,
         items=len(chain.ids),
-        still_in_threads=list(traces.threads),
-        still_in_crons=list(traces.crons),
-        note=_note(traces.threads, traces.crons),
+        still_in_threads=threads,
+        still_in_crons=crons,
+        note=_note(threads, crons),
     )
 
 
@@ -118,6 +121,7 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     if not there and not await _is_orphan(call, thread_id):
         raise RefusedRequest(404, "you have no thread with this id")
     said = await call.run(read_chain_of_thread(call.owner, await call.run(read_epoch(call.owner)), thread_id))
+    telling = await call.run(threads_telling(call.owner, said)) - {thread_id}  # while the journal has the words
     # Memory first: after a crash in between, whoever asks again still finds the thread.
     items = await aerase_thread(call.store, thread_id, clock=call.service.clock)
     if not there:  # the server deletes the checkpoints only of what has a row
@@ -126,27 +130,48 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     call.service.forget(thread_id)
     # Once more: a turn that was under way may have written something down in between.
     items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
-    traces = await _traces(call, said) if said.ids else Traces((), (), {})
-    threads = [each for each in traces.threads if each != thread_id]
+    threads, crons = await _there(call, telling), await _crons_telling(call, said.wording)
     if threads:  # a summary that was prepared of one holds the words, too
         call.service.forget(call.owner.segment)
     await call.service.empty_logs()
-    logger.info("erased a thread: items %d, still in threads %d, in crons %d", items, len(threads), len(traces.crons))
+    logger.info("erased a thread: items %d, still in threads %d, in crons %d", items, len(threads), len(crons))
     return Erased(
         threads=1,
         items=items,
         still_in_threads=threads,
-        still_in_crons=list(traces.crons),
-        note=_note(threads, traces.crons),
+        still_in_crons=crons,
+        note=_note(threads, crons),
     )
 
 
-async def _traces(call: Call, chain: Chain) -> Traces:
-    """Find what else holds the words of erased facts, and note that nothing is to be learned or told of that."""
-    traces = await traces_of(call, chain)
-    # A later summary takes these messages out of their thread: they must not go into the journal then.
-    await call.run(forget_messages(call.owner, traces.messages, chain.ids[-1], call.service.clock()))
-    return traces
+async def _there(call: Call, thread_ids: Collection[str]) -> list[str]:
+    """Return those of the threads that the user still has: what is imported has none, and others were deleted."""
+    there = {*await orphans_of(call), *[each async for each in call.service.threads.all_of(call.user_id)]}
+    return sorted(there.intersection(thread_ids))
+
+
+async def _crons_telling(call: Call, wording: Wording) -> list[str]:
+    return [
+        cron_id
+        async for cron_id, given in call.service.crons.all_of(call.user_id)
+        if any(map(wording.is_told_in, _texts(given)))
+    ]
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every string in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
+async def orphans_of(call: Call) -> list[str]:
+    """Return threads of the user that have checkpoints, and may have no row any more."""
+    # Where nobody logs in, the server writes down no user, or the local one.
+    users = ["", LOCAL_USER] if call.service.settings.single_user else [call.user_id]
+    return await call.service.checkpoints.threads_of(users)
 
 
 def _note(threads: Sequence[str], crons: Sequence[str]) -> str:
