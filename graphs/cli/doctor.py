@@ -1,60 +1,74 @@
-"""`palimpsest doctor`: what is wrong with a set-up, and what to do about it."""
+"""`palimpsest doctor`: whether settings, models, store and server work, and what to do about what does not."""
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import asdict
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
+import click
 import httpx
 import typer
 
 from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
-from graphs.cli.checks import Finding, Machine, examine
 from graphs.cli.client import THIS_MACHINE, connect
-from graphs.cli.dev import CONFIG_HELP, server_file
+from graphs.cli.dev import CONFIG_HELP, has_login, has_module, server_environment, server_file, server_settings
 from graphs.cli.output import Output, counted
-from graphs.cli.shell import Json, Refused, Shell
-from graphs.settings import environment
+from graphs.cli.shell import Refused, Shell
+from graphs.local import weights
+from graphs.settings import LOCAL, Settings, environment, misspelt
 
-_SERVER_SECONDS = 5.0
-_MARKS = {
-    "ok": ("ok", "green"),
-    "none": ("none", ""),
-    "warning": ("warning", "yellow"),
-    "failed": ("FAILED", "bold red"),
-}
+_ASK_SECONDS = 60.0
+_SECONDS = 2
+_COLOURS = {"failed": "bold red", "warning": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found.
+
+    Attributes:
+        check: What was looked at.
+        state: failed: it does not work. warning: it works, and may surprise. none: it is not there, and need not be.
+        said: What is the case.
+        fix: What to do; empty where nothing is to be done.
+    """
+
+    check: str
+    state: Literal["ok", "none", "warning", "failed"]
+    said: str
+    fix: str = ""
 
 
 def doctor(
     ctx: typer.Context,
     config: Annotated[Path | None, typer.Option("--config", "-c", help=CONFIG_HELP)] = None,
-    no_ask: Annotated[bool, typer.Option("--no-ask", help="Do not ask the model for a word, only load it.")] = False,
+    no_ask: Annotated[bool, typer.Option("--no-ask", help="Ask no model for a word.")] = False,
     url: Url = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for what is wrong here: versions, configuration, model, tokenizer, embedder, files, disk, server.
+    """Look for what is wrong here: settings, model, memory model, store, server.
 
-    It changes nothing. The model is asked for one word. Exit code 1 if something does not work.
+    It changes nothing. Each model is asked for one word. Exit code 1 if something does not work.
     """
     shell = ctx.find_object(Shell) or Shell()
     shell.as_json = as_json
     out = Output(as_json)
-    environ = environment(ENV_FILE, shell.environ)
     found: list[Finding] = []
-
-    # Each is shown as soon as it is known: the model may think for seconds.
-    def told(findings: Iterator[Finding]) -> None:
-        for finding in findings:
-            found.append(finding)
-            if not as_json:
-                _show(out, finding)
-
-    told(examine(environ, server_file(config), Machine(), asks=not no_ask))
-    # Files are opened as the variables say, which then have to be in order.
-    can_open = not any(each.check == "configuration" and each.state == "failed" for each in found)
-    told(iter(asyncio.run(_running(shell, Where(url=url, token=token), can_open_files=can_open))))
+    # Each is shown as soon as it is known: a model may think for seconds.
+    for finding in _examine(shell, server_file(config), Where(url=url, token=token), asks=not no_ask):
+        found.append(finding)
+        if not as_json:
+            out.say(f"{finding.state:<8} {finding.check:<13} {finding.said}", style=_COLOURS.get(finding.state, ""))
+            if finding.fix:
+                out.say(f"{'':<8} {'':<13} → {finding.fix}")
     failed = sum(1 for each in found if each.state == "failed")
     out.answer({"ok": not failed, "findings": [asdict(each) for each in found]}, lambda: None)
     if failed:
@@ -63,63 +77,123 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _running(shell: Shell, where: Where, *, can_open_files: bool) -> list[Finding]:
-    """Look at the server that would be asked, and at what waits in the memory that can be reached."""
+def _examine(shell: Shell, config: Path, where: Where, *, asks: bool) -> Iterator[Finding]:
+    environ = environment(ENV_FILE, shell.environ)
+    for name, meant in misspelt(environ):
+        fix = f"is {meant} meant?" if meant else "remove it; the project's .env.example lists all there are"
+        yield Finding("settings", "warning", f"{name} is no variable of ours: nothing reads it", fix)
+    try:
+        authenticates = has_login(config)
+        settings = server_settings(environ, authenticates=authenticates)
+    except click.ClickException as error:
+        fix = "change it, or the variable in .env, which the project's .env.example explains"
+        yield Finding("settings", "failed", error.format_message(), fix)
+    else:
+        yield Finding("settings", "ok", f"{config}: {'users log in' if authenticates else 'single user, no login'}")
+        yield _check_model("model", settings.model, settings, environ, asks=asks)
+        if settings.memory_model not in ("", settings.model):
+            yield _check_model("memory model", settings.memory_model, settings, environ, asks=asks)
+        yield _check_database(settings.database_uri) if settings.database_uri else _check_files(settings.data_dir)
+    yield asyncio.run(_check_server(shell, where))
+
+
+def _check_model(check: str, name: str, settings: Settings, environ: Mapping[str, str], *, asks: bool) -> Finding:
+    """Ask a model for a word; of the local one that nobody serves yet, look for what it needs."""
+    if not settings.local_base_url and (name == LOCAL or not (name or settings.deployment)):
+        return _check_local_model(check, settings)
+    named = name or settings.deployment
+    if not asks:
+        return Finding(check, "ok", f"{named}, not asked")
+    if why := ask_model(environ, name):
+        return Finding(check, "failed", f"{named}: {why}", "set what it names in .env, and ask the doctor again")
+    return Finding(check, "ok", f"{named} answers")
+
+
+def ask_model(environ: Mapping[str, str], name: str) -> str:
+    """Ask a model for one word, in a process with the server's variables; return why it cannot answer."""
+    command = [sys.executable, "-m", "graphs.cli.ask_model", name]
+    try:
+        # The providers' packages read their keys from the environment of the process.
+        done = subprocess.run(
+            command, env=server_environment(environ, None), capture_output=True, timeout=_ASK_SECONDS, check=True
+        )
+        return str(json.loads(done.stdout))
+    except subprocess.TimeoutExpired:
+        return f"it did not answer within {_ASK_SECONDS:.0f} s."
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else "it could not be asked."
+
+
+def _check_local_model(check: str, settings: Settings) -> Finding:
+    provider = "set OPENAI_API_KEY, or PALIMPSEST_MODEL=provider:model with its key, in .env"
+    if not has_module("xllamacpp"):
+        said = "no model is configured, and the local one is not installed: every turn fails"
+        return Finding(check, "failed", said, f"{provider}; or pip install 'palimpsest-memory[local]'")
+    try:
+        chosen = weights.choose(settings.local_model)
+    except ValueError as error:
+        return Finding(check, "failed", str(error), "change PALIMPSEST_LOCAL_MODEL in .env")
+    if isinstance(chosen, Path):
+        return Finding(check, "ok", f"the local model {chosen}")
+    if weights.find(chosen, weights.cache_folder()):
+        return Finding(check, "ok", f"the local model {chosen.name} is here (small and slow; or {provider})")
+    said = f"the local model {chosen.name} is fetched by the first `palimpsest dev`, {chosen.size / 1e9:.1f} GB, once"
+    return Finding(check, "warning", said, f"or {provider}")
+
+
+def _check_files(folder: Path) -> Finding:
+    """Look at the SQLite files: they can be opened, and the folder in which they are, or will be, can be written."""
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        fix = "choose another folder with PALIMPSEST_DATA_DIR, or let this user write there"
+        return Finding("store", "failed", f"{folder} cannot be written", fix)
+    for path in sorted(folder.glob("*.sqlite")):
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_SECONDS)) as opened:
+                opened.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.Error as error:
+            fix = f"stop the server, move {path.name} away, start, and `palimpsest import` your last export"
+            return Finding("store", "failed", f"{path} cannot be used: {error}", fix)
+    return Finding("store", "ok", f"{folder} is {'there' if folder.exists() else 'made by the first start'}")
+
+
+def _check_database(uri: str) -> Finding:
+    """Look whether the configured Postgres answers."""
+    if not has_module("psycopg"):
+        fix = "pip install 'palimpsest-memory[postgres]'"
+        return Finding("store", "failed", "DATABASE_URI needs Postgres's client", fix)
+    import psycopg
+
+    said = psycopg.conninfo.conninfo_to_dict(uri)
+    place = f"{said.get('dbname') or 'the database'} on {said.get('host') or 'this machine'}"  # without its password
+    try:
+        with psycopg.connect(uri, connect_timeout=_SECONDS) as connection:
+            version = connection.info.server_version // 10_000
+    except psycopg.Error as error:
+        why = " ".join(str(error).split())
+        return Finding("store", "failed", f"{place} does not answer: {why}", "start it, or correct DATABASE_URI")
+    return Finding("store", "ok", f"Postgres {version} answers: {place}")
+
+
+async def _check_server(shell: Shell, where: Where) -> Finding:
+    """Look at the server that would be asked."""
     url = where.url or client_settings(shell).url
     if not url:
-        none = Finding("server", "none", "none of this folder runs: `palimpsest dev` starts one")
-        return [none, *(await _waiting(shell, Where(local=True)) if can_open_files else [])]
+        return Finding("server", "none", "none of this folder runs: `palimpsest dev` starts one")
     try:
         async with connect(url, "", shell.transport) as http:
-            (await http.get("/ok", timeout=_SERVER_SECONDS)).raise_for_status()
+            (await http.get("/ok", timeout=_SECONDS)).raise_for_status()
+        async with open_memory(shell, where) as memory:
+            there = await memory.get("/overview")
+            known = f"{counted(there['facts'], 'fact')}, {counted(there['pending'], 'update')} to be learned"
+            return Finding("server", "ok", f"{memory.place} answers: {known}")
     except (httpx.ConnectError, httpx.ConnectTimeout):
-        is_here = httpx.URL(url).host in THIS_MACHINE
-        free = Finding("server", "none", f"none runs at {url}: `palimpsest dev` may start there")
-        away = Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
-        return [free if is_here else away, *(await _waiting(shell, Where(local=True)) if can_open_files else [])]
-    except ValueError as error:
-        return [Finding("server", "failed", str(error), "change --url or PALIMPSEST_URL")]
+        if httpx.URL(url).host in THIS_MACHINE:
+            return Finding("server", "none", f"none runs at {url}: `palimpsest dev` may start there")
+        return Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
     except httpx.HTTPError as error:
         fix = "stop it, or start with `palimpsest dev --port 2025` and ask with --url http://127.0.0.1:2025"
-        return [Finding("server", "warning", f"another program answers at {url} ({type(error).__name__})", fix)]
-    return await _waiting(shell, where)
-
-
-async def _waiting(shell: Shell, where: Where) -> list[Finding]:
-    """Look at what memory itself reports: what failed for good, and why it may be off."""
-    try:
-        async with open_memory(shell, where) as memory:
-            reported = _reported(await memory.get("/overview"), " --local" if where.local else "")
-    except Refused as refused:
-        # Without files there is nothing to look at; `check_files` has said so.
-        return [] if where.local else [Finding("server", "failed", str(refused), "see above")]
-    server = [] if where.local else [Finding("server", "ok", f"{memory.place} answers")]
-    return server + reported
-
-
-def _reported(there: Json, place: str) -> list[Finding]:
-    """Return what an overview tells, with the commands that mend it in that place."""
-    findings = []
-    if there["without_memory"]:
-        said = f"turns go on without memory: {there['without_memory']}"
-        findings.append(Finding("memory", "warning", said, "PALIMPSEST_MEMORY=true in .env switches it on"))
-    if there["dead"]:
-        said = f"{counted(there['dead'], 'update')} failed for good"
-        findings.append(Finding("memory", "warning", said, f"`palimpsest pending list{place}`, then retry or discard"))
-    if (budget := there["budget"]) and budget["used_up"]:
-        said = f"the budget of the day is used up ({budget['calls']} calls)"
-        fix = f"it goes on {budget['until'][:16]} UTC; PALIMPSEST_BUDGET_CALLS sets it"
-        findings.append(Finding("memory", "warning", said, fix))
-    if there["quarantined"]:
-        said = f"{counted(there['quarantined'], 'fact')} in quarantine"
-        fix = f"`palimpsest facts list --status quarantined{place}`, then release or delete"
-        findings.append(Finding("memory", "warning", said, fix))
-    said = f"{counted(there['facts'], 'fact')}, {counted(there['pending'], 'update')} to be learned"
-    return findings or [Finding("memory", "ok", said)]
-
-
-def _show(out: Output, finding: Finding) -> None:
-    mark, style = _MARKS[finding.state]
-    out.say(f"{mark:<8} {finding.check:<14} {finding.said}", style=style if finding.state != "ok" else "")
-    if finding.fix:
-        out.say(f"{'':<8} {'':<14} → {finding.fix}")
+        return Finding("server", "warning", f"another program answers at {url} ({type(error).__name__})", fix)
+    except (Refused, ValueError) as refused:
+        return Finding("server", "failed", str(refused), "change --url, --token or their variables")

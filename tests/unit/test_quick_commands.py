@@ -23,7 +23,7 @@ main(sys.argv[1:])
         ("facts --help", MODELS | SERVER),
         ("facts list --url http://127.0.0.1:9", MODELS | SERVER),
         ("facts list --local", MODELS),
-        ("doctor --no-ask --url http://127.0.0.1:9", MODELS),
+        ("doctor --no-ask --url http://127.0.0.1:9", MODELS | SERVER),
     ],
 )
 def test_a_command_imports_what_it_needs(words: str, needless: set[str], tmp_path: Path) -> None:
