@@ -14,7 +14,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from memory.text import digest, sanitize
+from memory.text import digest, sanitize, without_middle
 
 Role = Literal["user", "assistant"]
 
@@ -29,7 +29,7 @@ class StoredMessage:
     Attributes:
         id: The message's id in its thread.
         role: `user` for human messages, `assistant` for the model's.
-        text: Its sanitized text, without tool calls, images or other blocks.
+        text: Its sanitized text, without tool calls, images or other blocks; of a very long one beginning and end.
         time: When it was said, ISO 8601 with an offset.
         seen: `True` if it was flushed before and is here only as context.
         edit: The token of the user's newest edit by hand when it was said (`memory.control`); empty if unknown.
@@ -41,6 +41,9 @@ class StoredMessage:
     time: str
     seen: bool = False
     edit: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", without_middle(self.text))
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
@@ -111,7 +114,7 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
     said: Counter[tuple[str, str]] = Counter()
     identified: list[BaseMessage] = []
     for message in messages:
-        what = (_role(message) or message.type, sanitize(message.text).strip() or sanitize(repr(message)))
+        what = (_role(message) or message.type, said_in(message) or sanitize(without_middle(repr(message))))
         identity = message.id or f"content-{digest(*what, str(said[what]))[:32]}"
         said[what] += 1
         identified.append(message if message.id else message.model_copy(update={"id": identity}))
@@ -128,8 +131,13 @@ def to_stored(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage
     return tuple(
         StoredMessage(stored_id(message.id), role, text, time)
         for message in as_messages(messages)
-        if (role := _role(message)) and (text := sanitize(message.text).strip())
+        if (role := _role(message)) and (text := said_in(message))
     )
+
+
+def said_in(message: BaseMessage) -> str:
+    """Return what memory reads of a message's text: sanitized, without the middle of a very long one."""
+    return sanitize(without_middle(message.text)).strip()
 
 
 def stored_id(message_id: str | None) -> str:

@@ -18,7 +18,24 @@ _JOINER: Final = "\u034f"
 _LETTERS: Final = str.maketrans(
     {"ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "\u0131": "i"}
 )
+MAX_KEPT_CHARS: Final = 100_000
+"""Of a longer message, a book pasted into the chat, memory keeps the beginning and the end, one half each."""
+_LEFT_OUT: Final = "\n[… {chars:,} characters left out …]\n"
+_LEFT_OUT_BEGIN, _LEFT_OUT_CHARS = _LEFT_OUT[:4], len(_LEFT_OUT) + 20
+
 _ENDINGS: Final = " .!?,;:…。！？、"  # noqa: RUF001 - full-width punctuation is meant
+
+
+def without_middle(text: str) -> str:
+    """Return a text of `MAX_KEPT_CHARS` at most, and a line that says how much was left out of its middle.
+
+    No more is read of it, however long it is; what was shortened before stays as it is.
+    """
+    surplus = len(text) - MAX_KEPT_CHARS
+    if surplus <= 0 or (surplus <= _LEFT_OUT_CHARS and _LEFT_OUT_BEGIN in text):
+        return text
+    half = MAX_KEPT_CHARS // 2
+    return f"{text[:half]}{_LEFT_OUT.format(chars=surplus)}{text[-half:]}"
 
 
 def word_set(words: str, form: Callable[[str], str] = str) -> frozenset[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
 
 from memory.control import INITIAL_EDIT
 from memory.facts.changes import Reason
@@ -27,8 +26,6 @@ from memory.screening.door import screened
 from memory.text import sanitize
 
 Json = Mapping[str, object]
-
-_MAX_MESSAGE_CHARS: Final = 100_000
 
 
 def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
@@ -144,7 +141,7 @@ def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
     read = tuple(messages)
     if any(moment(message.time) is None for message in read):
         raise ValueError("times must be ISO 8601")
-    return tuple(replace(each, id=_short_text(each.id), text=sanitize(each.text, _MAX_MESSAGE_CHARS)) for each in read)
+    return tuple(replace(each, id=_short_text(each.id), text=sanitize(each.text)) for each in read)
 
 
 def read_texts(profile: object) -> dict[str, str]:

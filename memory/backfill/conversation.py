@@ -8,12 +8,11 @@ from typing import Final, Literal, NamedTuple, Self, get_args
 
 from memory.message import Role, StoredMessage, stored_id
 from memory.outbox.transcript import exchanges
-from memory.text import digest, sanitize
+from memory.text import digest, sanitize, without_middle
 
 Origin = Literal["chatgpt", "claude", "langgraph", "jsonl"]
 ORIGINS: Final[tuple[Origin, ...]] = get_args(Origin)
 
-MAX_MESSAGE_CHARS: Final = 100_000
 # What one pending update holds: as much as one extraction reads.
 _PORTION_CHARS: Final = 24_000
 
@@ -78,7 +77,7 @@ def text_id(value: object) -> str:
 
 def said_by(role: Role, text: object, time: object) -> StoredMessage | None:
     """Return one message under an id made of what it says; `None` if it says nothing. `ValueError` without a time."""
-    said = sanitize(text, MAX_MESSAGE_CHARS).strip() if isinstance(text, str) else ""
+    said = sanitize(without_middle(text)).strip() if isinstance(text, str) else ""
     if not said:
         return None
     at = utc(time)

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 
 from memory import prompts
 from memory.message import GivenMessages, as_messages
-from memory.text import digest
+from memory.text import digest, without_middle
 
 SUMMARY_ID = "palimpsest-summary"
 """The id of every summary message, so that in a thread's messages a new summary takes the place of the old one."""
@@ -245,7 +245,7 @@ def still_leaving(kept: object, existing: str, live: Sequence[BaseMessage]) -> t
 
 
 def _made_of(existing: str, messages: Sequence[BaseMessage]) -> str:
-    return digest(existing, *(part for message in messages for part in (str(message.id), message.text)))
+    return digest(existing, *(part for message in messages for part in (str(message.id), without_middle(message.text))))
 
 
 def state_of(context: object) -> dict[str, Any]:

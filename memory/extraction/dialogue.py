@@ -1,6 +1,5 @@
 """What was said, as the memory model reads it, and which words of the assistant a user makes their own. Pure."""
 
-import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,12 +12,8 @@ from memory.extraction.grounding import is_thanks_or_greeting
 from memory.message import StoredMessage
 from memory.text import one_line, word_set
 
-logger = logging.getLogger(__name__)
-
 # A longer message is read in pieces, so that one prompt of a small memory model can hold each beside the rules.
 MAX_USER_CHARS: Final = 4000
-# Of a longer message, a book pasted into the chat, beginning and end are read.
-MAX_READ_CHARS: Final = 100_000
 # What the assistant said is there to understand the user's next words; its beginning and end do that. Where these
 # words stand by themselves, less of it does.
 MAX_CONTEXT_CHARS: Final = 600
@@ -32,23 +27,17 @@ _SPACE = re.compile(r"\s")
 def in_pieces(messages: Iterable[StoredMessage], limit: int = MAX_USER_CHARS) -> list[StoredMessage]:
     """Return the messages with the user's new ones cut into pieces of at most `limit` characters, each with its id.
 
-    A piece ends with a sentence or a word where it can, and states the date that its message begins with. Of a message
-    of more than `MAX_READ_CHARS` the middle is left out, and the log says so.
+    A piece ends with a sentence or a word where it can, and states the date that its message begins with.
     """
     pieces: list[StoredMessage] = []
     for message in messages:
         if message.role != "user" or message.seen or len(message.text) <= limit:
             pieces.append(message)
             continue
-        parts = [message.text]
-        surplus = len(message.text) - MAX_READ_CHARS
-        if surplus > 0:
-            logger.warning("of message %s %d of %d characters are not read", message.id, surplus, len(message.text))
-            parts = [message.text[: MAX_READ_CHARS // 2], message.text[-MAX_READ_CHARS // 2 :]]
         # Each piece states the date that the message begins with: "yesterday" counts from it in all of them.
         stamp = f"{leading_stamp(message.text)} ".lstrip()
-        texts = [text for part in parts for text in _cut(part, limit - len(stamp))]
-        pieces += [replace(message, text=f"{stamp}{text}" if at else text) for at, text in enumerate(texts)]
+        texts = enumerate(_cut(message.text, limit - len(stamp)))
+        pieces += [replace(message, text=f"{stamp}{text}" if at else text) for at, text in texts]
     return pieces
 
 
@@ -72,7 +61,7 @@ def _cut(text: str, limit: int) -> Iterator[str]:
 def read_chars(message: StoredMessage) -> int:
     """Return how many characters of a message, in however many pieces, the model is shown."""
     if message.role == "user":
-        return min(len(message.text), MAX_USER_CHARS if message.seen else MAX_READ_CHARS)
+        return min(len(message.text), MAX_USER_CHARS) if message.seen else len(message.text)
     return min(len(message.text), MAX_CONTEXT_CHARS)
 
 

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
+from memory.aside import aperform_aside
 from memory.budget import BudgetUsedUp, DailyBudget, Purse
 from memory.config import MemoryConfig
-from memory.effects import aperform, awithin, perform, run, tolerated, within
+from memory.effects import awithin, perform, run, tolerated, within
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -186,7 +187,7 @@ class MemoryUpdater:
         )
 
     async def _aperform(self, effects: WorkerEffects[T]) -> T:
-        return await aperform(
+        return await aperform_aside(
             effects,
             {
                 list: awithin(self._config.store_timeout_seconds, self._store.abatch),
