@@ -7,7 +7,6 @@ look for the place of an edit among the newest ten, so that the two newest turns
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
@@ -15,14 +14,15 @@ from langgraph.errors import InvalidUpdateError
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
-from langgraph.types import StateUpdate
+from langgraph.types import Send, StateUpdate
 
 from graphs.deployment import service_of_process, tools_of_process
 from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import memory_tools
+from graphs.turn.calls import sent_as, unanswered
 from graphs.turn.context import Context
-from graphs.turn.edits import with_what_follows, writes_messages
+from graphs.turn.edits import with_what_follows
 from graphs.turn.nodes import ChatNodes
 from graphs.turn.state import InputState, State
 from memory.context.tokens import TokenCounter
@@ -32,6 +32,7 @@ LAST_OF_TWO = "summarize"
 
 Compiled = CompiledStateGraph[State, Context, InputState, State]
 Supersteps = Sequence[Sequence[StateUpdate]]
+Seen = tuple[Mapping[str, Any], tuple[str, ...]]
 
 
 class ChatGraph(StateGraph[State, Context, InputState, State]):
@@ -48,8 +49,8 @@ class ChatGraph(StateGraph[State, Context, InputState, State]):
 
 class _Editable(Compiled):
     def bulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
-        if _is_one(supersteps) and writes_messages(supersteps[0][0].values):
-            supersteps = _with_what_follows(self._values(config), supersteps)
+        if _is_one(supersteps):
+            supersteps = _edited(*self._seen(config), supersteps)
         try:
             return super().bulk_update_state(config, supersteps)
         except InvalidUpdateError:
@@ -58,8 +59,8 @@ class _Editable(Compiled):
             return super().bulk_update_state(config, _named(supersteps))
 
     async def abulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
-        if _is_one(supersteps) and writes_messages(supersteps[0][0].values):
-            supersteps = _with_what_follows(await self._avalues(config), supersteps)
+        if _is_one(supersteps):
+            supersteps = _edited(*await self._aseen(config), supersteps)
         try:
             return await super().abulk_update_state(config, supersteps)
         except InvalidUpdateError:
@@ -68,21 +69,21 @@ class _Editable(Compiled):
             return await super().abulk_update_state(config, _named(supersteps))
 
     # What a client sent last may be no message: the state with it cannot be read, what was saved before can.
-    def _values(self, config: RunnableConfig) -> Mapping[str, Any]:
+    def _seen(self, config: RunnableConfig) -> Seen:
         try:
-            return self.get_state(config).values
+            state = self.get_state(config)
         except Exception:
-            return next((saved.values for saved in self.get_state_history(config, limit=1)), {})
+            return next((saved.values for saved in self.get_state_history(config, limit=1)), {}), ()
+        return state.values, state.next
 
-    async def _avalues(self, config: RunnableConfig) -> Mapping[str, Any]:
+    async def _aseen(self, config: RunnableConfig) -> Seen:
         try:
-            return (await self.aget_state(config)).values
+            state = await self.aget_state(config)
         except Exception:
-            return {
-                key: value
-                async for saved in self.aget_state_history(config, limit=1)
-                for key, value in saved.values.items()
-            }
+            async for saved in self.aget_state_history(config, limit=1):
+                return saved.values, ()
+            return {}, ()
+        return state.values, state.next
 
 
 def _is_one(supersteps: Supersteps) -> bool:
@@ -93,8 +94,11 @@ def _names_no_node(supersteps: Supersteps) -> bool:
     return _is_one(supersteps) and supersteps[0][0].as_node is None
 
 
-def _with_what_follows(state: Mapping[str, Any], supersteps: Supersteps) -> Supersteps:
+def _edited(state: Mapping[str, Any], following: tuple[str, ...], supersteps: Supersteps) -> Supersteps:
     ((update,),) = supersteps
+    if update.as_node is None and following == ("summarize",):
+        # LangGraph does not count the tasks of `Send`: it would take `call_model` for the node that ran last.
+        update = update._replace(as_node="tools")
     return [[update._replace(values=with_what_follows(state, update.values))]]
 
 
@@ -136,23 +140,23 @@ def build_graph(
         .add_node("inject_memory", nodes.inject_memory)
         .add_node("summarize", nodes.summarize)
         .add_node("call_model", nodes.call_model)
-        .add_node("tools", ToolNode([*ready, *of_memory]))
+        .add_node("tools", ToolNode([*ready, *of_memory], handle_tool_errors=True, awrap_tool_call=nodes.carry_out))
         .add_node("flush_memory", nodes.flush_memory)
         .add_edge(START, "inject_memory")
         .add_edge(START, "summarize")
         .add_edge("inject_memory", "call_model")
         .add_edge("summarize", "call_model")
-        .add_conditional_edges("call_model", after_model)
+        .add_conditional_edges("call_model", after_model, ["tools", "flush_memory"])
         .add_edge("tools", "summarize")
         .add_edge("flush_memory", END)
     )
 
 
-# Asynchronous for want of a thread: stores that hang may hold all those that the event loop shares out.
-async def after_model(state: State) -> Literal["tools", "flush_memory"]:
-    """Choose the tools when the model called any, else the end of the turn."""
-    last = state["messages"][-1] if state["messages"] else None  # a client may have removed them all
-    return "tools" if isinstance(last, AIMessage) and last.tool_calls else "flush_memory"
+# `async` although it awaits nothing: LangGraph runs synchronous routers in threads that hanging stores may occupy.
+async def after_model(state: State) -> list[Send] | Literal["flush_memory"]:
+    """Choose a task of its own for each call of the answer, else the end of the turn."""
+    calls = unanswered(state["messages"])  # which a client may have removed
+    return [Send("tools", [sent_as(call)]) for call in calls] or "flush_memory"
 
 
 graph = build_graph().compile(name="chat")

@@ -1,7 +1,7 @@
 """Edits of a thread from outside: what a client takes away or rewrites is not shown elsewhere in the thread's state."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.types import Overwrite
@@ -22,11 +22,6 @@ def left_of(state: Mapping[str, Any]) -> Values:
     return gone
 
 
-def writes_messages(values: object) -> TypeGuard[dict[str, Any]]:
-    """Say whether an edit touches the thread's messages."""
-    return isinstance(values, dict) and "messages" in values
-
-
 def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return an edit of a thread with what follows from it for the rest of the state.
 
@@ -37,7 +32,7 @@ def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -
         state: The state that is edited.
         values: What the client writes; without messages it is handed back as it is.
     """
-    if not writes_messages(values):
+    if not isinstance(values, dict) or "messages" not in values:
         return values
     messages = merge_messages(state.get("messages") or [], [values["messages"]])
     follows = _view(state, messages) if messages else left_of(state)

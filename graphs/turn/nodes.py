@@ -5,13 +5,16 @@ import logging
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
+from langgraph.errors import ParentCommand
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
@@ -21,6 +24,19 @@ from graphs.model_failures import ModelUnavailable, refuses_tools
 from graphs.models import in_background
 from graphs.service import MemoryService
 from graphs.summary_calls import SummaryCalls
+from graphs.turn.calls import (
+    MOST_GARBLED,
+    Execute,
+    all_calls,
+    carry_out_once,
+    failed,
+    garbled,
+    joined,
+    parted,
+    results_of_left,
+    why_garbled,
+    with_own_ids,
+)
 from graphs.turn.channels import changes
 from graphs.turn.context import Context
 from graphs.turn.edits import left_of
@@ -31,7 +47,7 @@ from graphs.turn.prepared import SummaryAhead, when_summarized
 from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.run import STATELESS, Run
 from graphs.turn.sources import sources_of, with_sources, with_tokens
-from graphs.turn.state import State, summary_lost, warn_summary_lost
+from graphs.turn.state import AfterTools, State, summary_lost, warn_summary_lost
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
@@ -96,17 +112,21 @@ class ChatNodes:
                 receipt["summary_lost"] = lost
             memory: StateUpdate = {"memory": {**begun.memory, "receipt": receipt}}
             # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
-            writes_messages = begun.with_mode and run.context.transcript == "keep"
-            return {**memory, "messages": begun.with_mode} if writes_messages else memory
+            written = begun.messages(state) if run.context.transcript == "keep" else None
+            return {**memory, "messages": written} if written else memory
 
-    async def summarize(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
+    async def summarize(self, state: AfterTools, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget.
 
         A turn begins beside `inject_memory`, whose choice has its share of the budget: it is made once for both.
+        Where tools hand the turn off to a graph above, it ends here, written down.
         """
         if not state.get("messages"):
             return left_of(state)
         run, thread = await self._run(state, runtime)
+        if handoffs := state.get("handoffs"):
+            await end_turn(self._memory, run, thread, thread.view(get_config()))
+            raise ParentCommand(joined(handoffs, thread.messages))
         begun = await self._begun(run, thread, runtime) if thread.begins_turn else None
         now = begun.in_state(state) if begun else state
         budget = begun.prompt.shares.messages if begun else self._messages_budget(run, thread)
@@ -130,9 +150,10 @@ class ChatNodes:
             await aemit(event.name, event)
         await self._turns.after(superstep_of(runtime))
         update = changes(state, node.update(now, result))
-        # Messages that are written whole carry their mode already.
-        needs_mode = begun and begun.with_mode and run.context.transcript == "compact" and "messages" not in update
-        return {**update, "messages": begun.with_mode} if begun and needs_mode else update
+        # Messages that are written whole carry their mode and these results already.
+        is_whole = run.context.transcript == "keep" or "messages" in update
+        written = begun.messages(state) if begun and not is_whole else None
+        return {**update, "messages": written} if written else update
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one.
@@ -140,9 +161,11 @@ class ChatNodes:
         Raises:
             ValueError: If the thread has no messages, so that there is nothing to answer.
         """
-        if not state.get("messages"):
+        if not state.get("messages") and not state.get("memory"):
             raise ValueError("messages must hold at least one message: there is nothing to answer")
         run, thread = await self._run(state, runtime)
+        if self._is_over(thread):
+            return {}
         mode = mode_of_newest(thread.messages)
         fresh = self._turns.take_fresh(_name(run, thread))
         snapshot = await self._memory.shown(run, mode, fresh, thread.injected)
@@ -152,6 +175,12 @@ class ChatNodes:
         model = await self._service.aload_model(run.context.model, "chat")
         with self._service.metrics.call("chat"):
             answer = await self._answer(model, prompt, run.model)
+        answer = with_own_ids(answer, (call["id"] for message in prompt.messages for call in all_calls(message)))
+        if garbled([*thread.messages, answer]) >= MOST_GARBLED:
+            raise ModelUnavailable(
+                f"{run.model!r} called a tool {MOST_GARBLED} times with arguments that are no JSON: "
+                "try again, or choose another model."
+            )
         answer = with_sources(answer, sources_of(thread.injected, snapshot))
         answer = with_tokens(answer, prompt.tokens().model_dump())
         return {"messages": [with_mode(answer, mode)]}
@@ -171,6 +200,28 @@ class ChatNodes:
         logger.warning("%s takes no tools: in this process it is told of none from now on", name)
         self._toolless.add(name)
         return answer
+
+    def _is_over(self, thread: Thread) -> bool:
+        """Say whether the tools have ended the turn: a tool cleared the thread, or each call returns directly."""
+        if not thread.messages or not isinstance(thread.messages[-1], ToolMessage):
+            return not thread.messages
+        behind = takewhile(lambda message: not isinstance(message, AIMessage), reversed(thread.messages))
+        direct = {tool.name for tool in self._tools if tool.return_direct}
+        return all(
+            isinstance(one, ToolMessage) and (not thread.asked or (one.name in direct and one.status == "success"))
+            for one in behind
+        )
+
+    async def carry_out(self, request: ToolCallRequest, execute: Execute) -> Any:
+        """Carry out one call of an answer, once; one that nobody offered, or nobody can read, is told why not."""
+        context, call = request.runtime.context, request.tool_call
+        chosen = (context if isinstance(context, Context) else Context()).memory_tools
+        offered = [*(tool.name for tool in self._tools), *(one.name for one in self._of_memory if one.name in chosen)]
+        if call["name"] not in offered:
+            return failed(call, f"There is no tool {call['name']!r}. There are: {', '.join(offered) or 'none'}.")
+        if why := why_garbled(request.state.get("messages", []), call["id"]):
+            return failed(call, why)
+        return parted(await carry_out_once(request, execute))
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
@@ -225,7 +276,8 @@ class ChatNodes:
 
             opening, injected = await self._memory.choose(run, previous, bare.messages, room, self._counter)
             left = broken_off(run, thread, self._service.clock())
-            return Begun.of(thread, opening, injected, bare.showing(injected, opening.snapshot), left)
+            results = await results_of_left(thread.messages, get_config(), runtime.execution_info)
+            return Begun.of(thread, opening, injected, bare.showing(injected, opening.snapshot), left, results)
 
         return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
 

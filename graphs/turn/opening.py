@@ -1,14 +1,16 @@
 """What turns under way began with: computed once for the nodes that share it, in this process's memory only."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar, cast
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 
+from graphs.turn.calls import with_results
 from graphs.turn.channels import merge_messages
 from graphs.turn.state import MemoryState, Receipt, State, WithoutMemory
 from graphs.turn.thread import Thread
@@ -34,6 +36,7 @@ class Begun(Generic[P]):
         prompt: The prompt with it, where whoever begins the turn has one.
         memory: What the state keeps of it: ids, and the epochs under which the turn began.
         with_mode: The messages that the turn answers, with the mode in which they were said; none in `normal` mode.
+        results: Of the calls that the answer before still waits for.
     """
 
     opening: Opening
@@ -41,6 +44,7 @@ class Begun(Generic[P]):
     prompt: P
     memory: MemoryState
     with_mode: list[BaseMessage]
+    results: Sequence[ToolMessage] = ()
 
     @classmethod
     def of(
@@ -50,6 +54,7 @@ class Begun(Generic[P]):
         injected: Injected | None,
         prompt: P,
         broken_off: tuple[Unwritten, ...] = (),
+        results: Sequence[ToolMessage] = (),
     ) -> Self:
         """Return what a turn of a thread begins with, once it is chosen what its prompt shows of what was read.
 
@@ -59,6 +64,7 @@ class Begun(Generic[P]):
             injected: What the prompt shows of it.
             prompt: The prompt with it.
             broken_off: The turn before, if its run ended before it was written down.
+            results: Of the calls that the answer before still waits for.
         """
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
         chosen = injected.to_state() if injected else {}
@@ -70,6 +76,7 @@ class Begun(Generic[P]):
             memory=memory,
             # A mode that could not be read is not noted: flushing reads it again, and a note would be for good.
             with_mode=unanswered_with_mode(thread.messages, opening.mode) if opening.mode else [],
+            results=results,
         )
 
     def receipt(self, asked: str, without_memory: WithoutMemory | None) -> Receipt:
@@ -92,10 +99,20 @@ class Begun(Generic[P]):
             receipt["without_memory"] = without_memory
         return receipt
 
+    def messages(self, state: State) -> list[BaseMessage] | Overwrite | None:
+        """Return what is written of the messages as the turn begins; `None` if they stay as they are."""
+        if not self.results:
+            return self.with_mode or None
+        return Overwrite(with_results(merge_messages(state["messages"], [self.with_mode]), self.results))
+
     def in_state(self, state: State) -> State:
         """Return the state with these choices in it, for a node that cannot wait until they are written."""
-        messages = {"messages": merge_messages(state["messages"], [self.with_mode])} if self.with_mode else {}
-        return cast("State", {**state, **messages, "memory": self.memory})
+        now: dict[str, object] = {"memory": self.memory}
+        if written := self.messages(state):
+            now["messages"] = (
+                merge_messages(state["messages"], [written]) if isinstance(written, list) else written.value
+            )
+        return cast("State", {**state, **now})
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
-from uuid import uuid4
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -217,18 +216,10 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
                 )  # fmt: skip
         else:
             check_text(answer, name)
-            return remembering(_with_call_ids(answer), name, attempt.refused)
+            return remembering(answer, name, attempt.refused)
     reason = provider_reason(failure, map(words_of, prompt.view(prompt.room())))
     why = explain(failure, name, reason)
     # Who runs the graph logs the sentence of the error.
     level = logging.INFO if says_it_all(why) else logging.WARNING
     logger.log(level, "%s failed: %s (%s)", name, reason, origin(failure))
     raise why from failure
-
-
-def _with_call_ids(answer: AIMessage) -> AIMessage:
-    """Return the answer with an id for each call of a tool: some servers send none, and a result names its call."""
-    if all(call["id"] for call in answer.tool_calls):
-        return answer
-    calls = [{**call, "id": call["id"] or f"call_{uuid4().hex}"} for call in answer.tool_calls]
-    return answer.model_copy(update={"tool_calls": calls})

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels import Topic
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from graphs.turn.channels import SummaryChannel, messages_channel
@@ -202,3 +204,10 @@ class State(InputState):
     """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""
     memory: MemoryState
     """What memory put before the model."""
+
+
+class AfterTools(State):
+    """What `summarize` reads beside the state; no client sees it."""
+
+    handoffs: Annotated[list[Command[Any]], Topic(Command)]
+    """The hand-offs to a graph above of the calls that ended in the superstep before."""

@@ -100,7 +100,7 @@ async def test_no_tool_of_memory_is_told_of_or_works_unless_the_assistant_names_
     talk = Talk()
     told = await talk.say("What do I like?", calls("list_memories"), context=Context())
     assert talk.model.bound == ["current_time"] * 2
-    assert told == "list_memories is switched off for this assistant."
+    assert told == "There is no tool 'list_memories'. There are: current_time."
     await talk.say("Hi", context=Context(memory_tools=("forget",)))
     assert talk.model.bound[-2:] == ["current_time", "forget"]
     with pytest.raises(ValidationError, match="memory_tools"):

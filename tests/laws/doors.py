@@ -24,6 +24,7 @@ from starlette.types import ASGIApp
 
 from graphs.persistence import CHECKPOINTS, STORE, empty_logs, open_checkpointer, open_store
 from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.persistence.postgres_saver import open_postgres_checkpointer
 from graphs.persistence.postgres_store import open_postgres_store
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
@@ -195,6 +196,11 @@ def _app(service: Service) -> Iterator[MemoryApi]:
 def open_ours_on_postgres(uri: str) -> AbstractAsyncContextManager[BaseStore]:
     """Open the store that a deployment has on Postgres."""
     return open_postgres_store(uri, 4)
+
+
+def open_saver_on_postgres(uri: str) -> AbstractAsyncContextManager[BaseCheckpointSaver[str]]:
+    """Open the checkpointer that a deployment has on Postgres."""
+    return open_postgres_checkpointer(uri, 4)
 
 
 async def look_back(service: MemoryService, store: BaseStore) -> int:

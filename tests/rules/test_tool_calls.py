@@ -23,7 +23,7 @@ def shape(messages: list[BaseMessage]) -> list[str]:
 def test_a_call_without_a_result_gets_one() -> None:
     first, asked, missing, said = paired([HumanMessage("hi"), calls("1"), HumanMessage("never mind")])
     assert shape([first, asked, missing, said]) == ["human", "ai", "tool 1", "human"]
-    assert "not carried out" in missing.text
+    assert "No result is known" in missing.text
 
 
 def test_a_result_that_comes_late_follows_its_call() -> None:
@@ -39,7 +39,12 @@ def test_models_that_number_their_calls_anew_get_each_result_once() -> None:
     again = [calls("call_0"), result("call_0", "rain"), calls("call_0"), result("call_0", "sun")]
     assert [message.text for message in paired(again)] == ["", "rain", "", "sun"]
     interrupted = [calls("call_0"), HumanMessage("no"), calls("call_0"), result("call_0", "sun")]
-    assert [message.text for message in paired(interrupted)][1:] == ["This call was not carried out.", "no", "", "sun"]
+    assert [message.text for message in paired(interrupted)][1:] == [
+        "No result is known. The call may have been carried out.",
+        "no",
+        "",
+        "sun",
+    ]
 
 
 def test_a_garbled_call_is_left_out_and_what_was_said_with_it_stays() -> None:

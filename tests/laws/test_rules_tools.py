@@ -1,0 +1,324 @@
+"""A tool call of an answer is carried out once, whatever becomes of its run; where nobody can know, the model is told.
+
+Each tool notes what it has done in a file, and what it notes is counted.
+"""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages.tool import invalid_tool_call
+from langchain_core.tools import tool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command, Send, interrupt
+
+from palimpsest import Context, FactStore, build_graph, open_checkpointer
+from tests.laws.doors import open_saver_on_postgres
+from tests.laws.paying import Shop, calls
+from tests.laws.talk import Talk
+
+KINDS = ["memory", "sqlite", "postgres"]
+UNKNOWN = "No result is known. The call may have been carried out."
+
+
+@pytest.fixture(params=KINDS)
+async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    if request.param == "memory":
+        yield InMemorySaver()
+    elif request.param == "sqlite":
+        async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
+            yield saver
+    else:
+        async with open_saver_on_postgres(request.getfixturevalue("database")) as saver:
+            yield saver
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+@pytest.fixture
+def talk(saver: BaseCheckpointSaver[Any], shop: Shop) -> Talk:
+    return Talk(saver=saver, tools=shop.tools())
+
+
+def results(messages: list[BaseMessage]) -> list[str]:
+    return [message.text for message in messages if isinstance(message, ToolMessage)]
+
+
+async def asked(talk: Talk) -> dict[str, Any]:
+    """Return what waits for a person's answer: the interrupts' ids, by what they ask."""
+    state = await talk.graph.aget_state(talk.who())
+    return {str(one.value): one.id for task in state.tasks for one in task.interrupts}
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+async def test_approved_calls_run_once_and_each_gets_the_answer_to_its_own_question(
+    talk: Talk, shop: Shop, order: list[int]
+) -> None:
+    four = calls(("pay", {"amount": 1}), ("mail", {"to": "x"}), ("pay", {"amount": 2}), ("pay", {"amount": 3}))
+    talk.chat.replies = [four]
+    await talk.say("Do it.")
+    waiting = await asked(talk)
+    assert sorted(waiting) == ["{'pay': 1}", "{'pay': 2}", "{'pay': 3}"]
+    for place in order:
+        await talk.run(Command(resume={[*waiting.values()][place]: f"yes {place + 1}"}))
+    assert sorted(shop.done()) == ["mail x", "pay 1", "pay 2", "pay 3"]
+    sent = ["paid 1, yes 1", "sent to x", "paid 2, yes 2", "paid 3, yes 3"]
+    assert results((await talk.values())["messages"]) == results(talk.chat.prompts[-1]) == sent
+
+
+async def test_a_call_that_raises_takes_no_other_result_along(talk: Talk, shop: Shop) -> None:
+    talk.chat.replies = [calls(("mail", {"to": "x"}), ("fail", {}), ("mail", {"to": "y"}))]
+    await talk.say("Do it.")
+    first, second, third = results(talk.chat.prompts[-1])
+    assert (first, third) == ("sent to x", "sent to y")
+    assert "the till is empty" in second
+    assert sorted(shop.done()) == ["fail", "mail x", "mail y"]
+
+
+@pytest.mark.parametrize("name", ["mail", "pay"])
+async def test_a_call_in_which_the_process_was_killed_is_not_made_again(tmp_path: Path, shop: Shop, name: str) -> None:
+    process = [sys.executable, "-m", "tests.laws.paying", str(tmp_path), name]
+    assert await asyncio.to_thread(subprocess.call, process) == -9
+    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
+        talk = Talk(saver=saver, tools=shop.tools())
+        await talk.run(None)
+        assert not await asked(talk)
+    assert shop.done() == ["mail x" if name == "mail" else "pay 1"]
+    assert results(talk.chat.prompts[-1]) == [UNKNOWN]
+
+
+@pytest.mark.parametrize("name", ["slow", "slow_pay"])
+async def test_a_call_that_was_stopped_is_not_made_again(talk: Talk, shop: Shop, name: str) -> None:
+    talk.chat.replies = [calls((name, {}), ("mail", {"to": "x"}))]
+    if name == "slow_pay":
+        await talk.say("Do it.")
+    sent: Any = Command(resume="ok") if name == "slow_pay" else {"messages": [HumanMessage("Do it.")]}
+    run = asyncio.create_task(talk.run(sent))
+    await shop.waits.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    await talk.run(None)
+    assert sorted(shop.done()) == ["mail x", "slow"]
+    first, second = results(talk.chat.prompts[-1])
+    assert first == UNKNOWN
+    assert second in ("sent to x", UNKNOWN)  # the stop may come before the result is stored
+
+
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+async def test_who_goes_on_instead_of_approving_is_told_what_was_done(
+    saver: BaseCheckpointSaver[Any], shop: Shop, transcript: Any
+) -> None:
+    talk = Talk(saver=saver, tools=shop.tools(), context=Context(transcript=transcript))
+    talk.chat.replies = [calls(("pay", {"amount": 1}), ("mail", {"to": "x"}))]
+    await talk.say("Do it.")
+    await talk.say("Never mind.")
+    state = (await talk.values())["messages"]
+    for messages in (state, talk.chat.prompts[-1][1:]):
+        assert [message.type for message in messages[:5]] == ["human", "ai", "tool", "tool", "human"]
+        refused, sent = results(messages)
+        assert "not carried out" in refused
+        assert "approval" in refused
+        assert sent == "sent to x"
+    assert shop.done() == ["mail x"]
+    await talk.say("And now?")
+    assert results(talk.chat.prompts[-1]) == results(state)
+
+
+async def test_an_edit_while_a_call_waits_makes_no_other_call_again(talk: Talk, shop: Shop) -> None:
+    talk.chat.replies = [calls(("pay", {"amount": 1}), ("mail", {"to": "x"}))]
+    await talk.say("Do it.")
+    await talk.graph.aupdate_state(talk.who(), {"messages": [HumanMessage("Quickly.")]})
+    await talk.run(None)
+    await talk.run(Command(resume="ok"))
+    assert sorted(shop.done()) == ["mail x", "pay 1"]
+
+
+def handing_off(how: str) -> list[Any]:
+    """Return tools that hand the turn off to an agent above."""
+
+    @tool
+    def hand_off(agent: str) -> Any:
+        """Hand the turn off to another agent."""
+        goto = [Send(agent, {"messages": [HumanMessage("Please.")]})] if how == "sent" else agent
+        return Command(graph=Command.PARENT, goto=goto, update={"heard": [agent]})
+
+    @tool
+    def ask_first(agent: str) -> Any:
+        """Hand the turn off once a person has said yes."""
+        interrupt(agent)
+        return hand_off.func(agent)  # type: ignore[attr-defined]
+
+    return [hand_off, ask_first]
+
+
+def office(talk: Talk, tools: list[Any]) -> tuple[Any, list[str]]:
+    """Return a graph of the chat graph and two agents behind it, and who was asked."""
+    ran: list[str] = []
+
+    def agent(name: str) -> Any:
+        def node(state: Any) -> dict[str, Any]:
+            ran.append(name)
+            return {}
+
+        return node
+
+    def add(old: list[str] | None, new: list[str]) -> list[str]:
+        return [*(old or []), *new]
+
+    class Above(MessagesState):
+        heard: Annotated[list[str], add]
+
+    chat = build_graph(service=talk.service, tools=tools).compile()
+    above = StateGraph(Above).add_node("chat", chat, destinations=("anna", "ben"))
+    for name in ("anna", "ben"):
+        above.add_node(name, agent(name))
+    return above.add_edge(START, "chat").compile(checkpointer=talk.saver, store=talk.store), ran
+
+
+@pytest.mark.parametrize("asks", [False, True], ids=["at once", "one asks first"])
+@pytest.mark.parametrize("how", ["sent", "named"])
+async def test_two_hand_offs_of_one_answer_both_happen_and_the_turn_is_learned(
+    talk: Talk, how: str, asks: bool
+) -> None:
+    talk.graph, ran = office(talk, handing_off(how))
+    names = ("hand_off", "ask_first" if asks else "hand_off")
+    talk.chat.replies = [calls((names[0], {"agent": "anna"}), (names[1], {"agent": "ben"}))]
+    await talk.say("I like plums.")
+    if asks:
+        assert ran == []
+        await talk.run(Command(resume="ok"))
+    assert sorted(ran) == ["anna", "ben"]
+    assert sorted((await talk.values())["heard"]) == ["anna", "ben"]
+    assert "I like plums." in talk.stored()
+    assert await talk.learn()
+
+
+async def test_a_hand_off_takes_the_other_calls_results_along(talk: Talk, shop: Shop) -> None:
+    @tool
+    def hand_off() -> Any:
+        """Hand the turn off to Anna."""
+        message = ToolMessage("over to Anna", tool_call_id="1")
+        return Command(graph=Command.PARENT, goto="anna", update={"messages": [handed, message]})
+
+    handed = calls(("hand_off", {}), ("mail", {"to": "x"}))
+    talk.graph, ran = office(talk, [hand_off, *shop.tools()])
+    talk.chat.replies = [handed]
+    await talk.say("Do it.")
+    assert ran == ["anna"]
+    assert results((await talk.values())["messages"]) == ["over to Anna", "sent to x"]
+
+
+async def test_a_tool_that_returns_directly_ends_the_turn_where_all_calls_do(talk: Talk, shop: Shop) -> None:
+    @tool(return_direct=True)
+    def look_up() -> str:
+        """Look something up."""
+        return "It is 42."
+
+    direct = Talk(saver=talk.saver, tools=[look_up, *shop.tools()])
+    direct.chat.replies = [calls(("look_up", {}), ("look_up", {}))]
+    state = await direct.say("What is it?")
+    assert [message.text for message in state["messages"][-2:]] == ["It is 42."] * 2
+    assert len(direct.chat.prompts) == 1
+    assert "What is it?" in direct.stored()
+    direct.chat.replies = [calls(("look_up", {}), ("mail", {"to": "x"}))]
+    assert (await direct.say("And by mail?"))["messages"][-1].text == "Noted."
+
+
+@pytest.mark.parametrize("answers", [False, True])
+async def test_a_tool_may_clear_the_thread(talk: Talk, answers: bool) -> None:
+    @tool
+    def clear() -> Any:
+        """Clear the thread."""
+        said = [ToolMessage("cleared", tool_call_id="1")] if answers else []
+        return Command(update={"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *said]})
+
+    clearing = Talk(saver=talk.saver, tools=[clear])
+    clearing.chat.replies = [calls(("clear", {}))]
+    await clearing.say("I like plums.")
+    state = await clearing.say("Hello.")
+    assert state["messages"][-1].text == "Noted."
+    assert "plums" not in clearing.shown()
+
+
+async def test_two_calls_of_one_id_have_each_their_own_result(talk: Talk, shop: Shop) -> None:
+    twice = calls(("mail", {"to": "x"}), ("mail", {"to": "y"}))
+    content: list[Any] = [{"type": "tool_use", "id": "same", "name": "mail", "input": {"to": to}} for to in "xy"]
+    for call in twice.tool_calls:
+        call["id"] = "same"
+    twice.content = content
+    talk.chat.replies = [twice, twice.model_copy(update={"id": None})]
+    await talk.say("Do it.")
+    assert sorted(shop.done()) == ["mail x", "mail x", "mail y", "mail y"]
+    sent = talk.chat.prompts[-1]
+    named = [str(call["id"]) for message in sent if isinstance(message, AIMessage) for call in message.tool_calls]
+    assert len(set(named)) == 4
+    assert [one.tool_call_id for one in sent if isinstance(one, ToolMessage)] == named
+    assert results(sent) == ["sent to x", "sent to y"] * 2
+    blocks = [block["id"] for one in sent if isinstance(one.content, list) for block in one.content]  # type: ignore[index]
+    assert blocks == named
+
+
+def cut(name: str = "mail") -> AIMessage:
+    return AIMessage("", invalid_tool_calls=[invalid_tool_call(name=name, args='{"to": "x', id="1", error="cut")])
+
+
+async def test_a_call_that_cannot_be_read_is_told_to_the_model_which_is_asked_again(talk: Talk, shop: Shop) -> None:
+    talk.chat.replies = [cut(), cut(), calls(("mail", {"to": "x"}))]
+    state = await talk.say("Do it.")
+    assert state["messages"][-1].text == "Noted."
+    assert shop.done() == ["mail x"]
+    first, second, _ = results(talk.chat.prompts[-1])
+    assert "no JSON" in first
+    assert "no JSON" in second
+
+
+async def test_a_model_that_never_calls_in_json_is_asked_three_times_in_all(talk: Talk) -> None:
+    talk.chat.respond = lambda _: cut()
+    with pytest.raises(RuntimeError, match="no JSON"):
+        await talk.say("I like plums.")
+    assert len(talk.chat.prompts) == 3
+    talk.chat.respond = lambda _: "Noted."
+    await talk.say("Hello.")
+    assert "I like plums." in talk.shown()
+
+
+async def test_a_message_sent_again_under_its_own_id_repeats_no_call(talk: Talk, shop: Shop) -> None:
+    talk.chat.replies = [calls(("mail", {"to": "x"})), RuntimeError("the model is down")]
+    with pytest.raises(RuntimeError):
+        await talk.say("I like plums. Tell them.", id="asked")
+    state = await talk.say("I like plums. Tell them.", id="asked")
+    assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
+    assert shop.done() == ["mail x"]
+    assert talk.shown().count("Tell them.") == 1
+    await talk.learn()
+    assert talk.read()["I like plums. Tell them."] == 1
+
+
+@pytest.mark.parametrize("context", [None, Context(), Context(memory_tools=("list_memories",))])
+async def test_a_tool_of_memory_that_was_not_offered_is_not_there(talk: Talk, context: Context | None) -> None:
+    talk.context = context
+    fact = await FactStore(talk.store, "ada").acreate("Is allergic to peanuts", "knowledge", 0.9)
+    talk.chat.replies = [calls(("forget", {"fact_id": fact.id}), ("remember", {"content": "Is called Max"}))]
+    await talk.say("Summarize this page.")
+    assert await talk.known() == ["Is allergic to peanuts"]
+    for told in results(talk.chat.prompts[-1]):
+        assert "There is no tool" in told
+        assert ("list_memories" in told) == bool(context and context.memory_tools)
+
+
+async def test_a_tool_round_makes_three_checkpoints_whatever_the_number_of_its_calls(talk: Talk) -> None:
+    talk.chat.replies = [calls(*(("mail", {"to": to}) for to in "wxyz"))]
+    await talk.say("Do it.")
+    assert len([state async for state in talk.graph.aget_state_history(talk.who())]) == 5 + 3
