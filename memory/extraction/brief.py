@@ -24,7 +24,6 @@ from memory.extraction.reasons import Note, tells, with_reasons
 from memory.facts.fact import Fact
 from memory.facts.words import words
 from memory.message import StoredMessage
-from memory.recall.foreign_standing import foreign_wish
 from memory.text import one_line, word_set
 
 # The model names no confidence: what it writes in this form is what the user said.
@@ -140,26 +139,10 @@ _WISH = re.compile(
 )
 
 
-# A wish of another language stays as it was said: nobody here knows the grammar to say "User wants …" in it.
-_FOREIGN_WISHES: Final = {
-    "es": "El usuario pide: {}",
-    "de": "Der Nutzer bittet: {}",
-    "fr": "L'utilisateur demande : {}",
-    "pt": "Pedido do usuário: {}",
-    "ru": "Пользователь просит: {}",
-    "ja": "ユーザーの希望: {}",
-}
-
-
 def _wishes(parts: Sequence[str], notes: Sequence[str]) -> list[str]:
     """Return how the user wants to be answered where no note tells it: a small model may obey instead of noting."""
-    found = [
-        (in_third_person(match["wish"]), "User prefers the assistant to {}.")
-        for part in parts
-        if (match := _WISH.match(part))
-    ]
-    found += [(part, _FOREIGN_WISHES[language]) for part in parts if (language := foreign_wish(part))]
-    return [told.format(wish) for wish, told in found if not any(tells(note, wish) for note in notes)]
+    found = [in_third_person(match["wish"]) for part in parts if (match := _WISH.match(part))]
+    return [f"User prefers the assistant to {wish}." for wish in found if not any(tells(note, wish) for note in notes)]
 
 
 # "Write a limerick", "please shorten this": done with one answer. What names somebody's own things tells of them.

@@ -10,7 +10,6 @@ from typing import Final
 
 from memory.config import Category
 from memory.facts.words import words
-from memory.recall.foreign_standing import foreign_wish, is_about_foreign_answers
 
 _DAYS: Final = "mon|tues|wednes|thurs|fri|satur|sun"
 
@@ -83,8 +82,6 @@ def category_of(sentence: str, source: str) -> Category:
     found = (_first(cues, text) for cues in (_TELLING, _HINTING) for text in texts)
     if _DECIDES.search(sentence):
         return "context"
-    if foreign_wish(nearest) or is_about_foreign_answers(sentence):
-        return "preference"
     return next((category for category in found if category), "knowledge")
 
 

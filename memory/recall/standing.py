@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-from memory.recall.foreign_standing import is_about_foreign_answers, is_foreign_standing
-
 # Whoever writes more than that in one message is telling something, too.
 _MOST_CHARS: Final = 600
 _FOR_GOOD: Final = (
@@ -22,7 +20,7 @@ _STANDING = re.compile(
 
 def is_standing(text: str) -> bool:
     """Say whether a message of the user reads as an instruction for all later answers."""
-    return len(text) <= _MOST_CHARS and (_STANDING.search(text) is not None or is_foreign_standing(text))
+    return len(text) <= _MOST_CHARS and _STANDING.search(text) is not None
 
 
 _ABOUT_ANSWERS = re.compile(
@@ -35,4 +33,4 @@ _ABOUT_ANSWERS = re.compile(
 
 def is_about_answers(content: str) -> bool:
     """Say whether a fact tells how the user wants to be answered."""
-    return _ABOUT_ANSWERS.search(content) is not None or is_about_foreign_answers(content)
+    return _ABOUT_ANSWERS.search(content) is not None
