@@ -116,9 +116,6 @@ def fit_to_profile(context: Context, limits: ModelProfile | None) -> Context:
         context,
         max_tokens=min(context.max_tokens, limits.max_tokens),
         max_summary_tokens=min(context.max_summary_tokens, limits.max_summary_tokens),
-        summary_portion_tokens=min(
-            context.summary_portion_tokens or limits.summary_portion_tokens, limits.summary_portion_tokens
-        ),
         memory_tokens=min(context.memory_tokens, limits.memory_tokens),
         delta_tokens=limits.delta_tokens
         if context.delta_tokens is None

@@ -50,14 +50,6 @@ class Context:
         Field(ge=256, le=2_000_000, description="Tokens the model is sent at most: prompt, memory, tools, messages."),
     ] = 8192
     max_summary_tokens: Annotated[int, Field(ge=32, description="Tokens reserved for the summary.")] = 256
-    summary_portion_tokens: Annotated[
-        int | None,
-        Field(
-            ge=32,
-            description="Summarize so many tokens of messages in one call, each portion for itself: better with small "
-            "models. Empty: the existing summary is rewritten with all that is new.",
-        ),
-    ] = None
     keep_tokens: Annotated[
         int | None,
         Field(

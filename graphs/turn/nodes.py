@@ -250,7 +250,7 @@ class ChatNodes:
             output_messages_key="messages" if context.transcript == "compact" else "summarized_messages",
             keep_tokens=context.keep_tokens,
             keep_messages=context.keep_messages,
-            portion_tokens=context.summary_portion_tokens,
+            portion_tokens=run.portion_tokens,
             **more,
         )
 

@@ -42,6 +42,7 @@ class Run:
         user_id: Who the server says the user is; `None` where nobody logs in.
         on_server: Whether a server carries it out, and so has the last word on its mode.
         calls_tools: Whether the model may be told of tools.
+        portion_tokens: Tokens of messages that one summary call reads; `None`: all that is new, and the summary.
         asked: Id of the user message that the turn answers.
     """
 
@@ -53,6 +54,7 @@ class Run:
     user_id: str | None = None
     on_server: bool = False
     calls_tools: bool = True
+    portion_tokens: int | None = None
     asked: str = ""
 
     @property
@@ -88,6 +90,7 @@ class Run:
             user_id=vouched_in(configurable),
             on_server=runtime.server_info is not None,
             calls_tools=limits is None or limits.calls_tools,
+            portion_tokens=limits.summary_portion_tokens if limits else None,
             asked=asked,
         )
 

@@ -101,7 +101,7 @@ async def test_the_prompt_of_a_turn_mostly_begins_with_the_one_before_while_a_su
 
 
 async def test_a_summary_that_never_gets_through_in_one_go_comes_in_parts_and_what_is_missing_does_not_grow() -> None:
-    context = replace(AFTER, summary_portion_tokens=250)
+    context = replace(AFTER, model="local")
     with chatting() as chat:
         calls = 0
 

@@ -194,7 +194,7 @@ async def test_what_a_summary_had_come_to_is_not_asked_for_again() -> None:
     asked: list[int] = []
     for fails in (0, 2):
         chat, told, failed = Chat(), list[str](), list[str]()
-        chat.context = replace(CONTEXT, summary_portion_tokens=64, summarize="after")
+        chat.context = replace(CONTEXT, model="local", summarize="after")
 
         def in_portions(messages: list[BaseMessage], told: Any = told, failed: Any = failed, fails: int = fails) -> Any:
             if told and len(failed) < fails:

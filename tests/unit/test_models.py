@@ -184,7 +184,6 @@ def test_budgets_shrink_to_what_the_model_can_bear(max_tokens: int, summary: int
     fitted = fit_to_profile(chosen, limits)
     for name in ("max_tokens", "max_summary_tokens", "memory_tokens", "reply_tokens"):
         assert getattr(fitted, name) == min(getattr(chosen, name), getattr(limits, name))
-    assert fitted.summary_portion_tokens == limits.summary_portion_tokens
     assert fitted.delta_tokens == limits.delta_tokens
     assert fit_to_profile(Context(delta_tokens=8), limits).delta_tokens == 8
     assert fit_to_profile(fitted, limits) == fitted
