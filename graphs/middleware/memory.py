@@ -5,7 +5,13 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
 from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -16,9 +22,10 @@ from langgraph.types import Overwrite
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, TokenParts, aemit
+from graphs.middleware.asked import Asking, refused, refused_before, unanswered
 from graphs.middleware.choices import Choices, User
 from graphs.middleware.request import noted, with_recalled_texts, with_text
-from graphs.middleware.state import AgentMemory, MemoryKeys, kept_by, thread_of, with_ids, with_kept
+from graphs.middleware.state import ASKED_KEY, AgentMemory, MemoryKeys, kept_by, thread_of, with_ids, with_kept
 from graphs.models import caches_marked_prompts, input_tokens
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -35,6 +42,7 @@ from graphs.turn.run import Run
 from graphs.turn.sources import Sources, sources_of
 from graphs.turn.thread import Thread
 from graphs.turn.view import count_tools
+from graphs.turn.writing import name_unwritten
 from memory.context.effects import FlushHook
 from memory.context.running_summary import RunningSummary
 from memory.context.tokens import TokenCounter
@@ -43,15 +51,16 @@ from memory.message import is_made
 from memory.namespaces import Owner
 from memory.outbox.transcript import ThreadView
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest
-from memory.unwritten import named
+from memory.unwritten import Unwritten, named
 
 
 class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     """Gives an agent of `create_agent` or `create_deep_agent` the memory that the chat graph has.
 
-    What a person says is written down in the store before the model is called, and the whole turn before the agent
-    ends. What is known of the user stands behind the system prompt; what a turn adds to it, before its message. Of
-    that, the state keeps ids only. Memory never fails a run: what goes wrong is logged.
+    What a person says is written down in the store when the model is asked, and the whole turn before the agent ends.
+    What a guard refuses before that, as it raises or jumps to the end, is not learned. What is known of the user stands
+    behind the system prompt; what a turn adds to it, before its message. Of that, the state keeps ids only. Memory
+    never fails a run: what goes wrong is logged.
 
     The agent needs a `store`, and a `checkpointer` for conversations of more than one turn. Pass
     `state_schema=PalimpsestState`, so that a checkpoint holds what a step added and not the whole conversation. Below
@@ -71,6 +80,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             `list_memories`.
         time_zone: Time zone of a user who has set none.
         cache_ttl_seconds: How long the provider caches a prompt; an older one may be rearranged.
+        learn_refused: Whether what is said is written down as a run begins, whatever other middleware makes of it.
         service: Settings, models and the update queue; by default those of this process.
         counter: Counts tokens; by default that of this process.
         name: Tells two instances in one agent apart.
@@ -93,6 +103,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         tools: Sequence[MemoryToolName] = ("search_memory", "remember", "forget"),
         time_zone: str = "",
         cache_ttl_seconds: float = 300.0,
+        learn_refused: bool = False,
         service: MemoryService | None = None,
         counter: TokenCounter | None = None,
         name: str = "PalimpsestMemory",
@@ -108,6 +119,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         self._choices = Choices(user, context)
         self._memory_model = memory_model if isinstance(memory_model, BaseChatModel) else None
         self._given = service
+        self._learn_refused = learn_refused
         self._name = name
         self._counter = TokenCounter.of(counter)
         self._turns = OpenTurns[None]()
@@ -131,7 +143,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         return TurnMemory(self.service)
 
     def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Read memory, choose what the turn shows of it, and write down what was asked."""
+        """Read memory, and choose what the turn shows of it."""
         return finished(self._begin(state, runtime, self._threaded_store(runtime)))
 
     async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -139,7 +151,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         return await self._begin(state, runtime, runtime.store)
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Write down what a person said since, before a later middleware may remove it."""
+        """Do what `before_agent` does, for what a person said since."""
         return self.before_agent(state, runtime) if self._is_new(state) else None
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -148,17 +160,26 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
-        """Show the model what memory holds."""
-        shown, mode, sources = finished(self._shown(request, self._threaded_store(request.runtime)))
-        return noted(handler(shown), mode, sources)
+    ) -> ExtendedModelResponse[Any]:
+        """Show the model what memory holds, and write down what it is asked."""
+        store = self._threaded_store(request.runtime)
+        shown, mode, sources, asked = finished(self._shown(request, store))
+
+        async def write() -> None:
+            finished(self._write_asked(request, store))  # on a thread that waits for the model anyway
+
+        with Asking(write) as asking:
+            response = handler(shown)
+        return noted(response, mode, sources, asked if asking.is_asked else "")
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-    ) -> ModelResponse[Any]:
+    ) -> ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does."""
-        shown, mode, sources = await self._shown(request, request.runtime.store)
-        return noted(await handler(shown), mode, sources)
+        shown, mode, sources, asked = await self._shown(request, request.runtime.store)
+        with Asking(lambda: self._write_asked(request, request.runtime.store)) as asking:
+            response = await handler(shown)
+        return noted(response, mode, sources, asked if asking.is_asked else "")
 
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Write the turn down before it ends, then trigger its update."""
@@ -200,9 +221,30 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     async def _write_cut(
         self, leaving: list[BaseMessage], state: Mapping[str, Any], runtime: Runtime[Any], store: BaseStore | None
     ) -> None:
-        epochs = TurnEpochs.from_state(kept_by(self.name, state))
-        said = epochs.not_erased(leaving, state["messages"])
-        await self._memory.writing.write_down(self._run(runtime, store, self._thread(state).asked), said, epochs)
+        epochs, thread = TurnEpochs.from_state(kept_by(self.name, state)), self._thread(state)
+        # What the model is still to be asked is written down then: a guard may come before it.
+        questions = [] if self._learn_refused else unanswered(thread.messages, state.get(ASKED_KEY))
+        later = {question.id for question in questions}
+        said = [one for one in epochs.not_erased(leaving, state["messages"]) if one.id not in later]
+        await self._memory.writing.write_down(self._run(runtime, store, thread.asked), said, epochs)
+
+    async def _write_asked(self, request: ModelRequest[Any], store: BaseStore | None) -> None:
+        """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed."""
+        memory = kept_by(self.name, request.state)
+        thread = thread_of(request.state, memory)
+        is_written = self._learn_refused or request.state.get(ASKED_KEY) == thread.asked
+        # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
+        if not is_written and not self._is_new(request.state) and _may_be_learned(memory):
+            await self._write_question(self._run(request.runtime, store, thread.asked), thread)
+
+    async def _write_question(self, run: Run, thread: Thread) -> tuple[Unwritten, ...]:
+        """Write a thread's newest turn down before it is answered; return which of its turns are not written down."""
+        closed = await self._memory.writing.close(run, thread.messages, thread.epochs, None)
+        before = (one for one in thread.unwritten if one.asked != run.asked)
+        # The end of the turn tries again.
+        unwritten = (*before, *closed.unwritten)
+        self._memory.writing.leave(run, thread.messages, thread.epochs, unwritten)
+        return unwritten
 
     def _is_new(self, state: Mapping[str, Any]) -> bool:
         """Say whether the newest question is not the one that the turn began with."""
@@ -229,25 +271,30 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         begun = await self._turns.begin(run.turn, object(), begin)
         receipt = begun.receipt(thread.asked, self._memory.why_without(run, begun.opening))
         memory = AgentMemory(**{**begun.memory, "mode": begun.opening.mode, "receipt": receipt})
-        now = {**state, **begun.in_state(thread.state)} if begun.with_mode else state
-        if _may_be_learned(memory):
-            said = thread_of(now, memory)
-            # A model that fails never comes to `after_agent`: what was asked must not depend on its answer.
-            closed = await self._memory.writing.close(run, said.messages, said.epochs, None)
-            # The end of the turn tries again. Until then the checkpoint names it, should the process end before.
-            unwritten = (*thread.unwritten, *closed.unwritten)
-            self._memory.writing.leave(run, said.messages, said.epochs, unwritten)
-            memory = AgentMemory(**{**memory, **named(unwritten)})
-        if begun.with_mode:
-            whole = Overwrite(merge_messages(state["messages"], [begun.with_mode]))
-            update = {"messages": whole if update else begun.with_mode}
-        return {**with_kept(self.name, state, memory), **update}
+        changed = begun.with_mode
+        if not self._learn_refused:
+            unwritten = [one.asked for one in thread.unwritten]
+            answered, threaded = state.get(ASKED_KEY), isinstance(store, ThreadedStore)
+            changed = [*await refused_before(thread.messages, answered, unwritten, threaded=threaded), *changed]
+            if begun.opening.mode is None:
+                # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
+                named_now = name_unwritten(run, run.asked, self.service.clock(), thread.epochs, is_read=False)
+                memory = AgentMemory(**{**memory, **named((*thread.unwritten, *named_now))})
+        elif _may_be_learned(memory):
+            now = {**state, **begun.in_state(thread.state)} if begun.with_mode else state
+            memory = AgentMemory(**{**memory, **named(await self._write_question(run, thread_of(now, memory)))})
+        settled = thread.asked if self._learn_refused else ""
+        return {**with_kept(self.name, state, memory), **_with(changed, state, update), ASKED_KEY: settled}
 
     async def _end(self, state: Any, runtime: Runtime[Any], store: BaseStore | None) -> dict[str, Any] | None:
         update: dict[str, Any] = {}
+        asked, answered = self._thread(state).asked, state.get(ASKED_KEY)
+        if asked and not self._learn_refused and answered != asked:
+            state, update = with_ids(state)
+            return _with(refused(unanswered(self._thread(state).messages, answered)), state, update)
         # Another middleware may have jumped over the beginning.
         if self._is_new(state):
-            update = await self._begin(state, runtime, store) or {}
+            update = {**(await self._begin(state, runtime, store) or {}), ASKED_KEY: asked}
             said = update.get("messages", [])
             messages = said.value if isinstance(said, Overwrite) else merge_messages(state["messages"], [said])
             state = {**state, **update, "messages": messages}
@@ -260,8 +307,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     async def _shown(
         self, request: ModelRequest[Any], store: BaseStore | None
-    ) -> tuple[ModelRequest[Any], MemoryMode | None, Sources | None]:
-        """Return the request with memory in it, the mode its question was said in, and what of memory it shows."""
+    ) -> tuple[ModelRequest[Any], MemoryMode | None, Sources | None, str]:
+        """Return the request with memory in it, its question's mode, what of memory it shows, and its question's id."""
         thread = self._thread(request.state)
         run = self._run(request.runtime, store, thread.asked)
         memory = kept_by(self.name, request.state)
@@ -271,7 +318,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             # Where the deployment has configured no model, the agent's own reads what is said.
             self.service.lent_model = request.model
         if (injected := thread.injected) is None or noted is None:
-            return request.override(messages=with_recalled_texts(request.messages, {})), mode, None
+            return request.override(messages=with_recalled_texts(request.messages, {})), mode, None, thread.asked
         snapshot = await self._memory.shown(run, mode, self._turns.take_fresh(run.turn), injected)
         block, recalled = "", dict[str, str]()
         if snapshot is not None:
@@ -284,7 +331,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             system_message=with_text(request.system_message, block, marks_stable=caches_marked_prompts(request.model)),
             messages=with_recalled_texts(request.messages, recalled),
         )
-        return changed, mode, sources_of(injected, snapshot)
+        return changed, mode, sources_of(injected, snapshot), thread.asked
 
     def _tokens(
         self, request: ModelRequest[Any], running: RunningSummary | None, block: str, recalled: Mapping[str, str]
@@ -328,6 +375,13 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         if self._threaded is None or self._threaded.inner is not runtime.store:
             self._threaded = ThreadedStore(runtime.store)
         return self._threaded
+
+
+def _with(changed: Sequence[BaseMessage], state: Mapping[str, Any], update: dict[str, Any]) -> dict[str, Any]:
+    """Return the update with changed messages in it; one that writes messages down with their ids has them all."""
+    if not changed:
+        return update
+    return {"messages": Overwrite(merge_messages(state["messages"], [changed])) if update else changed}
 
 
 def _may_be_learned(memory: AgentMemory) -> bool:

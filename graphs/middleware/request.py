@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain.agents.middleware import ModelResponse
+from langchain.agents.middleware import ExtendedModelResponse, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
+from langgraph.types import Command
 
+from graphs.middleware.state import ASKED_KEY
 from graphs.turn.sources import Sources, with_sources, without_sources
 from graphs.turn.view import with_recalled
 from memory.turn import MemoryMode, with_mode
@@ -42,12 +44,22 @@ def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, s
     return [with_recalled(without_sources(message), recalled.get(str(message.id), "")) for message in messages]
 
 
-def noted(response: ModelResponse[Any], mode: MemoryMode | None, sources: Sources | None) -> ModelResponse[Any]:
-    """Return the answer with its sources, and its question's mode, so that a later, looser mode does not learn it."""
+def noted(
+    response: ModelResponse[Any], mode: MemoryMode | None, sources: Sources | None, asked: str
+) -> ExtendedModelResponse[Any]:
+    """Return the answer with its sources, and its question's mode, so that a later, looser mode does not learn it.
+
+    Args:
+        response: The answer.
+        mode: The mode of its question.
+        sources: What of memory the model was shown.
+        asked: Id of the question; empty if no model was asked.
+    """
 
     def note(message: BaseMessage) -> BaseMessage:
         if not isinstance(message, AIMessage):
             return message
         return with_mode(with_sources(message, sources), mode or "normal")
 
-    return replace(response, result=[note(message) for message in response.result])
+    answer = replace(response, result=[note(message) for message in response.result])
+    return ExtendedModelResponse(answer, Command(update={ASKED_KEY: asked}) if asked else None)

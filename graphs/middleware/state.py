@@ -19,6 +19,7 @@ from memory.turn import MemoryMode
 from memory.unwritten import HAS_UNWRITTEN
 
 SUMMARY_KEY = "palimpsest_summary"
+ASKED_KEY = "palimpsest_asked"
 
 
 class AgentMemory(MemoryState, total=False):
@@ -28,11 +29,18 @@ class AgentMemory(MemoryState, total=False):
     """What memory may do in the turn: a later middleware may remove the message that says so. `None` if unreadable."""
 
 
+def _newest(_: str, asked: str) -> str:
+    """Return what one of several instances writes at once: they agree."""
+    return asked
+
+
 class MemoryKeys(AgentState[Any]):
     """What `PalimpsestMemory` adds to a state."""
 
     palimpsest_memory: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
     """What each instance keeps, an `AgentMemory` by its name; and whether one of them has unwritten turns."""
+    palimpsest_asked: NotRequired[Annotated[str, PrivateStateAttr, _newest]]
+    """Id of the newest question that the model has answered, were it with calls of tools; empty as a run begins."""
 
 
 class SummaryKeys(AgentState[Any]):

@@ -6,14 +6,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.schema import Thread
 
 from graphs.delayed_runs import OWNER_KEY
+from graphs.middleware.asked import MODEL, reading_graph
+from graphs.middleware.state import ASKED_KEY
 from graphs.persistence import own_checkpoints_of
 from graphs.server.threads import all_pages
 from graphs.service import MemoryService
@@ -55,6 +56,8 @@ class KeptState(InputState):
     """What the chat graph keeps."""
     palimpsest_memory: dict[str, Any]
     """What each `PalimpsestMemory` of an agent keeps, by its name."""
+    palimpsest_asked: str
+    """The newest question that an agent's model has answered."""
 
 
 async def write_down_left(service: MemoryService, store: BaseStore, page: int = _PAGE_OF_CHECKPOINTS) -> int:
@@ -93,7 +96,9 @@ def vouched(named: str, user_id: str, *, single_user: bool) -> Owner | None:
     return owner if single_user else None
 
 
-def left_in(thread_id: str, user_id: str, values: Mapping[str, Any], messages: Sequence[BaseMessage]) -> Iterator[Left]:
+def left_in(
+    thread_id: str, user_id: str, values: Mapping[str, Any], messages: Sequence[BaseMessage], waits_for: Sequence[str]
+) -> Iterator[Left]:
     """Yield what a state says of unwritten turns: of the chat graph, or of each `PalimpsestMemory` of an agent.
 
     Args:
@@ -101,10 +106,15 @@ def left_in(thread_id: str, user_id: str, values: Mapping[str, Any], messages: S
         user_id: Whose it is, as the server says.
         values: The state.
         messages: Its messages.
+        waits_for: The nodes at which its run stopped.
     """
     if isinstance(memory := values.get("memory"), Mapping):
         yield Left(thread_id, user_id, messages, memory)
     said = [message for message in messages if not is_made(message)]
+    questions = [at for at, message in enumerate(said) if isinstance(message, HumanMessage)]
+    if questions and MODEL not in waits_for and values.get(ASKED_KEY) not in (None, said[questions[-1]].id):
+        # Its model was never asked the newest question: a guard may have refused it.
+        del said[questions[-1] :]
     for kept in state_of(values.get(MEMORY_KEY)).values():
         if isinstance(kept, Mapping):
             yield Left(thread_id, user_id, said, kept)
@@ -114,24 +124,21 @@ async def _of_checkpoints(service: MemoryService, saver: BaseCheckpointSaver[str
     # Read where they are, not through the server: after a crash it may lack a thread's row.
     checkpoints = own_checkpoints_of(service.settings)
     # A graph that only reads: whichever graph wrote a state, what is asked for stands under these names.
-    graph = StateGraph(KeptState).add_node("read", _nothing).add_edge(START, "read").compile(checkpointer=saver)
+    graph = reading_graph(KeptState, saver)
     found = await checkpoints.unwritten(page)
     while found:
         for thread_id, user_id in found:
-            values: Mapping[str, Any] = {}
+            values, waits_for = dict[str, Any](), tuple[str, ...]()
             with _one_thread(thread_id):
                 # As it was saved: of what a client sent last nobody knows that it is a message, and without naming the
                 # checkpoint LangGraph adds it, or fails.
                 newest = await saver.aget_tuple({"configurable": {"thread_id": thread_id}})
-                values = (await graph.aget_state(newest.config)).values if newest else {}
-            for left in left_in(thread_id, user_id, values, values.get("messages", [])):
+                if newest:
+                    state = await graph.aget_state(newest.config)
+                    values, waits_for = state.values, state.next
+            for left in left_in(thread_id, user_id, values, values.get("messages", []), waits_for):
                 yield left
         found = await checkpoints.unwritten(page, after=found[-1][0])
-
-
-async def _nothing(state: KeptState) -> dict[str, object]:  # noqa: ARG001 - LangGraph passes it by this name
-    """Change nothing."""
-    return {}
 
 
 async def _of_server() -> AsyncIterator[Left]:
@@ -139,10 +146,11 @@ async def _of_server() -> AsyncIterator[Left]:
         async for thread in _threads_with({key: {HAS_UNWRITTEN: True}}):
             values, metadata = thread.get("values"), thread.get("metadata") or {}
             if isinstance(values, Mapping):
-                thread_id, messages = str(thread["thread_id"]), list[BaseMessage]()
+                thread_id, messages, waits_for = str(thread["thread_id"]), list[BaseMessage](), tuple[str, ...]()
                 with _one_thread(thread_id):
+                    waits_for = tuple((await get_client().threads.get_state(thread_id))["next"])
                     messages = convert_to_messages(values.get("messages") or [])
-                for left in left_in(thread_id, str(metadata.get(OWNER_KEY) or ""), values, messages):
+                for left in left_in(thread_id, str(metadata.get(OWNER_KEY) or ""), values, messages, waits_for):
                     yield left
 
 

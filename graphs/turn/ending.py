@@ -9,6 +9,7 @@ from graphs.turn.memory import TurnMemory
 from graphs.turn.run import Run
 from graphs.turn.state import LeftOutMessages, MemoryState, Receipt
 from graphs.turn.thread import Thread
+from graphs.turn.writing import name_unwritten
 from memory.outbox.transcript import ThreadView
 from memory.unwritten import Named, Unwritten, named
 
@@ -53,21 +54,12 @@ def broken_off(run: Run, thread: Thread, now: float) -> tuple[Unwritten, ...]:
         now: Seconds since the epoch.
     """
     asked, at = thread.receipt.get("asked"), thread.memory.get("at")
-    if run.owner is None or not asked or asked == thread.asked or "queued" in thread.receipt:
+    if not asked or asked == thread.asked or "queued" in thread.receipt:
         return ()
     # Where memory could not be read, nobody knows whether the turn may be learned.
     if thread.receipt.get("without_memory") not in (None, "not_used") or not _is_answered(thread, asked):
         return ()
-    turn = Unwritten(
-        asked=asked,
-        at=at if isinstance(at, float) else now,
-        owner=run.owner.due_key,
-        epochs=thread.epochs._replace(learn_from=""),
-        is_read=True,
-        model=run.context.model,
-        time_zone=run.context.time_zone,
-    )
-    return (turn,)
+    return name_unwritten(run, asked, at if isinstance(at, float) else now, thread.epochs)
 
 
 def _is_answered(thread: Thread, asked: str) -> bool:

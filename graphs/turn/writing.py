@@ -42,6 +42,24 @@ class Closed:
     unwritten: tuple[Unwritten, ...] = ()
 
 
+def name_unwritten(
+    run: Run, asked: str, at: float, epochs: TurnEpochs, *, is_read: bool = True
+) -> tuple[Unwritten, ...]:
+    """Return what names a turn of a run's thread that is not written down; nothing if it has no owner or question."""
+    if run.owner is None or not asked:
+        return ()
+    turn = Unwritten(
+        asked=asked,
+        at=at,
+        owner=run.owner.due_key,
+        epochs=epochs._replace(learn_from=""),
+        is_read=is_read,
+        model=run.context.model,
+        time_zone=run.context.time_zone,
+    )
+    return (turn,)
+
+
 class TurnWriting:
     """Writes turns down for whoever a run belongs to. Of a run without an owner or a store nothing is written.
 
@@ -99,17 +117,8 @@ class TurnWriting:
                 reason = "store_away"
                 raise
             return Closed(queued, unwritten=left)
-        named = Unwritten(
-            asked=run.asked,
-            at=asked_at,
-            owner=owner.due_key,
-            epochs=epochs._replace(learn_from=""),
-            is_read=is_read,
-            model=run.context.model,
-            time_zone=run.context.time_zone,
-        )
         self._service.leave()
-        return Closed(None, reason, (*unwritten, named) if run.asked else unwritten)
+        return Closed(None, reason, (*unwritten, *name_unwritten(run, run.asked, asked_at, epochs, is_read=is_read)))
 
     def leave(
         self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs, unwritten: Sequence[Unwritten]

@@ -121,9 +121,9 @@ class Jumps(AgentMiddleware[Any, Any, Any]):
 
 @pytest.mark.parametrize("at", ["before_agent", "before_model"])
 @pytest.mark.parametrize("first", [True, False], ids=["jumps first", "memory first"])
-async def test_a_run_that_another_middleware_ends_is_learned(door: str, at: str, first: bool) -> None:
+async def test_a_run_that_another_middleware_ends_is_learned_where_wanted(door: str, at: str, first: bool) -> None:
     jumps = Jumps(at)
-    talk = Talk(door, around=lambda memory: [jumps, memory] if first else [memory, jumps])
+    talk = Talk(door, around=lambda memory: [jumps, memory] if first else [memory, jumps], learn_refused=True)
     await talk.say("I like figs.")
     await talk.say("I like plums.", mode="incognito")
     await talk.say("I like pears.")

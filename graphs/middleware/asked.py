@@ -1,0 +1,138 @@
+"""Whether a model was asked what a person said: what a guard refused before that is not learned."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextvars import ContextVar
+from typing import Any, Self
+
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.tracers.context import register_configure_hook
+from langgraph.config import get_config
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
+from langgraph.graph import START, StateGraph
+from langgraph.types import StateSnapshot
+
+from graphs.turn.state import InputState
+from memory.effects import in_daemon_thread, tolerated
+from memory.turn import may_learn, mode_of, with_mode
+
+logger = logging.getLogger(__name__)
+
+MODEL = "model"
+"""The node in which an agent asks its model."""
+_STEPS = 50
+"""A run has hardly as many before it asks its model."""
+
+
+class Asking(AsyncCallbackHandler):
+    """Has something done at the moment when the model is asked, inside of a `with`; another middleware may not ask it.
+
+    Args:
+        work: What is done, once.
+    """
+
+    def __init__(self, work: Callable[[], Awaitable[object]]) -> None:
+        self.is_asked, self._work, self._outer = False, work, _asking.get()
+
+    def __enter__(self) -> Self:
+        self._token, self._is_open = _asking.set(self), True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # What was begun inside and goes on behind asks models too, such as one for a summary.
+        self._is_open = False
+        _asking.reset(self._token)
+
+    async def on_chat_model_start(self, *_: Any, **__: Any) -> None:
+        """Do it: also what another instance around this one waits to do."""
+        if self._outer:
+            await self._outer.on_chat_model_start()
+        if self._is_open and not self.is_asked:
+            self.is_asked = True
+            await self._work()
+
+
+_asking: ContextVar[Asking | None] = ContextVar("palimpsest_asking", default=None)
+register_configure_hook(_asking, inheritable=True)
+
+
+def unanswered(messages: Sequence[AnyMessage], asked: object) -> list[AnyMessage]:
+    """Return the newest question and those before it, newest first, up to one that a model answered.
+
+    Args:
+        messages: The thread's messages.
+        asked: Id of the newest question that a model answered.
+    """
+    questions = list[AnyMessage]()
+    for message in reversed(messages):
+        if message.id == asked or (questions and isinstance(message, AIMessage)):
+            break
+        if isinstance(message, HumanMessage):
+            questions.append(message)
+    return questions
+
+
+def refused(questions: Iterable[AnyMessage]) -> list[AnyMessage]:
+    """Return the questions marked as nothing to learn from; what follows one, as a guard's answer, belongs to it."""
+    return [with_mode(question, "read_only") for question in questions if may_learn(mode_of(question))]
+
+
+async def refused_before(
+    messages: Sequence[AnyMessage], asked: object, unwritten: Collection[str], *, threaded: bool
+) -> list[AnyMessage]:
+    """Return the questions of earlier runs that no model was asked, as `refused` does.
+
+    One that a model was asked and failed at is written down already, or named as unwritten. Without a checkpointer all
+    messages are those of this run.
+
+    Args:
+        messages: The thread's messages.
+        asked: Id of the newest question that a model answered.
+        unwritten: Ids of the questions that the state names as unwritten.
+        threaded: Whether the checkpointer may only be called without `await`.
+    """
+    questions = unanswered(messages, asked)
+    earlier = [question for question in questions[1:] if may_learn(mode_of(question))]
+    saver = get_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
+    if not earlier or not saver:
+        return []
+    with tolerated(logger, "which questions were refused is not known: none that has no answer is learned"):
+        before = await _before_run(saver, str(questions[0].id), threaded=threaded)
+        there = _ids(before)
+        was_asked = unwritten if before and MODEL in before.next else ()
+        earlier = [question for question in earlier if question.id in there and question.id not in was_asked]
+    return refused(earlier)
+
+
+def reading_graph(schema: Any, saver: Any) -> Any:
+    """Return a graph that only reads what any agent has saved, and whether it is to ask its model next."""
+    graph: Any = StateGraph(schema)
+    return graph.add_node(MODEL, _nothing).add_edge(START, MODEL).compile(checkpointer=saver)
+
+
+async def _nothing(_: Any) -> dict[str, object]:
+    return {}
+
+
+async def _before_run(saver: Any, question: str, *, threaded: bool) -> StateSnapshot | None:
+    """Return the thread as it was before the run in progress, which asks this question; `None` before a first run."""
+    graph, states = reading_graph(InputState, saver), list[StateSnapshot]()
+    thread = {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
+    if threaded:
+        reading = in_daemon_thread(lambda: [*graph.get_state_history(thread, limit=_STEPS)], "palimpsest-saver")
+        states = await asyncio.wrap_future(reading)
+    else:
+        states = [state async for state in graph.aget_state_history(thread, limit=_STEPS)]
+    # Checkpoints that are written at the end of a run, or behind it, are not there yet.
+    is_of_run = bool(states) and question in _ids(states[0])
+    for state in states:
+        if not is_of_run:
+            return state
+        is_of_run = (state.metadata or {}).get("source") != "input"
+    return None
+
+
+def _ids(state: StateSnapshot | None) -> set[str]:
+    return {str(message.id) for message in state.values.get("messages", ())} if state else set()
