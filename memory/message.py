@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
     MessageLikeRepresentation,
+    SystemMessage,
+    ToolMessage,
     convert_to_messages,
 )
 
@@ -20,6 +22,10 @@ Role = Literal["user", "assistant"]
 
 GivenMessages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
 """One message or several, in any form that LangChain takes: an object, a text, `(role, content)`, a mapping."""
+
+
+PLAIN = (HumanMessage, AIMessage, ToolMessage, SystemMessage)
+"""What nearly all messages are: to look here takes a third of the time of `isinstance`, which pydantic made its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +114,10 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
     Raises:
         ValueError: If a message has no form that LangChain takes.
     """
-    messages = convert_to_messages(_listed(given))
-    if all(message.id for message in messages):
-        return messages
+    listed = _listed(given)
+    if _are_identified(listed):
+        return listed
+    messages = convert_to_messages(listed)
     said: Counter[tuple[str, str]] = Counter()
     identified: list[BaseMessage] = []
     for message in messages:
@@ -119,6 +126,40 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
         said[what] += 1
         identified.append(message if message.id else message.model_copy(update={"id": identity}))
     return identified
+
+
+class Messages(Sequence[BaseMessage]):
+    """What `as_messages` returns, of which only what is read is looked at: a thread is long, and its summary knows.
+
+    Args:
+        given: Messages of one thread, oldest first.
+    """
+
+    def __init__(self, given: GivenMessages) -> None:
+        # The list itself: even a copy touches each message.
+        self._messages: list[Any] = given if isinstance(given, list) else _listed(given)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, at: int) -> BaseMessage: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[BaseMessage]: ...
+    def __getitem__(self, at: int | slice) -> BaseMessage | list[BaseMessage]:
+        read: BaseMessage | list[BaseMessage] = self._messages[at]
+        if not _are_identified(read if isinstance(read, list) else [read]):
+            self._messages = as_messages(self._messages)
+            read = self._messages[at]
+        return read
+
+
+def _are_identified(listed: list[Any]) -> bool:
+    # Neither a call for each nor an attribute of a pydantic model, which takes as long: they may be a whole thread.
+    for message in listed:
+        if not (type(message) in PLAIN or isinstance(message, BaseMessage)) or not message.__dict__["id"]:
+            return False
+    return True
 
 
 def to_stored(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
@@ -153,6 +194,12 @@ def is_made(message: BaseMessage) -> bool:
     in the summary that it puts in the place of what people said.
     """
     return bool(message.additional_kwargs.get("hide_from_ui") or message.additional_kwargs.get("lc_source"))
+
+
+def without_made(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages that no program wrote in somebody's place."""
+    # No call for each of a long thread: hardly one has anything there.
+    return [one for one in messages if not one.__dict__["additional_kwargs"] or not is_made(one)]
 
 
 def _role(message: BaseMessage) -> Role | None:

@@ -7,6 +7,7 @@ A graph, a middleware or a program of one's own keeps between two turns what `Tu
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from itertools import takewhile
 from typing import Literal, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -69,8 +70,9 @@ def unanswered_with_mode(messages: Sequence[BaseMessage], mode: MemoryMode) -> l
     """
     if may_learn(mode):
         return []
-    answered = max((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
-    return [with_mode(message, effective_mode(mode, mode_of(message))) for message in messages[answered + 1 :]]
+    # From the end: a thread is long.
+    unanswered = list(takewhile(lambda message: not isinstance(message, AIMessage), reversed(messages)))
+    return [with_mode(message, effective_mode(mode, mode_of(message))) for message in reversed(unanswered)]
 
 
 def mode_of(message: BaseMessage | None) -> MemoryMode:

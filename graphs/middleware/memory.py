@@ -47,7 +47,6 @@ from memory.context.effects import FlushHook
 from memory.context.running_summary import RunningSummary
 from memory.context.tokens import TokenCounter
 from memory.injection.injected import render_block, render_deltas
-from memory.message import is_made
 from memory.namespaces import Owner
 from memory.outbox.transcript import ThreadView
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest
@@ -391,5 +390,5 @@ def _may_be_learned(memory: AgentMemory) -> bool:
 
 def _view(thread: Thread, state: Mapping[str, Any]) -> ThreadView | None:
     """Return what the thread holds; `None` where a summary took the place of messages: they were not edited away."""
-    is_whole = not any(is_made(message) for message in state.get("messages") or ())
+    is_whole = len(thread.messages) == len(state["messages"])
     return thread.view(get_config()) if is_whole else None

@@ -41,7 +41,12 @@ def with_text(system: SystemMessage | None, text: str, *, marks_stable: bool = F
 
 def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, str]) -> list[AnyMessage]:
     """Return the messages, each with what was recalled for it before it, none with its sources."""
-    return [with_recalled(without_sources(message), recalled.get(str(message.id), "")) for message in messages]
+    return [
+        with_recalled(without_sources(one), recalled.get(str(one.id), ""))
+        if one.__dict__["response_metadata"] or one.id in recalled
+        else one
+        for one in messages
+    ]
 
 
 def noted(

@@ -10,11 +10,11 @@ from langgraph.types import Overwrite
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from graphs.turn.channels import SummaryChannel, messages_channel
+from graphs.turn.channels import MessagesChannel, SummaryChannel
 from graphs.turn.state import MEMORY_KEY, MemoryState, State
 from graphs.turn.thread import Thread
 from memory.context.running_summary import state_of
-from memory.message import as_messages, is_made
+from memory.message import as_messages, without_made
 from memory.turn import MemoryMode
 from memory.unwritten import HAS_UNWRITTEN
 
@@ -56,7 +56,7 @@ class PalimpsestState(AgentState[Any]):
     Pass it as `state_schema`: the channel of `messages` is the caller's, no middleware can set it.
     """
 
-    messages: Required[Annotated[list[AnyMessage], messages_channel()]]
+    messages: Required[Annotated[list[AnyMessage], MessagesChannel()]]
 
 
 @dataclass(kw_only=True, frozen=True, config=ConfigDict(extra="ignore"))
@@ -85,7 +85,7 @@ def thread_of(state: Mapping[str, Any], memory: MemoryState) -> Thread:
         state: The agent's state.
         memory: What the instance that asks keeps of it.
     """
-    messages: list[Any] = [message for message in as_messages(state.get("messages") or ()) if not is_made(message)]
+    messages: list[Any] = without_made(as_messages(state.get("messages") or ()))
     context = state_of(state.get(SUMMARY_KEY))
     return Thread(State(messages=messages, summarized_messages=[], context=context, memory=memory))
 
@@ -96,8 +96,8 @@ def with_ids(state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     The channel of deepagents keeps messages as they come, a tuple or a text without an id.
     """
     messages = as_messages(state["messages"])
-    has_ids = all(message.id for message in state["messages"])
-    return {**state, "messages": messages}, {} if has_ids else {"messages": Overwrite(messages)}
+    had_ids = messages == state["messages"]
+    return {**state, "messages": messages}, {} if had_ids else {"messages": Overwrite(messages)}
 
 
 def kept_by(name: str, state: Mapping[str, Any]) -> AgentMemory:

@@ -18,6 +18,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Overwrite
 
 from memory.context.running_summary import SUMMARY_ID, rehydrate
+from memory.message import PLAIN
 
 SNAPSHOT_EVERY = 40
 """Writes between two whole copies: a turn makes two, and reads back through the checkpoints of half of this on
@@ -37,20 +38,40 @@ def merge_messages(state: Sequence[object], writes: Sequence[object]) -> list[Ba
     A server reads threads with its own checkpointer, which hands back plain JSON: what is replayed then, the messages
     of a whole copy and of an `Overwrite` included, are mappings.
     """
-    merged: dict[str, BaseMessage] = {}
-    for message in map(_message, state):
-        if message.id is not None:
-            message = _under_its_own_id(message)
-            merged[str(message.id)] = message
-    for write in writes:
-        for message in map(_message, write if isinstance(write, list) else [write]):
-            _apply(merged, message)
-    return list(merged.values())
+    return list(_merged({}, [list(state), *writes]).values())
 
 
-def messages_channel() -> DeltaChannel[list[BaseMessage]]:
-    """Return a new channel for a list of messages in a state, to be named in `Annotated`."""
-    return DeltaChannel(merge_messages, snapshot_frequency=SNAPSHOT_EVERY)
+class _Merge:
+    """`merge_messages` for one channel. It knows its last result by id, so that a run reads its thread only once."""
+
+    def __init__(self, result: object = None, by_id: Mapping[str, BaseMessage] | None = None) -> None:
+        self.result, self.by_id = result, by_id or {}
+
+    def __call__(self, state: Sequence[object], writes: Sequence[object]) -> list[BaseMessage]:
+        by_id = self.by_id if state is self.result else _merged({}, [list(state)])
+        self.by_id = _merged(dict(by_id), writes)  # a copy, as copies of the channel have the same
+        self.result = merged = list(self.by_id.values())
+        return merged
+
+
+class MessagesChannel(DeltaChannel[list[BaseMessage]]):
+    """A list of messages in a state, checkpointed as what each step wrote; to be named in `Annotated`."""
+
+    __slots__ = ()
+    reducer: _Merge
+
+    def __init__(self, _: object = None, typ: type = list, *, snapshot_frequency: int = SNAPSHOT_EVERY) -> None:
+        super().__init__(_Merge(), typ, snapshot_frequency=snapshot_frequency)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MessagesChannel)
+
+    def copy(self) -> Self:
+        """Return a channel of its own, which knows these messages."""
+        copied = super().copy()
+        if self.value is self.reducer.result:
+            copied.reducer = _Merge(copied.value, self.reducer.by_id)
+        return copied
 
 
 def changes(state: Mapping[str, Any], update: Mapping[str, object]) -> dict[str, object]:
@@ -88,6 +109,18 @@ def _message(value: object) -> BaseMessage:
         with contextlib.suppress(ValueError):  # a person wrote it after all
             return messages_from_dict([{"type": value["type"], "data": value}])[0]
     return convert_to_messages([value])[0]  # type: ignore[list-item]
+
+
+def _merged(merged: dict[str, BaseMessage], writes: Sequence[Any]) -> dict[str, BaseMessage]:
+    """Return the messages by id, oldest first, after these writes were made to them."""
+    for write in writes:
+        for value in write if isinstance(write, list) else [write]:
+            # Nearly all: a thread is long, and a call for each of its messages takes longer than all else.
+            if type(value) in PLAIN and (identity := value.__dict__["id"]) and identity != SUMMARY_ID:
+                merged[identity] = value
+            else:
+                _apply(merged, _message(value))
+    return merged
 
 
 def _apply(merged: dict[str, BaseMessage], message: BaseMessage) -> None:

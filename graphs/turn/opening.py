@@ -109,8 +109,9 @@ class Begun(Generic[P]):
         """Return the state with these choices in it, for a node that cannot wait until they are written."""
         now: dict[str, object] = {"memory": self.memory}
         if written := self.messages(state):
+            # Without an `Overwrite` they are the thread's newest.
             now["messages"] = (
-                merge_messages(state["messages"], [written]) if isinstance(written, list) else written.value
+                [*state["messages"][: -len(written)], *written] if isinstance(written, list) else written.value
             )
         return cast("State", {**state, **now})
 

@@ -11,7 +11,7 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from graphs.turn.channels import SummaryChannel, messages_channel
+from graphs.turn.channels import MessagesChannel, SummaryChannel
 from memory.context.summarization import RunningSummary
 
 logger = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def warn_summary_lost() -> None:
 class InputState(TypedDict):
     """All that a caller sends."""
 
-    messages: Annotated[list[AnyMessage], messages_channel()]
+    messages: Annotated[list[AnyMessage], MessagesChannel()]
     """The thread's new messages."""
 
 
@@ -198,7 +198,7 @@ class MemoryState(TypedDict, total=False):
 class State(InputState):
     """What the nodes share; `graphs.chat` says who writes what."""
 
-    summarized_messages: Annotated[list[AnyMessage], messages_channel()]
+    summarized_messages: Annotated[list[AnyMessage], MessagesChannel()]
     """What the model sees of the conversation: the summary, then the messages after it."""
     context: Annotated[dict[str, RunningSummary | str | dict[str, object]], SummaryChannel]
     """The `RunningSummary`, under `running_summary`; what `SummarizationNode` says of a failure."""

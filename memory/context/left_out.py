@@ -36,6 +36,8 @@ class LeftOut:
     @classmethod
     def of(cls, live: Sequence[BaseMessage], left_out: Collection[str | None]) -> "LeftOut":
         """Return the value for those of a conversation's messages that have these ids."""
+        if not left_out:
+            return cls()
         places = [at for at, message in enumerate(live) if message.id in left_out]
         before = live[: places[-1]] if places else ()
         return cls(
@@ -61,5 +63,7 @@ class LeftOut:
 
     def among(self, live: Sequence[BaseMessage]) -> set[str | None]:
         """Return the ids of those of a conversation's messages that this stands for."""
+        if not self.ids:
+            return set()
         newest = max((at for at, message in enumerate(live) if message.id in self.ids), default=-1)
         return {message.id for message in live[: newest + 1]}.difference(self.kept)

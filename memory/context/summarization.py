@@ -37,7 +37,7 @@ from memory.context.summarizer import Cut, SummarizationResult, Summarizer
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.effects import aperform, perform
-from memory.message import GivenMessages, as_messages
+from memory.message import GivenMessages, Messages, as_messages
 
 __all__ = [
     "SUMMARY_ID",
@@ -295,7 +295,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         if self.input_messages_key != self.output_messages_key:
             return {self.output_messages_key: result.messages, **context}
         if running is None:
-            return {self.output_messages_key: messages, **context}
+            return {self.output_messages_key: [*messages], **context}
         whole = self.summarizer.whole(messages, running)
         return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
 
@@ -319,7 +319,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         messages = _read(state, self.input_messages_key)
         if messages is None:
             raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
-        return as_messages(messages)
+        return Messages(messages)
 
 
 def _turn_of(messages: Sequence[BaseMessage]) -> str | None:

@@ -17,7 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
 from graphs.persistence import open_checkpointer
-from graphs.turn.channels import messages_channel
+from graphs.turn.channels import MessagesChannel
 
 
 class Plain(TypedDict):
@@ -25,7 +25,7 @@ class Plain(TypedDict):
 
 
 class Delta(TypedDict):
-    messages: Annotated[list[AnyMessage], messages_channel()]
+    messages: Annotated[list[AnyMessage], MessagesChannel()]
 
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import Overwrite
 
-from graphs.turn.channels import changes, merge_messages
+from graphs.turn.channels import MessagesChannel, changes, merge_messages
 
 ids = st.sampled_from("abcdefgh")
 spoken = st.builds(lambda identity, text: HumanMessage(text, id=identity), ids, st.text(max_size=3))
@@ -23,6 +23,19 @@ writes = st.lists(st.lists(spoken | removed | raw, max_size=5) | spoken, max_siz
 @given(writes, st.integers(0, 8))
 def test_the_result_is_the_same_however_writes_are_batched(batch: list[Any], at: int) -> None:
     assert merge_messages(merge_messages([], batch[:at]), batch[at:]) == merge_messages([], batch)
+
+
+@given(writes)
+def test_a_channel_that_knows_its_messages_merges_as_one_that_reads_them(batch: list[Any]) -> None:
+    channel = MessagesChannel().from_checkpoint([])
+    expected: list[BaseMessage] = []
+    for write in batch:
+        channel.update([write])
+        aside = channel.copy()
+        aside.update([[HumanMessage("aside", id="z"), RemoveMessage(id="a")]])
+        expected = merge_messages(expected, [write])
+        assert channel.get() == expected
+        assert aside.get() == merge_messages(expected, [[HumanMessage("aside", id="z"), RemoveMessage(id="a")]])
 
 
 @given(writes)
