@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -74,38 +75,68 @@ class House:
     def __init__(self) -> None:
         self.store = CountingStore()
         waits = MemoryConfig(debounce_seconds=HOUR, max_wait_seconds=HOUR)  # updates run when they are asked for
+        self.talks, self.learns = RecordingModel(), RecordingModel(respond=learns)
         self.service = MemoryService(Settings(model="fake:model", memory=waits), self._model)
         self.chat = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
         self.updates = build_memory_graph(self.service)
         self.updates.store = self.store
 
-    @staticmethod
-    def _model(_: str, purpose: str) -> BaseChatModel:
-        return RecordingModel(respond=learns) if purpose == "memory" else RecordingModel()
+    def _model(self, _: str, purpose: str) -> BaseChatModel:
+        return self.learns if purpose == "memory" else self.talks
+
+    @property
+    def model_calls(self) -> int:
+        return len(self.talks.prompts) + len(self.learns.prompts)
 
     async def turn(self, text: str, thread_id: str) -> None:
         who: RunnableConfig = {"configurable": {"thread_id": thread_id, "langgraph_auth_user_id": "ada"}}
         await self.chat.ainvoke({"messages": [HumanMessage(text)]}, who)
+        await work_behind_ends()
 
     async def update(self) -> None:
         done = await self.updates.ainvoke({"drain": Owner.of("ada").due_key})
         if done["updates"] != 1:
             raise RuntimeError(f"one update was expected, not {done}")
+        await work_behind_ends()
 
 
-async def main_async() -> None:
-    house = House()
+async def work_behind_ends() -> None:
+    """Return when what a turn or an update left to threads of memory is done: it is part of what they cost."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("palimpsest-recall"):
+            await asyncio.to_thread(thread.join)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What one message passed: functions, files, store batches of its turn and of its update, model calls."""
+
+    functions: int
+    files: int
+    turn: int
+    update: int
+    model_calls: int
+
+
+async def path_of_a_message(house: House) -> Passage:
+    """Return what a message passes until the next turn of a new thread shows what was learned of it."""
     await house.turn("Hello.", "warm-up")  # what is loaded once is no part of a turn
     await house.update()
-    before = house.store.batches
+    before, asked = house.store.batches, house.model_calls
     with watched() as passed:
         await house.turn("I like figs.", "first")
         turn = house.store.batches - before
         await house.update()
-        update = house.store.batches - before - turn
+        update, calls = house.store.batches - before - turn, house.model_calls - asked
         await house.turn("What do I like?", "second")
-    print(f"functions {len(passed.functions)}, files {len(passed.files)}")
-    print(f"store batches: a turn {turn}, an update {update}")
+    return Passage(len(passed.functions), len(passed.files), turn, update, calls)
+
+
+async def main_async() -> None:
+    house = House()
+    path = await path_of_a_message(house)
+    print(f"functions {path.functions}, files {path.files}")
+    print(f"store batches: a turn {path.turn}, an update {path.update}; model calls {path.model_calls}")
     await house.update()
     turns, updates = [], []
     for number in range(TURNS):
