@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from graphs.cli.shell import Refused
 from graphs.identity import LOCAL_USER
-from graphs.persistence import CHECKPOINTS, STORE, empty_logs, open_checkpointer, open_store
+from graphs.persistence import CHECKPOINTS, STORE, leave_no_bytes, open_checkpointer, open_store
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
@@ -90,7 +90,7 @@ async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]
                 threads=FileThreads(saver, checkpoints),
                 crons=NoCrons(),
                 checkpoints=checkpoints,
-                empty_logs=partial(empty_logs, settings.data_dir),
+                empty_logs=partial(leave_no_bytes, settings.data_dir),
                 limit=RateLimit(_WITHOUT_LIMIT),
                 forget=lambda _: None,
                 wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits

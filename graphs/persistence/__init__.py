@@ -10,8 +10,10 @@ unfinished one is rolled back when the file is opened next. Several processes ma
 import asyncio
 import importlib
 import logging
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Collection
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -39,6 +41,7 @@ __all__ = [
     "checkpoints_of",
     "checkpoints_of_server",
     "empty_logs",
+    "leave_no_bytes",
     "open_checkpointer",
     "open_store",
     "own_checkpoints_of",
@@ -47,6 +50,8 @@ __all__ = [
 
 
 logger = logging.getLogger(__name__)
+
+_OVERWRITING_SECONDS = 20.0  # how long an erasure waits for it: 5 GB take so long
 
 CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 _LATELY: Final = 600.0
@@ -185,3 +190,20 @@ async def empty_logs(data_dir: Path) -> None:
     emptied = await asyncio.gather(*(empty_log(data_dir / name) for name in FILES))
     for name in (name for name, done in zip(FILES, emptied, strict=True) if not done):
         logger.warning("the log of %s is not emptied yet: it is being read", name)
+
+
+async def leave_no_bytes(data_dir: Path) -> None:
+    """Empty the logs, and overwrite what moved rows left in the files: both hold deleted text."""
+    await empty_logs(data_dir)
+    await asyncio.to_thread(_overwrite_moved_rows, data_dir)
+
+
+def _overwrite_moved_rows(data_dir: Path) -> None:
+    """Have a process overwrite what moved rows left in pages; one that takes long goes on by itself."""
+    if not (files := [path for name in FILES if (path := data_dir / name).exists()]):
+        return
+    program = Path(__file__).with_name("moved_rows.py")
+    process = subprocess.Popen([sys.executable, "-I", "-S", program, *files], stderr=subprocess.DEVNULL)
+    with suppress(subprocess.TimeoutExpired):
+        if process.wait(_OVERWRITING_SECONDS):
+            logger.error("words of moved rows may still be in files of %s: erase once more", data_dir)

@@ -15,7 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from graphs.deployment import service_of_process
-from graphs.persistence import FILES, checkpoints_of_server
+from graphs.persistence import FILES, checkpoints_of_server, leave_no_bytes
 from graphs.server.api import MemoryApi, service_of_server
 from graphs.server.assistants import AssistantContexts
 from graphs.server.bodies import WholeBodies
@@ -70,7 +70,8 @@ def _deleted_threads() -> DeletedThreads:
     service = service_of_process()
     servers = checkpoints_of_server(service.settings)
     drop = servers.delete if servers else None
-    return DeletedThreads(_store(service), service.saver_of_server(), service.clock, service.forget, drop)
+    empty = partial(leave_no_bytes, service.settings.data_dir)
+    return DeletedThreads(_store(service), service.saver_of_server(), service.clock, service.forget, drop, empty)
 
 
 async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event) -> None:

@@ -85,6 +85,7 @@ class DeletedThreads:
         clock: Returns seconds since the epoch.
         forget: Drops what this process holds of a thread in its own memory.
         drop: Deletes the checkpoints of a thread whose row is gone, where they are a server's own.
+        empty_logs: Sees to it that no file of a database keeps what was deleted.
     """
 
     def __init__(
@@ -94,8 +95,10 @@ class DeletedThreads:
         clock: Callable[[], float],
         forget: Callable[[str], None] = lambda _: None,
         drop: Callable[[str], Awaitable[None]] | None = None,
+        empty_logs: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._store, self._saver, self._clock, self._forget, self._drop = store, saver, clock, forget, drop
+        self._empty_logs = empty_logs
 
     async def ask(self, thread_id: str) -> Deletion | None:
         """Record the request of somebody who may delete the thread; `None` if memory fails, which stops nobody."""
@@ -118,6 +121,8 @@ class DeletedThreads:
                 await self._saver.aget_tuple({"configurable": {"thread_id": asked.thread_id}})  # once it is on disk
             erased = await aerase_thread(self._store, asked.thread_id, clock=self._clock)
             await arun(self._store, settle_deletion(asked))
+            if self._empty_logs is not None:
+                await self._empty_logs()
             logger.info("erased what came from thread %s: items %d", asked.thread_id, erased)
 
     async def finish(self, is_there: Callable[[str], Awaitable[bool]]) -> None:

@@ -2,16 +2,19 @@
 
 import asyncio
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import UUID
 
 import httpx
 import pytest
+from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 
-from palimpsest import FactStore, open_store
+from palimpsest import FactStore, Settings, open_store
 from tests.command_line import Failing, Typed
-from tests.laws.doors import deleting_by_age, deletions_of
+from tests.fakes import Clock
+from tests.laws.doors import House, deleting_by_age, deletions_of, open_files
 from tests.laws.talk import Talk
 
 
@@ -48,3 +51,28 @@ async def test_nothing_is_erased_in_local_files_that_another_process_has(
         assert "another process has" in await asyncio.to_thread(alone.refused, *erase)
     await asyncio.to_thread(alone, *erase)
     assert b"figs" not in (tmp_path / "store.sqlite").read_bytes()
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.iterdir()]
+
+
+@pytest.mark.parametrize("seed", [1, 17, 21])
+async def test_words_of_rows_that_moved_between_pages_go_with_an_erase(tmp_path: Path, seed: int) -> None:
+    chance = Random(seed)
+    tapirs: dict[str, Any] = {}
+    async with open_files(Settings(data_dir=tmp_path)) as (store, saver):
+        house = House(store, saver, {}, Clock(), tmp_path)
+        house.leaves_no_bytes = True
+        await house.facts.acreate("Keeps an axolotl", "preference", 0.9)
+        (ours,) = await store.alist_namespaces(suffix=("facts",))
+        for _ in range(40):  # rows that grow push others to another page, where they are erased
+            grown = {str(key): chance.randrange(1, 100) for key in chance.sample(range(60), 20)}
+            axolotls = {key: {"text": "axolotl " * size} for key, size in grown.items() if int(key) % 3 == 0}
+            changed = {key: {"text": "tapir " * size} for key, size in grown.items() if key not in axolotls}
+            tapirs |= changed
+            puts = [PutOp(ours, *each) for each in axolotls.items()]
+            await store.abatch(puts + [PutOp(("eve",), *each) for each in changed.items()])
+        assert (await house.ask("POST", "/erase/everything", {"erase": "everything"}))[0] == 200
+        assert b"axolotl" not in b"".join(await asyncio.to_thread(contents, tmp_path))
+        assert {item.key: item.value for item in await store.asearch(("eve",), limit=60)} == tapirs

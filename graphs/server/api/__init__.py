@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
 
-from graphs.persistence import checkpoints_of, empty_logs
+from graphs.persistence import checkpoints_of, leave_no_bytes
 from graphs.server.api import (
     approval,
     archive,
@@ -57,7 +57,7 @@ def service_of_server(settings: Settings) -> Service:
         threads=ServerThreads(settings.single_user),
         crons=ServerCrons(settings.single_user),
         checkpoints=checkpoints_of(settings),
-        empty_logs=partial(empty_logs, settings.data_dir),
+        empty_logs=partial(leave_no_bytes, settings.data_dir),
         limit=RateLimit(settings.requests_per_minute),
         forget=lambda erased: service_of_process().forget(erased),
         embed=lambda text: service_of_process().aembed(text),
