@@ -179,7 +179,7 @@ class TurnEpochs(NamedTuple):
         return [message for message in leaving if message.id not in erased]
 
 
-# The names that checkpoints have had since the first version, in the order of the fields.
+# In the order of the fields.
 _STATE_KEYS = ("epoch", "thread_epoch", "edit", "learn_from")
 
 

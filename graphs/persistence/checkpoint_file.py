@@ -23,7 +23,6 @@ T = TypeVar("T")
 _THEIRS = "IN (SELECT value FROM json_each(?))"
 _OF_USERS = f"SELECT DISTINCT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOINT} {_THEIRS}"
 _EARLY_OF_USERS = f"SELECT thread_id FROM early_writes WHERE user_id {_THEIRS}"
-_HAS_EARLY = "SELECT 1 FROM sqlite_master WHERE name = 'early_writes'"  # no older version has written such a table
 _OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_CHECKPOINT} {_THEIRS} LIMIT 1"
 # The key is read alone, without a row: it is what has the moment of a checkpoint in it.
 _BEGUN = "SELECT thread_id, MIN(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id"
@@ -50,8 +49,7 @@ class CheckpointFile:
         users = json.dumps(list(user_ids))
 
         def read(connection: sqlite3.Connection) -> list[str]:
-            early = f" UNION {_EARLY_OF_USERS}" if connection.execute(_HAS_EARLY).fetchone() else ""
-            rows = connection.execute(f"{_OF_USERS}{early}", (users,) * (2 if early else 1))
+            rows = connection.execute(f"{_OF_USERS} UNION {_EARLY_OF_USERS}", (users, users))
             found = [str(thread_id) for (thread_id,) in rows]
             return [each for each in found if not connection.execute(_OF_ANOTHER, (each, users)).fetchone()]
 

@@ -89,7 +89,7 @@ class Change:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the change of its JSON form; what a later version added may be missing."""
+        """Return the change of its JSON form."""
         target = value.get("target")
         return cls(
             action=one_of("action", ACTIONS, value["action"]),
@@ -98,9 +98,9 @@ class Change:
             confidence=checked_confidence(value["confidence"]),
             target=target if isinstance(target, str) else None,
             sources=tuple(map(str, value["sources"])),
-            said_at=str(value.get("said_at", "")),
-            said_after=str(value.get("said_after", "")),
-            target_revision=int(value.get("target_revision", 0)),
+            said_at=str(value["said_at"]),
+            said_after=str(value["said_after"]),
+            target_revision=int(value["target_revision"]),
             valid_from=checked_period(value.get("valid_from")),
             valid_to=checked_period(value.get("valid_to")),
             topic=checked_topic(value.get("topic")),
@@ -135,14 +135,14 @@ class Refusal:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the refusal of its JSON form; what a later version added may be missing."""
+        """Return the refusal of its JSON form."""
         return cls(
             reason=one_of("reason", REASONS, value["reason"]),
             content=str(value["content"]),
-            category=checked_category(value.get("category", "context")),
-            confidence=checked_confidence(value.get("confidence", 0.0)),
-            sources=tuple(map(str, value.get("sources", ()))),
-            said_at=str(value.get("said_at", "")),
+            category=checked_category(value["category"]),
+            confidence=checked_confidence(value["confidence"]),
+            sources=tuple(map(str, value["sources"])),
+            said_at=str(value["said_at"]),
         )
 
 

@@ -52,7 +52,7 @@ def adopt(fact_set: FactSet, epoch: str) -> FactSet:
 def suspects(rows: Mapping[str, Fact]) -> dict[str, Fact]:
     """Return the active rows that no prompt may show as they are, quarantined: a person sees them, and decides.
 
-    An older version, or a hand, wrote them. Far more than any prompt shows is judged, and no more: the longest facts
+    A hand wrote them. Far more than any prompt shows is judged, and no more: the longest facts
     would hold the event loop for seconds.
     """
     active = sorted(

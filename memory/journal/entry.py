@@ -55,11 +55,6 @@ class JournalEntry:
         return self.place or entry_key(self.thread_id, self.messages[0].id)
 
     @property
-    def first_key(self) -> str:
-        """The key that the first versions gave it."""
-        return f"{self.day}.{digest(self.thread_id, self.messages[0].id)[:32]}"
-
-    @property
     def size(self) -> int:
         """How many bytes its texts take."""
         return sum(len(message.text.encode("utf-8", "surrogatepass")) for message in self.messages)
@@ -84,7 +79,7 @@ class JournalEntry:
     def screened(self) -> Self:
         """Return the entry with all of its messages held if one may hold a secret: replies repeat it without its name.
 
-        Versions before this judgement wrote entries without it; those are judged when they are read.
+        What is imported, or written by a hand, is judged when it is read.
         """
         if self.is_screened:
             return self
@@ -147,7 +142,6 @@ class JournalEntry:
             if not messages:
                 raise ValueError("messages must not be empty")
             epoch, model, written = (str(value.get(name) or "") for name in ("epoch", "model", "written"))
-            # The first versions wrote down nothing but what summaries took away, and did not say so.
             source: LineSource = "turn" if value.get("source") == "turn" else "cut"
             held = _held_in(value.get("held"), {message.id for message in messages})
             day, thread_id, is_screened = str(value["day"]), str(value["thread_id"]), value.get("screened") is True

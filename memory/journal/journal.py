@@ -60,7 +60,7 @@ def writes_of(owner: Owner, held: HeldJournal, fresh: Iterable[JournalEntry]) ->
 def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
     namespace = owner.namespace("journal")
-    items = yield from read_many(namespace, [key for entry in entries for key in (entry.key, entry.first_key)])
+    items = yield from read_many(namespace, [entry.key for entry in entries])
     held = {item.key: entry for item in items if item and (entry := _readable(item))}
     writes = placed(entries, {key: entry for key, entry in held.items() if entry.epoch == entries[0].epoch})
     if writes:

@@ -112,14 +112,14 @@ class ExtractionProgress:
         entries: Keys of the entries.
         edited_away: Ids of their messages that were not read, as the user had edited them away.
         portions: How many portions of the messages were read.
-        size: How many messages made a portion; `None` in what versions before portions of several sizes wrote.
+        size: How many messages made a portion.
         result: What was found.
     """
 
     entries: tuple[str, ...]
     edited_away: tuple[str, ...] = ()
     portions: int
-    size: int | None = None
+    size: int
     result: Extraction
 
     def to_json(self) -> dict[str, Any]:
@@ -128,14 +128,14 @@ class ExtractionProgress:
             "entries": list(self.entries),
             "edited_away": list(self.edited_away),
             "portions": self.portions,
-            **({} if self.size is None else {"size": self.size}),
+            "size": self.size,
             "result": self.result.to_json(),
         }
 
     def covers(self, entries: Sequence["Entry"], size: int) -> bool:
         """Say whether it was made from just these entries and what of them is read now, in portions of this size."""
         is_same = {*self.entries} == {entry.key for entry in entries}
-        return is_same and self.size in (None, size) and self.edited_away == edited_away_in(entries)
+        return is_same and self.size == size and self.edited_away == edited_away_in(entries)
 
     @classmethod
     def from_json(cls, value: Any) -> Self | None:
@@ -145,7 +145,7 @@ class ExtractionProgress:
                 entries=tuple(map(str, value["entries"])),
                 edited_away=tuple(map(str, value.get("edited_away", ()))),
                 portions=int(value["portions"]),
-                size=value.get("size"),
+                size=int(value["size"]),
                 result=Extraction.from_json(value["result"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -85,7 +85,7 @@ async def test_facts_are_listed_by_category_status_thread_and_text_and_by_page(
     await ada.patch(f"/facts/{weakest['id']}", json={"pinned": False})
     assert (await ada.get("/facts", params={"limit": 1})).json()["total"] == 3
     assert await contents(ada, status="quarantined") == []
-    assert await contents(ada, agent="other") == []
+    assert await contents(ada, agent_name="other") == []
 
 
 async def test_what_nobody_said_for_long_is_listed_until_it_is_said_again(
@@ -144,14 +144,12 @@ async def test_a_search_finds_what_was_typed_and_not_what_is_like_a_hit(ada: htt
     assert ([fact["content"] for fact in found["facts"]], found["total"]) == (["Likes plums"], 1)
 
 
-async def test_an_agent_goes_by_one_name_and_is_known_by_its_old_one(ada: httpx.AsyncClient) -> None:
+async def test_an_agent_goes_by_one_name(ada: httpx.AsyncClient) -> None:
     await ada.post("/facts", json={"content": "Likes figs", "category": "preference"}, params={"agent_name": "cook"})
-    for name in ("agent_name", "agent"):
-        assert await contents(ada, **{name: "cook"}) == ["Likes figs"]
-        assert (await ada.get("/overview", params={name: "cook"})).json()["agent_name"] == "cook"
-        assert (await ada.get("/facts", params={name: "c.k"})).json()["errors"][0]["field"] == name
-    parameters = (await ada.get("/openapi.json")).json()["paths"]["/memory/facts"]["get"]["parameters"]
-    assert "agent" not in {each["name"] for each in parameters}
+    assert await contents(ada, agent_name="cook") == ["Likes figs"]
+    assert (await ada.get("/overview", params={"agent_name": "cook"})).json()["agent_name"] == "cook"
+    for name, agent in ("agent_name", "c.k"), ("agent", "cook"):
+        assert (await ada.get("/facts", params={name: agent})).json()["errors"][0]["field"] == name
 
 
 async def test_a_known_fact_is_answered_as_it_is(ada: httpx.AsyncClient) -> None:
@@ -222,7 +220,7 @@ async def test_what_is_no_json_object_is_refused(ada: httpx.AsyncClient, body: b
 
 
 async def test_a_query_is_refused_by_its_field_too(ada: httpx.AsyncClient) -> None:
-    for query in ({"limit": "0"}, {"limit": "many"}, {"agent": "a.b"}, {"status": "lost"}, {"user": "bob"}):
+    for query in ({"limit": "0"}, {"limit": "many"}, {"agent_name": "a.b"}, {"status": "lost"}, {"user": "bob"}):
         answer = await ada.get("/facts", params=query)
         assert answer.status_code == 422
         assert [error["field"] for error in answer.json()["errors"]] == list(query)
@@ -360,7 +358,7 @@ async def test_pending_updates_are_seen_and_dead_ones_retried_or_discarded(
 async def test_learning_is_paused_and_resumed(ada: httpx.AsyncClient) -> None:
     assert (await ada.get("/overview")).json()["learning"] is True
     assert (await ada.put("/learning", json={"learning": False})).json() == {"learning": False}
-    assert (await ada.get("/overview", params={"agent": "other"})).json()["learning"] is False
+    assert (await ada.get("/overview", params={"agent_name": "other"})).json()["learning"] is False
     assert (await ada.put("/learning", json={"learning": True})).json() == {"learning": True}
 
 

@@ -188,7 +188,7 @@ async def test_erasing_everything_leaves_no_text_and_touches_nobody_else(
     bob = app.user("bob")
     await add(bob, "Bob likes zebras")
     await add(ada, "Fears zebras")
-    await ada.post("/facts", params={"agent": "work"}, json={"content": "Zebras at work", "category": "context"})
+    await ada.post("/facts", params={"agent_name": "work"}, json={"content": "Zebras at work", "category": "context"})
     await ada.put("/profile/user.work", json={"text": "Paints zebras"})
     await ada.put("/learning", json={"learning": False})
     await pending(app, mine, "zebras everywhere")

@@ -49,8 +49,8 @@ async def test_what_is_wrong_with_a_body_is_said_in_one_sentence(
 
 
 async def test_all_that_is_wrong_is_named_at_once(ada: httpx.AsyncClient) -> None:
-    answer = await ada.post("/facts", params={"agent": "a.b"}, json={"content": "Lives in Oslo", "mood": "good"})
-    assert [each["field"] for each in answer.json()["errors"]] == ["agent", "category", "mood"]
+    answer = await ada.post("/facts", params={"agent_name": "a.b"}, json={"content": "Lives in Oslo", "mood": "good"})
+    assert [each["field"] for each in answer.json()["errors"]] == ["agent_name", "category", "mood"]
 
 
 async def test_head_answers_as_get_without_the_body_and_is_no_part_of_the_document(ada: httpx.AsyncClient) -> None:

@@ -167,7 +167,7 @@ def test_a_kill_in_the_middle_of_an_edit_loses_nothing_that_the_thread_still_has
     "progress",
     [
         {"lease": Lease(Worker("elsewhere", 1, "p", "u"), 9e12), "state": "running"},
-        {"extracted": ExtractionProgress(entries=(), portions=0, result=Extraction())},
+        {"extracted": ExtractionProgress(entries=(), portions=0, size=20, result=Extraction())},
     ],
     ids=["leased", "extracted"],
 )

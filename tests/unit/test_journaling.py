@@ -317,19 +317,6 @@ async def test_lines_go_by_age_and_by_size_the_oldest_first_also_while_a_model_f
     )
 
 
-def test_an_entry_of_the_first_versions_is_one_that_a_summary_cut_and_stays_one_item() -> None:
-    bench = MemoryBench()
-    said = bench.messages("I like figs")
-    old = JournalEntry("2025-10-09", "T", said, "initial")
-    value = {name: each for name, each in old.to_json().items() if name != "source"}
-    assert JournalEntry.from_json(value) == old
-    bench.store.put(ADA.namespace("journal"), old.first_key, value)
-    bench.record(said, kind="cut")
-    bench.drain()
-    run(bench.store, append(ADA, [old]))
-    assert sources(bench) == [("cut", ["u1", "a1"])]
-
-
 def test_lines_are_plain_values_and_their_ids_differ_between_threads() -> None:
     said = (StoredMessage("1", "user", "Hi", "2026-11-22T23:30:00+00:00"),)
     entries = [

@@ -40,7 +40,6 @@ class Overview(BaseModel):
     """What there is."""
 
     agent_name: str
-    agent: str = Field(description="The same, under its old name.")
     time_zone: str | None = Field(description="The time zone that the user set; null: none, the assistant's counts.")
     learning: bool = Field(description="false: the user paused learning; memory is still used.")
     use: bool = Field(description="false: the user switched off that memory is used; it still learns.")
@@ -98,7 +97,6 @@ async def overview(call: AgentCall) -> Overview:
     states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
     return Overview(
         agent_name=call.owner.agent_name,
-        agent=call.owner.agent_name,
         time_zone=await call.run(read_chosen_time_zone(call.owner)),
         learning=await call.run(read_learning(call.owner)),
         use=use,

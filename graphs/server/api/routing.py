@@ -19,7 +19,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from langgraph.store.base import BaseStore
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -85,9 +85,8 @@ class AgentQuery(StrictModel):
 
     agent_name: str = Field(
         "default",
-        validation_alias=AliasChoices("agent_name", "agent"),
         pattern=r"^[A-Za-z0-9_-]{1,64}$",
-        description="Whose memory of the user, as `agent_name` of the assistant's context. `agent` means the same.",
+        description="Whose memory of the user, as `agent_name` of the assistant's context.",
     )
 
 
