@@ -34,12 +34,10 @@ class AnsweredModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=AIMessage(self._model.invoke(messages).text))])
 
-    def with_structured_output(
-        self, schema: Any, *, include_raw: bool = False, **kwargs: Any
-    ) -> Runnable[Any, dict[str, Any]]:
-        structured = self._model.with_structured_output(schema, include_raw=include_raw, **kwargs)
+    def with_structured_output(self, schema: Any, **kwargs: Any) -> Runnable[Any, AIMessage]:
+        structured = self._model.with_structured_output(schema, include_raw=True, **kwargs)
 
-        def answer(prompt: list[BaseMessage], config: RunnableConfig) -> dict[str, Any]:
+        def answer(prompt: list[BaseMessage], config: RunnableConfig) -> AIMessage:
             key = json.dumps([[(each.type, each.text) for each in prompt], schema])
             if key not in self._answers:
                 raw = dict(structured.invoke(prompt, config))["raw"]
@@ -50,7 +48,7 @@ class AnsweredModel(BaseChatModel):
                 if self._path:
                     self._path.write_text(json.dumps(self._answers))
             self._costs.append(self._answers[key]["cost"])
-            return {"raw": AIMessage(self._answers[key]["text"])}
+            return AIMessage(self._answers[key]["text"])
 
         return RunnableLambda(answer)
 

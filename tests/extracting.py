@@ -47,14 +47,14 @@ class StructuredModel(RecordingModel):
     refuses: bool = False
 
     def with_structured_output(self, schema: Any, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
-        assert kwargs == {"method": "json_schema", "include_raw": True}
+        assert kwargs == {"method": "json_schema"}
         self.schemas.append(schema)
 
-        def answer(_: Any) -> dict[str, Any]:
+        def answer(_: Any) -> AIMessage:
             if self.refuses:
                 error = RuntimeError("response_format is not supported")
                 error.status_code = 400  # type: ignore[attr-defined]
                 raise error
-            return {"raw": AIMessage(json.dumps({"facts": [found()]})), "parsed": None, "parsing_error": None}
+            return AIMessage(json.dumps({"facts": [found()]}))
 
         return RunnableLambda(answer)

@@ -10,7 +10,7 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from benchmarks.bill.parts import Difference, Part, first_difference, of_extraction, of_summary, tokens_of
@@ -140,9 +140,4 @@ class CountingModel(BaseChatModel):
 
     def with_structured_output(self, schema: Any, *args: Any, **more: Any) -> Runnable[Any, Any]:
         """Take the schema as providers do: it is sent, and counts."""
-        bound = self.bind(schemas=[schema])
-        return RunnableLambda(lambda prompt: {"raw": bound.invoke(prompt)}, lambda prompt: _raw(bound, prompt))
-
-
-async def _raw(bound: Runnable[Any, Any], prompt: Any) -> dict[str, Any]:
-    return {"raw": await bound.ainvoke(prompt)}
+        return self.bind(schemas=[schema])

@@ -7,12 +7,14 @@ import logging
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any, Final, Self
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableParallel, RunnableSequence
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.output_parsers import BaseOutputParser
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langgraph.constants import TAG_NOSTREAM
 
 from memory.config import CATEGORIES, NAMED_TOPICS, MemoryConfig
@@ -74,16 +76,20 @@ def _object(**properties: dict[str, object]) -> dict[str, object]:
 
 # A fact's fields besides its content, with their names: about 120 characters, some more where the JSON is indented.
 _FIELDS_CHARS: Final = 200
-# Twice what fits into the schema where every fact and section is as long as may be: 77,200 characters. What is longer
-# is no answer to it, and is not read.
+# Twice what fits into the schema where every fact and section is as long as may be: 77,200 characters. Of what is
+# longer only that is read, unless it is JSON as a whole.
 MAX_ANSWER_CHARS: Final = 2 * (
     MAX_FACTS_PER_ANSWER * (MemoryConfig().max_fact_chars + _FIELDS_CHARS) + len(SECTIONS) * MAX_SECTION_CHARS
 )
 # No more brackets are tried: each may be read up to the end.
 MAX_OBJECTS: Final = 200
+_FEW_OBJECTS: Final = 8
 _LISTS: Final = ("facts", "newFacts", "memories")
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+# Chat templates may swallow the opening tag. In a text of JSON no line ends, and none begins, with a tag.
+_THOUGHT = re.compile(r"\A.*</think(?:ing)?>(?=\s*[\[{`]|[^\S\n]*\n)", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"\A[^\[{]*?<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")
+_BEGINNING = re.compile(r"\A\s*(?:```(?:json)?\s*)?[{\[]")
 _OBJECT = re.compile(r"{")
 _SENTENCE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]){1,1000}"')
 _FACT_LIST = re.compile(r'"(?:facts|newFacts|memories)"\s*:\s*\[')
@@ -101,10 +107,17 @@ class ExtractionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The parts of an answer as they were found; nothing in them is validated yet."""
+    """The parts of an answer as they were found; nothing in them is validated yet.
+
+    Attributes:
+        facts: Its facts.
+        profile: Its sections, by name.
+        unread: How many facts more there seem to be.
+    """
 
     facts: tuple[object, ...] = ()
     profile: tuple[tuple[str, str], ...] = ()
+    unread: int = 0
 
     @classmethod
     def of(cls, value: object, text: str) -> Self | None:
@@ -136,10 +149,11 @@ def parse_answer(raw: str) -> Answer:
     """Return the facts and the profile sections of an answer.
 
     Raises:
-        ExtractionError: If there is no JSON in it that could hold facts, or it is longer than any answer.
+        ExtractionError: If there is no JSON in what is read of it that could hold facts.
     """
-    text = _read(raw)
-    for value in _values(text, _OPENING):
+    said = _without_thoughts(raw)
+    text = said[:MAX_ANSWER_CHARS]
+    for value in _outermost(said):
         answer = Answer.of(value, text)
         if answer is not None:
             return answer
@@ -148,17 +162,19 @@ def parse_answer(raw: str) -> Answer:
     whole = tuple(value for value in _values(text, _OBJECT, opening.end() if opening else 0) if _is_fact(value))
     if not whole:
         raise ExtractionError(raw)
-    return Answer(whole)
+    # Of one it is known that it is no whole one.
+    return Answer(whole, unread=max(0, said.count('"content"') - len(whole) - 1))
 
 
 def parse_sentences(raw: str) -> list[str]:
     """Return the sentences of an answer that is a list of them, or an object with one; of a broken one, the whole ones.
 
     Raises:
-        ExtractionError: If there is no such list in it, or it is longer than any answer.
+        ExtractionError: If there is no such list in what is read of it.
     """
-    text = _read(raw)
-    for value in _values(text, _OPENING):
+    said = _without_thoughts(raw)
+    text = said[:MAX_ANSWER_CHARS]
+    for value in _outermost(said):
         found = next((value[name] for name in _LISTS if name in value), None) if isinstance(value, Mapping) else value
         if isinstance(found, list):
             return [one_line(each) for each in found if isinstance(each, str) and each.strip()]
@@ -167,17 +183,21 @@ def parse_sentences(raw: str) -> list[str]:
     return [one_line(json.loads(each)) for each in _SENTENCE.findall(text.partition("[")[2])]
 
 
-def _read(raw: str) -> str:
-    """Return what of an answer is to be parsed: not what a model thinks aloud first."""
-    text = _THINKING.sub("", raw)
-    if len(text) > MAX_ANSWER_CHARS:
-        raise ExtractionError(raw)
-    return text
+def _without_thoughts(raw: str) -> str:
+    """Return an answer without what a model thinks aloud first."""
+    return _THINKING.sub("", _THOUGHT.sub("", raw))
 
 
-def _values(text: str, opening: re.Pattern[str], at: int = 0) -> Iterator[object]:
+def _outermost(said: str) -> Iterator[object]:
+    """Yield the JSON values in an answer, the outermost first; of a long one a few of the whole, then its beginning."""
+    if len(said) > MAX_ANSWER_CHARS:
+        yield from _values(said, _OPENING, tries=_FEW_OBJECTS)
+    yield from _values(said[:MAX_ANSWER_CHARS], _OPENING)
+
+
+def _values(text: str, opening: re.Pattern[str], at: int = 0, tries: int = MAX_OBJECTS) -> Iterator[object]:
     """Yield the JSON values that begin with such a bracket, the outermost first; bounded work."""
-    for _ in range(MAX_OBJECTS):
+    for _ in range(tries):
         found = opening.search(text, at)
         if found is None:
             return
@@ -259,7 +279,7 @@ def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnab
         return
     for each in (schema, _unbounded(schema)):
         try:
-            structured = model.with_structured_output(each, method="json_schema", include_raw=True)
+            structured = model.with_structured_output(each, method="json_schema")
         except (NotImplementedError, TypeError, ValueError):
             return
         yield _unparsed(structured)
@@ -267,8 +287,9 @@ def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnab
 
 def _unparsed(structured: Runnable[Any, Any]) -> Runnable[Any, Any]:
     """Return the model with its schema, without LangChain's parser: its work is quadratic in what is no JSON."""
-    asked = structured.first if isinstance(structured, RunnableSequence) else None
-    return asked.steps__.get("raw", structured) if isinstance(asked, RunnableParallel) else structured
+    if not isinstance(structured, RunnableSequence) or not isinstance(structured.last, BaseOutputParser):
+        return structured
+    return reduce(or_, structured.steps[:-1])
 
 
 def _unbounded(schema: Any) -> Any:
@@ -296,5 +317,22 @@ def _config() -> RunnableConfig:
 
 
 def _text(answer: Any) -> str:
-    message = answer.get("raw") if isinstance(answer, Mapping) else answer
-    return message.text if isinstance(message, BaseMessage) else str(message)
+    """Return what a model answered, wherever it stands: as text, as a call of a tool, or among its thoughts."""
+    if not isinstance(answer, AIMessage):
+        return answer if isinstance(answer, str) else json.dumps(answer, default=str)
+    if answer.text.strip():
+        return answer.text
+    calls = (call["args"] for call in (*answer.tool_calls, *answer.invalid_tool_calls))
+    found = (each if isinstance(each, str) else json.dumps(each) for each in calls)
+    return next(found, "") or answer_in_thoughts(answer)
+
+
+def answer_in_thoughts(answer: AIMessage) -> str:
+    """Return the JSON that a server tells as the model's reasoning, as some do with all that one writes; else nothing.
+
+    What does not begin as JSON is no answer: a model thought until its limit, and a draft would count.
+    """
+    blocks = answer.content if isinstance(answer.content, list) else []
+    parts = (answer.additional_kwargs, *(each for each in blocks if isinstance(each, dict)))
+    told = (part.get(name) for part in parts for name in ("reasoning_content", "reasoning", "thinking"))
+    return next((text for text in told if isinstance(text, str) and _BEGINNING.match(text)), "")

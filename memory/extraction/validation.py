@@ -62,7 +62,7 @@ def validated(
     reading = _Reading(messages, existing, shown, profile, config)
     for raw in answer.facts[:MAX_FACTS_PER_ANSWER]:
         reading.take(_RawFact.of(raw))
-    surplus = len(answer.facts) - MAX_FACTS_PER_ANSWER
+    surplus = len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread
     refused = [*reading.refused, *[Refusal(reason="too_many")] * max(0, surplus)]
     found = [reading.section(name, text) for name, text in answer.profile]
     return Extraction(
