@@ -5,7 +5,7 @@ It has two names: `chat` talks, `memory` summarizes and extracts. A story steers
 - "I keep bees." is a fact: "User keeps bees." "Now I keep hens." corrects a known fact with the same verb.
 - "What do you see?" is answered with the whole prompt.
 - 'Call forget {"fact_id": …}' calls that tool; its result is the answer.
-- "Take your time." streams slowly. "Break down." fails.
+- "Take your time." streams slowly. "Break down." fails, "Break down once." the first time.
 - "(inaudible)" fails the first extraction that reads it, "(mumbled)" makes it slow.
 """
 
@@ -40,8 +40,12 @@ def _chat(request: ChatRequest) -> Reply | str:
         return f"The tool says: {said}"
     if call := _CALLS.search(said):
         return Reply(tool_calls=((call[1], json.loads(call[2])),))
+    if "Break down once" in said and said in _failed:
+        return "Noted."
     if "Break down" in said:
-        return Reply(text="the model is down", status=500)
+        _failed.add(said)
+        # What a client does not try again by itself.
+        return Reply(text="the model is down", status=403 if "once" in said else 500)
     if "What do you see" in said:
         return request.text
     return Reply(text="One word after the other.", delay=0.5) if "Take your time" in said else "Noted."

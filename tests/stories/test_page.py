@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.browsing import NEEDED, SECONDS, chromium, erase, expect, fact, go, say, serious
+from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
 from tests.stories.host import Place
 from tests.stories.people import Person
@@ -79,6 +80,17 @@ def test_48_what_is_said_in_the_chat_is_learned_and_drawn_on(page: Any, ada: Per
     expect(reply.locator(".sources")).to_contain_text("User lives in Oslo.")
     reply.locator(".tokens summary").click()
     expect(reply.locator(".legend")).to_contain_text("memory")
+
+
+def test_60_what_failed_is_sent_again_and_stands_once_in_the_conversation(page: Any, ada: Person) -> None:
+    page.locator("#chat-words").fill("I keep bees. Break down once.")
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".message.assistant:not(.failed, .coming)")).to_contain_text("Noted.")
+    expect(page.locator(".message.user")).to_have_count(1)
+    (thread,) = ada.sdk.threads.search()
+    assert [message["type"] for message in ada.state(thread["thread_id"])["messages"]] == ["human", "ai"]
+    eventually(lambda: ada.facts() == ["User keeps bees."] or None)
 
 
 def test_49_what_was_learned_is_taken_back_below_the_chat(page: Any, ada: Person) -> None:

@@ -18,6 +18,8 @@ function make(tag, options = {}, ...children) {
 const textOf = (content) =>
   typeof content === "string" ? content : (content ?? []).map((block) => block.text ?? "").join("");
 
+const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 async function part(path) {
   const answer = await fetch(path, { headers: { ...headers(), "HX-Request": "true" } });
   if (!answer.ok) throw new Error(String(answer.status));
@@ -112,20 +114,26 @@ class Chat {
     if (scrollHeight - scrollTop - clientHeight < 160) this.log.scrollTop = scrollHeight;
   }
 
-  async ask(text) {
+  // Sent again under its own id, a message stands once in the thread, and no tool does again what it has done.
+  async ask(text, id = newId()) {
     if (!text || this.send.disabled) return;
     this.busy(true);
     this.words.value = "";
-    this.add("user", text);
+    const { message: asked } = this.add("user", text);
     const reply = this.add("assistant");
     reply.message.classList.add("coming");
     try {
-      await this.stream(text, reply);
+      await this.stream(text, id, reply);
     } catch (error) {
       reply.said.textContent ||= "No answer came.";
       reply.message.classList.add("failed");
       const again = make("button", { className: "link", type: "button", textContent: "Try again" });
-      again.addEventListener("click", () => this.ask(text));
+      again.addEventListener("click", () => {
+        if (this.send.disabled) return;
+        asked.remove();
+        reply.message.remove();
+        this.ask(text, id);
+      });
       const isGone = this.thread && error?.status === 404;
       const why = isGone ? "This conversation is not there any more: it was deleted or erased elsewhere. The next try begins a new one." : (error?.message?.slice(0, 300) ?? "");
       if (isGone) this.forget(reply.message);
@@ -148,7 +156,7 @@ class Chat {
     for (const each of [this.send, this.mode, this.fresh]) each.disabled = is;
   }
 
-  async stream(text, reply) {
+  async stream(text, id, reply) {
     const client = this.client();
     const mode = this.mode.value;
     if (!this.thread) {
@@ -156,7 +164,7 @@ class Chat {
       this.isIncognito = mode === "incognito";
     }
     const stream = client.runs.stream(this.thread, "chat", {
-      input: { messages: [{ role: "user", content: text }] },
+      input: { messages: [{ role: "user", content: text, id }] },
       context: { memory_mode: mode },
       streamMode: ["messages-tuple", "values"],
     });
@@ -170,7 +178,7 @@ class Chat {
       }
       if (event === "values") last = data?.messages?.at(-1) ?? last;
     }
-    if (last?.type !== "ai") throw new Error("The run ended without an answer.");
+    if (!["ai", "tool"].includes(last?.type)) throw new Error("The run ended without an answer.");
     reply.said.textContent = textOf(last.content);
     this.under(reply.message, last);
     if (mode === "normal") this.look(LOOKS);
