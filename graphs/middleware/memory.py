@@ -16,7 +16,8 @@ from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.config import get_config
-from langgraph.runtime import Runtime
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
@@ -32,6 +33,7 @@ from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.synchronous import ThreadedStore, finished
 from graphs.tools_of_memory import ToolRun, memory_tools
+from graphs.turn.calls import Result, hands_off
 from graphs.turn.channels import merge_messages
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.ending import end_turn
@@ -179,6 +181,22 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         with Asking(lambda: self._write_asked(request, request.runtime.store)) as asking:
             response = await handler(shown)
         return noted(response, mode, sources, asked if asking.is_asked else "")
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]) -> Result:
+        """Write the turn down where a tool hands it off to a graph above: `after_agent` is not called then."""
+        result = handler(request)
+        if hands_off(result):
+            finished(self._end(request.state, get_runtime(), self._threaded_store(get_runtime())))
+        return result
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        """Do what `wrap_tool_call` does."""
+        result = await handler(request)
+        if hands_off(result):
+            await self._end(request.state, get_runtime(), request.runtime.store)
+        return result
 
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Write the turn down before it ends, then trigger its update."""

@@ -38,7 +38,7 @@ MOST_GARBLED = 3
 
 _STORED_SECONDS = 10.0
 _POLL_SECONDS = 0.005
-_NEWEST_CHECKPOINTS = 8
+_MOST_ANCESTORS = 8
 """Between the answer and the next turn's first node stand the input's checkpoint, and one for each edit of a client."""
 
 
@@ -75,17 +75,20 @@ class _Place:
                 await asyncio.sleep(_POLL_SECONDS)
         return saved
 
-    async def seen(self) -> list[CheckpointTuple]:
-        """Return the checkpoint, and where a client has edited it, those before: the calls may have begun there."""
-        saved = await self.stored()
-        return [saved] if saved.metadata.get("source") == "loop" else await self.newest()
+    async def lineage(self, *, is_edited: bool) -> list[CheckpointTuple]:
+        """Return the checkpoint with those that it comes from, the newest first.
 
-    async def newest(self) -> list[CheckpointTuple]:
-        """Return the newest checkpoints of the thread, the newest first."""
-        configurable = self.config["configurable"]
-        named = {key: configurable[key] for key in ("thread_id", "checkpoint_ns")}
-        listed = self.saver.alist({"configurable": named}, limit=_NEWEST_CHECKPOINTS)
-        return [saved async for saved in listed]
+        Args:
+            is_edited: Only if the checkpoint is a client's edit or a replay: then calls may have begun before it.
+        """
+        line = [await self.stored()]
+        if is_edited and line[0].metadata.get("source") == "loop":
+            return line
+        while len(line) < _MOST_ANCESTORS and (parent := line[-1].parent_config):
+            if not (saved := await self.saver.aget_tuple(parent)):
+                break
+            line.append(saved)
+        return line
 
     async def mark(self, task_id: str, call_id: str, *, begun: bool) -> None:
         """Store whether a call has begun; a later mark of the task takes the place of an earlier one."""
@@ -140,7 +143,7 @@ async def carry_out_once(request: ToolCallRequest, execute: Execute) -> Result:
     if place is None or info is None:
         return await execute(request)
     call_id = str(call["id"])
-    known = _Known.of(await place.seen())
+    known = _Known.of(await place.lineage(is_edited=True))
     if known.begun.get(call_id):
         return known.result(call)
     await place.mark(info.task_id, call_id, begun=True)
@@ -162,7 +165,7 @@ async def results_of_left(
     calls = unanswered(messages)
     if not calls or (place := _Place.of(config, info)) is None:
         return []
-    known = _Known.of(await place.newest())
+    known = _Known.of(await place.lineage(is_edited=False))
     return [known.result(call) for call in calls]
 
 
@@ -262,9 +265,12 @@ def parted(result: Any) -> Any:
     """Return what a tool did for the state; a hand-off to a graph above waits there for the answer's other calls."""
     if isinstance(result, list):
         return [parted(one) for one in result]
-    if isinstance(result, Command) and result.graph == Command.PARENT:
-        return Command(update={"handoffs": [result]})
-    return result
+    return Command(update={"handoffs": [result]}) if hands_off(result) else result
+
+
+def hands_off(result: object) -> bool:
+    """Say whether a tool hands the turn off to a graph above."""
+    return isinstance(result, Command) and result.graph == Command.PARENT
 
 
 def joined(handoffs: Sequence[Command[Any]], messages: Sequence[BaseMessage]) -> Command[Any]:

@@ -4,6 +4,7 @@ Each tool notes what it has done in a file, and what it notes is counted.
 """
 
 import asyncio
+import operator
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -23,7 +24,7 @@ from langgraph.types import Command, Send, interrupt
 from palimpsest import Context, FactStore, build_graph, open_checkpointer
 from tests.laws.doors import open_saver_on_postgres
 from tests.laws.paying import Shop, calls
-from tests.laws.talk import Talk
+from tests.laws.talk import DOORS, Talk
 
 KINDS = ["memory", "sqlite", "postgres"]
 UNKNOWN = "No result is known. The call may have been carried out."
@@ -37,7 +38,7 @@ async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
             yield saver
     else:
-        async with open_saver_on_postgres(request.getfixturevalue("database")) as saver:
+        async with open_saver_on_postgres(request.getfixturevalue("postgres").database()) as saver:
             yield saver
 
 
@@ -145,6 +146,18 @@ async def test_an_edit_while_a_call_waits_makes_no_other_call_again(talk: Talk, 
     assert sorted(shop.done()) == ["mail x", "pay 1"]
 
 
+async def test_a_replay_from_an_answer_uses_the_results_of_its_calls(talk: Talk, shop: Shop) -> None:
+    talk.chat.replies = [calls(("mail", {"to": "x"}))]
+    await talk.say("Do it.")
+    for number in range(3):
+        await talk.say(f"And {number}?")
+    states = [state async for state in talk.graph.aget_state_history(talk.who())]
+    (answered,) = [state for state in states if state.next == ("tools",)]
+    await talk.run(None, answered.config)
+    assert shop.done() == ["mail x"]
+    assert results(talk.chat.prompts[-1]) == ["sent to x"]
+
+
 def handing_off(how: str) -> list[Any]:
     """Return tools that hand the turn off to an agent above."""
 
@@ -163,6 +176,10 @@ def handing_off(how: str) -> list[Any]:
     return [hand_off, ask_first]
 
 
+class Office(MessagesState):
+    heard: Annotated[list[str], operator.add]
+
+
 def office(talk: Talk, tools: list[Any]) -> tuple[Any, list[str]]:
     """Return a graph of the chat graph and two agents behind it, and who was asked."""
     ran: list[str] = []
@@ -174,14 +191,8 @@ def office(talk: Talk, tools: list[Any]) -> tuple[Any, list[str]]:
 
         return node
 
-    def add(old: list[str] | None, new: list[str]) -> list[str]:
-        return [*(old or []), *new]
-
-    class Above(MessagesState):
-        heard: Annotated[list[str], add]
-
     chat = build_graph(service=talk.service, tools=tools).compile()
-    above = StateGraph(Above).add_node("chat", chat, destinations=("anna", "ben"))
+    above = StateGraph(Office).add_node("chat", chat, destinations=("anna", "ben"))
     for name in ("anna", "ben"):
         above.add_node(name, agent(name))
     return above.add_edge(START, "chat").compile(checkpointer=talk.saver, store=talk.store), ran
@@ -203,6 +214,19 @@ async def test_two_hand_offs_of_one_answer_both_happen_and_the_turn_is_learned(
     assert sorted((await talk.values())["heard"]) == ["anna", "ben"]
     assert "I like plums." in talk.stored()
     assert await talk.learn()
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_what_was_answered_before_a_hand_off_is_written_down_by_every_door(door: str) -> None:
+    talk = Talk(door, tools=handing_off("named"), memory={"write_timeout_seconds": 60})
+    inner = talk.graph if door != "graph" else build_graph(service=talk.service, tools=handing_off("named")).compile()
+    above = StateGraph(Office).add_node("chat", inner, destinations=("anna",)).add_node("anna", lambda _: {})
+    talk.graph = above.add_edge(START, "chat").compile(checkpointer=talk.saver, store=talk.store)
+    answer = calls(("hand_off", {"agent": "anna"}))
+    talk.chat.replies = [answer.model_copy(update={"content": "Anna knows about quinces."})]
+    await talk.say("I like plums.")
+    assert "I like plums." in talk.stored()
+    assert "quinces" in talk.stored()
 
 
 async def test_a_hand_off_takes_the_other_calls_results_along(talk: Talk, shop: Shop) -> None:
