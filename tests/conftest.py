@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.templates import REFUSED
+
 settings.register_profile("house", deadline=None)  # a busy machine is no failure
 settings.load_profile("house")
 
@@ -123,3 +125,11 @@ def nothing_of_memory_runs_on(request: pytest.FixtureRequest) -> Iterator[None]:
     for thread in ours:
         thread.join(_SECONDS_TO_END)  # what was told to stop is given time to
     assert not [thread.name for thread in ours if thread.is_alive()], "left running; close the service or the queue"
+
+
+@pytest.fixture(autouse=True)
+def no_prompt_was_refused() -> Iterator[None]:
+    """See that every prompt was one that strict chat templates take: what memory sends may fail without a word."""
+    REFUSED.clear()
+    yield
+    assert not REFUSED

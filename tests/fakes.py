@@ -15,6 +15,8 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from pydantic import Field
 
+from tests.templates import TemplateRefused, refuse
+
 Reply = str | AIMessage | Exception
 Responder = Callable[[list[BaseMessage]], Reply]
 
@@ -50,6 +52,7 @@ class RecordingModel(BaseChatModel):
         prompts: Every list of messages it was sent, oldest first.
         tags_seen: The tags of each call.
         bound: Names of the tools bound to it.
+        strict: Whether it refuses what strict chat templates refuse; not where somebody else's prompt is sent.
     """
 
     replies: list[Reply] = Field(default_factory=list)
@@ -57,6 +60,7 @@ class RecordingModel(BaseChatModel):
     prompts: list[list[BaseMessage]] = Field(default_factory=list)
     tags_seen: list[list[str]] = Field(default_factory=list)
     bound: list[str] = Field(default_factory=list)
+    strict: bool = True
 
     @property
     def _llm_type(self) -> str:
@@ -65,6 +69,8 @@ class RecordingModel(BaseChatModel):
     def _answer(self, messages: list[BaseMessage], tags: list[str] | None) -> AIMessage:
         self.prompts.append(list(messages))
         self.tags_seen.append(list(tags or []))
+        if self.strict and (reason := refuse(messages)):
+            raise TemplateRefused(reason)
         reply = self.replies.pop(0) if self.replies else self.respond(messages)
         if isinstance(reply, Exception):
             raise reply

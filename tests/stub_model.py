@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from tests.templates import TemplateRefused, template_refuses
+
 Json = dict[str, Any]
 
 
@@ -102,10 +104,14 @@ def always(reply: Reply | str) -> Respond:
 
 
 class StubModel:
-    """The server: `with StubModel() as model:` listens on loopback; `model.url` is what `OPENAI_BASE_URL` takes."""
+    """The server: `with StubModel() as model:` listens on loopback; `model.url` is what `OPENAI_BASE_URL` takes.
 
-    def __init__(self, respond: Respond = echo, port: int = 0) -> None:
+    It answers 400 to what a strict chat template refuses, and the test that owns it fails.
+    """
+
+    def __init__(self, respond: Respond = echo, port: int = 0, *, strict: bool = True) -> None:
         self.respond = respond
+        self.strict = strict
         self._port = port
         self._requests: list[ChatRequest] = []
         self._failures: list[Exception] = []
@@ -157,6 +163,9 @@ class StubModel:
         with self._changed:
             self._requests.append(request)
             self._changed.notify_all()
+        if self.strict and (reason := template_refuses(request.messages)):
+            self.failed(TemplateRefused(reason))
+            return Reply(status=400, text=reason)
         try:
             made = self.respond(request)
         except Exception as error:  # a mistake in the test: nobody tries again after a 400

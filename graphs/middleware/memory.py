@@ -25,8 +25,17 @@ from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, TokenParts, aemit
 from graphs.middleware.asked import Asking, refused, refused_before, unanswered
 from graphs.middleware.choices import Choices, User
-from graphs.middleware.request import noted, with_recalled_texts, with_text
-from graphs.middleware.state import ASKED_KEY, AgentMemory, MemoryKeys, kept_by, thread_of, with_ids, with_kept
+from graphs.middleware.request import noted, ordered, with_recalled_texts, with_text
+from graphs.middleware.state import (
+    ASKED_KEY,
+    SUMMARY_KEY,
+    AgentMemory,
+    MemoryKeys,
+    kept_by,
+    thread_of,
+    with_ids,
+    with_kept,
+)
 from graphs.models import caches_marked_prompts, input_tokens
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -170,7 +179,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             finished(self._write_asked(request, store))  # on a thread that waits for the model anyway
 
         with Asking(write) as asking:
-            response = handler(shown)
+            response = handler(_ordered(shown))
         return noted(response, mode, sources, asked if asking.is_asked else "")
 
     async def awrap_model_call(
@@ -179,7 +188,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         """Do what `wrap_model_call` does."""
         shown, mode, sources, asked = await self._shown(request, request.runtime.store)
         with Asking(lambda: self._write_asked(request, request.runtime.store)) as asking:
-            response = await handler(shown)
+            response = await handler(_ordered(shown))
         return noted(response, mode, sources, asked if asking.is_asked else "")
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]) -> Result:
@@ -399,6 +408,11 @@ def _with(changed: Sequence[BaseMessage], state: Mapping[str, Any], update: dict
     if not changed:
         return update
     return {"messages": Overwrite(merge_messages(state["messages"], [changed])) if update else changed}
+
+
+def _ordered(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    # Where a summary stands for messages, `PalimpsestSummary` comes next, and knows them by ids that joined ones lose.
+    return request if SUMMARY_KEY in request.state else ordered(request)
 
 
 def _may_be_learned(memory: AgentMemory) -> bool:

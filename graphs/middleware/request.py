@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from langchain.agents.middleware import ExtendedModelResponse, ModelResponse
+from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langgraph.types import Command
 
 from graphs.middleware.state import ASKED_KEY
 from graphs.turn.sources import Sources, with_sources, without_sources
-from graphs.turn.view import with_recalled
+from graphs.turn.view import paired, with_recalled
+from memory.context.turns import in_turns
 from memory.turn import MemoryMode, with_mode
 
 _MARK = {"type": "ephemeral"}
@@ -47,6 +48,16 @@ def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, s
         else one
         for one in messages
     ]
+
+
+def ordered(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """Return the request as strict chat templates take it: one system message, then user and assistant in turn."""
+    given = [message.text for message in request.messages if isinstance(message, SystemMessage)]
+    spoken = [message for message in request.messages if not isinstance(message, SystemMessage)]
+    return request.override(
+        system_message=with_text(request.system_message, "\n\n".join(given)),
+        messages=cast("list[AnyMessage]", in_turns(paired(spoken))),
+    )
 
 
 def noted(

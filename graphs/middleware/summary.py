@@ -23,7 +23,7 @@ from graphs.deployment import service_of_process
 from graphs.events import aemit, emit, summary_events
 from graphs.identity import vouched_in
 from graphs.middleware.memory import PalimpsestMemory
-from graphs.middleware.request import with_text
+from graphs.middleware.request import ordered, with_text
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
 from graphs.middleware.trigger import DueBudget, Limits, Trigger
 from graphs.models import in_background
@@ -121,6 +121,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     @cached_property
     def _budget(self) -> DueBudget:
         frame = self._summary_tokens(" ") - self._counter.message(SystemMessage(summary_text(" ")))
+        frame += self._counter.message(HumanMessage(prompts.NO_QUESTION))
         return self._limits.budget(self._max_summary_tokens, max(0, frame))
 
     @cached_property
@@ -273,7 +274,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         running = rehydrate(context.get("running_summary"))
         is_due = self._is_due(request.state, request.messages)
         if running is None and not is_due:
-            return request
+            return ordered(request)
         if is_due:
             # The summary was made, or is not there, just before: no model is asked again, the oldest are left out.
             waits, handed_over = self._when() == "before", context.get(HANDED_OVER)
@@ -285,10 +286,11 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             view = self._node.summarizer.whole(request.messages, running) if running else list(request.messages)
         summary = next((message.text for message in view if message.id == SUMMARY_ID), "")
         text = system_text("", "", summary.removeprefix(summary_text("")))
-        return request.override(
+        viewed = request.override(
             system_message=with_text(request.system_message, text),
             messages=cast("list[AnyMessage]", [message for message in view if message.id != SUMMARY_ID]),
         )
+        return ordered(viewed)
 
 
 def _read(state: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from memory import prompts, text
 from memory.context.budget import fit, shorten_text
 from memory.context.running_summary import SUMMARY_ID
 from memory.context.tokens import TokenCounter
+from memory.context.turns import in_turns
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +24,9 @@ Message = TypeVar("Message", bound=BaseMessage)
 LEAST_MESSAGE_TOKENS = 64
 """The messages' share where everything else takes the whole budget: a short question still fits."""
 
-_JOINT_TOKENS = 8
-"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
+_JOINT_TOKENS = 24
+"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each. The rest
+is for the line that stands for a question that is not shown."""
 
 _RECALL_JOINT_TOKENS = 2
 """What joins a delta to its message: an empty line, and one token that may be cut otherwise."""
@@ -128,7 +130,8 @@ def view(
     """Return what the model is sent, in at most `max_tokens` tokens.
 
     Everything that is no message stands in one system message at the beginning, because some providers refuse a
-    later one. The messages themselves are not changed: what was recalled is put before a copy of its user message.
+    later one. Behind it, user and assistant speak in turn, the user first, as chat templates of open models ask. The
+    messages themselves are not changed: what was recalled is put before a copy of its user message.
 
     Args:
         system_prompt: The assistant's instructions.
@@ -150,8 +153,13 @@ def view(
         if message_id in there and tokens <= room - LEAST_MESSAGE_TOKENS:
             shown[message_id] = told
             room -= tokens
-    fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
-    return [system, *(with_recalled(message, shown.get(message.id, "")) for message in fitting)]
+    while True:
+        fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
+        sent = in_turns([system, *(with_recalled(message, shown.get(message.id, "")) for message in fitting)])
+        over = counter(sent) - max_tokens
+        if over <= 0 or room <= LEAST_MESSAGE_TOKENS:
+            return sent
+        room -= over
 
 
 def system_text(system_prompt: str, memory_block: str, summary: str) -> str:

@@ -132,15 +132,20 @@ def pinned(messages: Sequence[BaseMessage], groups: Sequence[range]) -> set[int]
     """
     newest = {len(groups) - 1} if groups else set()
     for position in range(len(groups) - 1, -1, -1):
-        if any(isinstance(messages[index], HumanMessage) for index in groups[position]):
+        if _has_question(messages, groups[position]):
             return newest | {position}
     return newest
+
+
+def _has_question(messages: Sequence[BaseMessage], group: range) -> bool:
+    return any(isinstance(messages[index], HumanMessage) for index in group)
 
 
 def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep, *, ahead: bool = False) -> list[int]:
     """Return the indices of the messages to summarize, oldest first; empty if no summary is worth its call.
 
-    What stays is a run of the newest units within `keep`, and the pinned ones. When the pinned ones alone are so
+    What stays is a run of the newest units within `keep`, and the pinned ones. An answer leaves with its question,
+    unless no other exchange would stay: what the user asks next is mostly about it. When the pinned ones alone are so
     large that little is left to summarize, nothing is: those are shortened in the view, or a long tool loop under
     a huge question would ask for a summary at each of its steps.
 
@@ -155,6 +160,7 @@ def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Kee
     pinned_counts = [counts[index] for position in stays for index in groups[position]]
     tokens, number = sum(pinned_counts), len(pinned_counts)
     kept_all = tokens <= keep.tokens
+    run: list[int] = []
     for position in range(len(groups) - 1, -1, -1):
         if position in stays:
             continue
@@ -162,7 +168,11 @@ def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Kee
         number += len(groups[position])
         if tokens > keep.tokens or (keep.messages is not None and number > keep.messages):
             break
-        stays.add(position)
+        run.append(position)
+    if len(run) + len(stays) < len(groups):
+        begin = min((at for at in run if _has_question(messages, groups[at])), default=0)
+        run = [position for position in run if position >= begin]
+    stays.update(run)
     leaving = [index for position, group in enumerate(groups) if position not in stays for index in group]
     worth = kept_all or sum(counts[index] for index in leaving) >= keep.least_cut
     return leaving if worth else []

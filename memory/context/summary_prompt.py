@@ -13,6 +13,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from memory import prompts, text
 from memory.context.budget import shorten_text
 from memory.context.tokens import TokenCounter, media_kind
+from memory.context.turns import in_turns
 
 Prompt = str | ChatPromptTemplate
 """A prompt's words, or a template with the placeholder `messages` as langmem takes it."""
@@ -59,7 +60,7 @@ class SummaryPrompts:
             values = (
                 {"messages": list(portion), "existing_summary": existing} if existing else {"messages": list(portion)}
             )
-            return prompt.invoke(values).to_messages()
+            return in_turns(prompt.invoke(values).to_messages())
         # What looks like another speaker's line in a message is indented.
         lines = (f"{_SPEAKERS.get(one.type, 'Assistant')}: {one.text}".replace("\n", "\n  ") for one in portion)
         transcript = text.fenced("conversation", "\n".join(lines))

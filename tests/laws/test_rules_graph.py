@@ -169,7 +169,7 @@ async def test_tools_are_called_and_a_call_that_was_never_carried_out_is_sent_wi
     talk.chat.replies = [AIMessage("", tool_calls=[call])]
     await talk.say("Book it.")
     await talk.say("Never mind.")
-    assert [message.type for message in talk.chat.prompts[-1]][-4:] == ["human", "ai", "tool", "human"]
+    assert [message.type for message in talk.chat.prompts[-1]][-5:] == ["human", "ai", "tool", "ai", "human"]
 
 
 class Refused(Exception):

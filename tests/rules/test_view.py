@@ -56,7 +56,7 @@ def test_a_summary_cannot_end_its_fence() -> None:
 def test_what_was_recalled_stands_before_its_user_message_and_is_not_stored(content: Any) -> None:
     asked = HumanMessage(content, id="h9")
     recalled = {"h9": "<recalled>Bergen</recalled>", "gone": "<recalled>Oslo</recalled>"}
-    *_, last = seen([*talk(2), asked], recalled=recalled)
+    *_, last = seen([*talk(3)[:-1], asked], recalled=recalled)
     assert last.text.startswith("<recalled>Bergen</recalled>")
     assert last.text.endswith("Where do I live?")
     assert asked.content == content

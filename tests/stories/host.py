@@ -53,8 +53,9 @@ def places(folder: Path) -> Iterator[dict[str, Place]]:
                 host = _start(folder, said)
         known: dict[str, str] = json.loads(said.read_text())
         yield {name: Place(url, folder / name, name == "guarded") for name, url in known.items()}
-    if host:
-        host.wait()
+    # It fails where its model was sent what a strict chat template refuses: memory's own prompts may fail unseen.
+    if host and host.wait():
+        raise RuntimeError(f"the stories' model failed:\n{(folder / 'host.log').read_text()[-4000:]}")
 
 
 def _start(folder: Path, said: Path) -> subprocess.Popen[bytes]:

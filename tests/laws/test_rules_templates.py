@@ -1,0 +1,224 @@
+"""G1: no thread dies of a strict chat template: one system message, then user and assistant in turn, the user first.
+
+Every model of these tests refuses other prompts, as those of all tests do; so a turn that is answered kept to it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.tools import tool
+
+from palimpsest import Context, FactStore, PalimpsestMemory, PalimpsestSummary
+from tests.fakes import RecordingModel
+from tests.laws.talk import AGENTS, DOORS, LONG, NARROW, Talk, remembers
+from tests.templates import template_refuses
+
+LENGTHY = "garden " * 900
+CALL = {"name": "weather", "args": {"city": "Bergen"}, "id": "1", "type": "tool_call"}
+DOWN = r"down|answer"
+EDGES = pytest.mark.parametrize("door", DOORS)
+
+
+@tool
+def weather(city: str) -> str:
+    """Tell the weather."""
+    return f"rain in {city}"
+
+
+class HangingModel(RecordingModel):
+    """Never answers the first time."""
+
+    begun: Any
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        if not self.begun.is_set():
+            self.begun.set()
+            await asyncio.Event().wait()
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+
+
+def summary(memory: PalimpsestMemory, **choices: Any) -> PalimpsestSummary:
+    limits: dict[str, Any] = {"trigger": ("tokens", 800), "keep": ("tokens", 300), "max_summary_tokens": 64, **choices}
+    return PalimpsestSummary(RecordingModel(respond=remembers), memory=memory, **limits)
+
+
+ORDERS: dict[str, Callable[[PalimpsestMemory], list[Any]]] = {
+    "memory, summary": lambda memory: [memory, summary(memory)],
+    "summary, memory": lambda memory: [summary(memory), memory],
+    "keeps messages": lambda memory: [memory, summary(memory, trigger=("messages", 6), keep=("messages", 4))],
+    "no turn waits": lambda memory: [memory, summary(memory, summarize="after")],
+}
+
+
+def kinds(talk: Talk) -> list[str]:
+    return [message.type for message in talk.chat.prompts[-1]]
+
+
+@pytest.mark.parametrize("transcript", ["keep", "compact"])
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_long_thread_goes_on_in_the_shipped_context(transcript: Any, when: Any) -> None:
+    talk = Talk(context=Context(transcript=transcript, summarize=when))
+    for number in range(16):
+        state = await talk.say(f"Tell {number}. {LENGTHY}")
+        assert state["messages"][-1].text == "Noted."
+        assert f"Tell {number}." in talk.shown()
+    assert state["context"]
+
+
+async def test_a_cut_leaves_whole_exchanges_or_the_newest_answer() -> None:
+    talk = Talk(context=NARROW)
+    for number in range(20):
+        await talk.say(f"Question {number}.{LONG}")
+        assert talk.chat.prompts[-1][1].text.startswith("Question")
+    talk.chat.respond = lambda _: f"A long answer.{LONG * 4}"
+    for number in range(6):
+        await talk.say(f"Then {number}.{LONG * 2}")
+        assert "A long answer." in talk.shown() or not number
+
+
+@EDGES
+async def test_a_turn_that_failed_does_not_end_its_thread(door: str) -> None:
+    talk = Talk(door, tools=[weather])
+    await talk.say("Good morning.")
+    talk.chat.replies = [ConnectionError("down"), ConnectionError("down")]
+    for question in ("Do you know my boat?", [{"type": "text", "text": "And my hat?"}]):
+        with pytest.raises(Exception, match=DOWN):
+            await talk.say(question)  # type: ignore[arg-type]
+    await talk.say("Are you there?")
+    assert kinds(talk) == ["system", "human", "ai", "human"]
+    assert talk.chat.prompts[-1][-1].text == "Do you know my boat?\n\nAnd my hat?\n\nAre you there?"
+    talk.chat.replies = [AIMessage("", tool_calls=[CALL]), ConnectionError("down")]
+    with pytest.raises(Exception, match=DOWN):
+        await talk.say("What is the weather?")
+    await talk.say("Never mind.")
+    assert kinds(talk)[-5:] == ["human", "ai", "tool", "ai", "human"]
+
+
+@pytest.mark.parametrize(("door", "at"), [("graph", "model"), ("graph", "tool"), ("agent", "tool")])
+async def test_a_run_that_another_interrupts_does_not_end_its_thread(door: str, at: str) -> None:
+    begun = asyncio.Event()
+
+    async def hang(city: str) -> str:
+        """Tell the weather."""
+        begun.set()
+        await asyncio.Event().wait()
+        return city
+
+    talk = Talk(door, tools=[tool("weather")(hang)])
+    if at == "model":
+        talk.chat = HangingModel(begun=begun, respond=talk.chat.respond)
+    talk.chat.replies = [AIMessage("", tool_calls=[CALL])]
+    run = asyncio.create_task(talk.say("My owl is called Minerva."))
+    await begun.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    talk.chat.replies = []
+    for text in ("No, wait: hello?", "Hello?"):
+        await talk.say(text)
+        assert "My owl is called Minerva.\n" in talk.shown()
+
+
+@EDGES
+async def test_several_messages_of_one_input_are_one_turn(door: str) -> None:
+    talk = Talk(door)
+    said = [
+        HumanMessage("My hat is red.", name="ada"),
+        HumanMessage([{"type": "text", "text": "My boat is blue."}, {"type": "image", "url": "https://x.test/a.png"}]),
+        HumanMessage("What is red?", name="bob"),
+    ]
+    await talk.run({"messages": said})
+    (asked,) = talk.chat.prompts[-1][1:]
+    assert asked.text == "ada: My hat is red.\n\nMy boat is blue.\n\nbob: What is red?"
+    assert [block["type"] for block in asked.content if isinstance(block, dict)] == ["text", "text", "image", "text"]
+    assert (await talk.values())["messages"][0].text == "My hat is red."
+    await talk.say("And now?")
+
+
+@EDGES
+async def test_an_edit_and_a_branch_do_not_end_their_thread(door: str) -> None:
+    talk = Talk(door)
+    for number in range(4):
+        await talk.say(f"Question {number}.", id=f"h{number}")
+    answers = [message.id for message in (await talk.values())["messages"] if isinstance(message, AIMessage)]
+    await talk.graph.aupdate_state(
+        talk.who(), {"messages": [RemoveMessage(id=str(answers[1])), RemoveMessage(id="h3")]}
+    )
+    await talk.say("Question 3, again.")
+    assert "Question 1.\n\nQuestion 2." in talk.shown()
+    assert "Noted.\n\nNoted." in talk.shown()
+    before = [state async for state in talk.graph.aget_state_history(talk.who())][5]
+    await talk.run({"messages": [HumanMessage("On a branch.")]}, before.config)
+    assert "On a branch." in talk.shown()
+
+
+@EDGES
+async def test_a_thread_that_the_assistant_began_is_shown_whole(door: str) -> None:
+    talk = Talk(door)
+    greeting = AIMessage("Hello, I am Pal.")
+    await talk.run({"messages": [greeting, SystemMessage("Rhyme."), HumanMessage("Who are you?")]})
+    assert kinds(talk) == ["system", "human", "ai", "human"]
+    assert "Rhyme." in talk.chat.prompts[-1][0].text
+    assert "Hello, I am Pal." in talk.shown()
+    await talk.say("And now?")
+    assert "Hello, I am Pal." in talk.shown()
+
+
+@pytest.mark.parametrize("door", AGENTS)
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+async def test_an_agent_with_summaries_goes_on(door: str, order: Callable[[PalimpsestMemory], list[Any]]) -> None:
+    talk = Talk(door, tools=[weather], around=order)
+    await FactStore(talk.store, "ada").acreate("Likes pears", "preference", 0.9)
+    for number in range(14):
+        match number % 4:
+            case 1:
+                talk.chat.replies = [AIMessage("", tool_calls=[{**CALL, "id": str(number)}]), f"Rain.{LONG}"]
+            case 2:
+                talk.chat.replies = [ConnectionError("down")]
+                with pytest.raises(ConnectionError):
+                    await talk.say(f"Lost {number}.{LONG}")
+                assert f"Lost {number}." in talk.shown()
+        await talk.say(f"Tell {number}.{LONG}")
+        assert f"Tell {number}." in talk.shown()
+        assert talk.shown().count("Likes pears") == 1
+    assert "They talked." in talk.shown() or "after" in str(order)
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_what_a_provider_may_cache_is_the_same_behind_a_failed_turn(door: str) -> None:
+    talk = Talk(door)
+    await talk.say("Good morning.")
+    talk.chat.replies = [ConnectionError("down")]
+    with pytest.raises(Exception, match=DOWN):
+        await talk.say("First.")
+    before = talk.shown()
+    await talk.say("Second.")
+    assert talk.shown().startswith(before)
+    before = talk.shown()
+    await talk.say("Third.")
+    assert talk.shown().startswith(before)
+
+
+@pytest.mark.parametrize(
+    ("shape", "taken"),
+    [
+        ("su", True), ("u", True), ("suau", True), ("suctau", True), ("suctcta", True),
+        ("ssu", False), ("sau", False), ("suu", False), ("suaau", False), ("suctu", False), ("usu", False),
+        ("sucau", False), ("sutu", False),
+    ],
+)  # fmt: skip
+def test_the_judge_of_these_tests_refuses_what_templates_refuse(shape: str, taken: bool) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    said: dict[str, dict[str, Any]] = {
+        "s": {"role": "system", "content": "Be brief."},
+        "u": {"role": "user", "content": "Hi."},
+        "a": {"role": "assistant", "content": "Hi."},
+        "c": {"role": "assistant", "content": "", "tool_calls": [call]},
+        "t": {"role": "tool", "content": "rain", "tool_call_id": "1"},
+    }
+    assert (template_refuses([said[letter] for letter in shape]) == "") == taken
