@@ -38,6 +38,7 @@ def _chat(request: ChatRequest) -> Reply | str:
     said = request.last
     if request.messages[-1]["role"] == "tool":
         return f"The tool says: {said}"
+    said = said.rpartition("\n\n")[2]  # before it stands what the user said in a turn that failed
     if call := _CALLS.search(said):
         return Reply(tool_calls=((call[1], json.loads(call[2])),))
     if "Break down once" in said and said in _failed:
