@@ -219,7 +219,7 @@ async def test_a_call_that_was_never_carried_out_is_sent_with_a_result() -> None
     house.chat.replies = [AIMessage("", tool_calls=[call])]
     await house.say("Book it.")
     await house.say("Never mind.")
-    assert [message.type for message in house.chat.prompts[-1]] == ["system", "human", "ai", "tool", "human"]
+    assert [message.type for message in house.chat.prompts[-1]] == ["system", "human", "ai", "tool", "ai", "human"]
 
 
 async def test_a_memory_model_that_cannot_be_loaded_fails_no_turn(house: House) -> None:

@@ -36,10 +36,10 @@ async def test_the_state_is_one_that_the_way_without_could_have_made() -> None:
             # The model sees the newest messages, and the summary stands for all others.
             assert said[-len(sent) :] == sent
             assert summarized_ids(state["messages"], state["context"]["running_summary"]) == {*said[: -len(sent)]}
-        # As often, and down to as much.
+        # As often, and down to as much, but for an exchange.
         assert abs(len(ahead.events) - len(before.events)) <= 1
         left = [mean(event["tokens_after"] for event in chat.events) for chat in (ahead, before)]
-        assert left[0] == pytest.approx(left[1], rel=0.25)
+        assert left[0] == pytest.approx(left[1], rel=0.4)
 
 
 async def _until_prepared(chat: Chat) -> int:

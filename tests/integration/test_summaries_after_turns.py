@@ -58,8 +58,9 @@ async def test_no_turn_waits_and_all_that_leaves_is_written_down_once(transcript
                 await asyncio.wrap_future(chat.writing[-1])
         assert len(chat.events) >= 4
         assert all(event["ready"] for event in chat.events)
-        # Without summaries ahead of time one turn misses what the next one's summary tells.
-        assert len(chat.asked_in) <= len(chat.events) + 1
+        # Without summaries ahead of time one turn misses what the next one's summary tells. Four exchanges fit, so that
+        # whole ones that leave may be more than a call takes.
+        assert len(chat.asked_in) <= 2 * (len(chat.events) + 1)
 
 
 async def test_while_a_summary_is_written_turns_go_on_and_it_is_asked_for_once() -> None:
@@ -217,7 +218,7 @@ async def test_a_prompt_that_the_provider_finds_too_long_is_asked_again_smaller(
 
         def answer(prompt: list[BaseMessage]) -> str | Exception:
             tokens = shared_counter()(prompt)
-            if tokens <= 450:
+            if tokens <= 400:
                 return varied(25, "answer")
             refused.append(tokens)
             return ContextOverflowError("too long")
