@@ -297,10 +297,9 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         begun = await self._turns.begin(run.turn, object(), begin)
         receipt = begun.receipt(thread.asked, self._memory.why_without(run, begun.opening))
         memory = AgentMemory(**{**begun.memory, "mode": begun.opening.mode, "receipt": receipt})
-        changed = begun.with_mode
+        changed, answered = begun.with_mode, state.get(ASKED_KEY, "")
         if not self._learn_refused:
-            unwritten = [one.asked for one in thread.unwritten]
-            answered, threaded = state.get(ASKED_KEY), isinstance(store, ThreadedStore)
+            unwritten, threaded = [one.asked for one in thread.unwritten], isinstance(store, ThreadedStore)
             changed = [*await refused_before(thread.messages, answered, unwritten, threaded=threaded), *changed]
             if begun.opening.mode is None:
                 # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
@@ -309,7 +308,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         elif _may_be_learned(memory):
             now = {**state, **begun.in_state(thread.state)} if begun.with_mode else state
             memory = AgentMemory(**{**memory, **named(await self._write_question(run, thread_of(now, memory)))})
-        settled = thread.asked if self._learn_refused else ""
+        # A question that is sent again is asked again.
+        settled = thread.asked if self._learn_refused else "" if answered == thread.asked else answered
         return {**with_kept(self.name, state, memory), **_with(changed, state, update), ASKED_KEY: settled}
 
     async def _end(self, state: Any, runtime: Runtime[Any], store: BaseStore | None) -> dict[str, Any] | None:

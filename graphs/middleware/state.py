@@ -40,7 +40,7 @@ class MemoryKeys(AgentState[Any]):
     palimpsest_memory: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
     """What each instance keeps, an `AgentMemory` by its name; and whether one of them has unwritten turns."""
     palimpsest_asked: NotRequired[Annotated[str, PrivateStateAttr, _newest]]
-    """Id of the newest question that the model has answered, were it with calls of tools; empty as a run begins."""
+    """Id of the newest question that the model has answered, were it with calls of tools."""
 
 
 class SummaryKeys(AgentState[Any]):

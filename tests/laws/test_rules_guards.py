@@ -139,12 +139,38 @@ async def test_what_a_guard_refused_is_never_learned(door: str, guard: Guard, or
 
 @EACH
 @BOTH
-async def test_a_thread_that_begins_with_it_goes_on_in_another_process(door: str, guard: Guard, order: Order) -> None:
-    talk = Talk(door, around=order(guard()))
+async def test_a_thread_that_begins_with_it_goes_on_in_another_process(guard: Guard, order: Order) -> None:
+    talk = Talk("agent", around=order(guard()))
     await try_to_say(talk)
     talk = talk.restarted()
     await talk.say("I like plums.")
     assert await talk.learn() == ["Likes plums"]
+    assert_unknown(talk)
+
+
+@BOTH
+async def test_a_guard_that_removes_a_message_leaves_those_before_it(door: str, order: Order) -> None:
+    @before_model(can_jump_to=["end"])
+    def guard(state: Any, runtime: Any) -> dict[str, Any] | None:
+        said = state["messages"][-1]
+        if not is_refused(state):
+            return None
+        return {"messages": [RemoveMessage(id=said.id), AIMessage("No.")], "jump_to": "end"}
+
+    talk = Talk(door, around=order(guard))
+    for text in ("I like pears.", SECRET, "I like plums."):
+        state = await talk.say(text)
+    assert not any("memory_mode" in message.additional_kwargs for message in state["messages"])
+    assert await talk.learn() == ["Likes pears", "Likes plums"]
+    assert_unknown(talk)
+
+
+@BOTH
+async def test_a_message_that_is_sent_again_under_its_id_may_be_refused(door: str, order: Order) -> None:
+    talk = Talk(door, around=order(jumps("before_model")()))
+    await talk.say("I like pears.", id="u1")
+    await try_to_say(talk, id="u1")
+    assert await talk.learn() == ["Likes pears"]
     assert_unknown(talk)
 
 
