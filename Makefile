@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: environments test-all check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load lock
+.PHONY: environments test-all test-ratios check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -94,8 +94,13 @@ test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run the
 # The older tests, which know the inside of rooms, go when their room is drawn anew.
 test-all: environments ## Run all other tests, an hour of them: whole tables, Postgres, several servers, agents, the page (prints its time)
 	@begun=$$(date +%s) && $(TESTS) --whole --page --postgres --kills=$(or $(filter-out 30,$(KILLS)),5) tests/laws tests/unit tests/integration tests/e2e && \
-		$(MAKE) --no-print-directory test-agents e2e-postgres-small check-mutants && \
+		$(MAKE) --no-print-directory test-agents e2e-postgres-small check-mutants test-ratios && \
 		echo "make test-all passed in $$(($$(date +%s) - begun)) s"
+
+# Beside other work a ratio moves by half.
+test-ratios: ## Fail where a ratio to a peer is more than twice its goal, in an environment of its own
+	@$(MAKE) --no-print-directory VENV=.venv-bench .venv-bench/bench
+	@.venv-bench/bin/python -m benchmarks.facts --times 2 && .venv-bench/bin/python -m benchmarks.context --turns 200 --times 2
 
 # One installation keeps one core busy, so CI makes all of them at once (-j).
 environments: $(VENV)/dev $(JS)/node_modules/installed page $(CHROMIUM)

@@ -1,5 +1,6 @@
 """How the benchmarks measure: CPU time of this process, several rounds taken in turn, medians, ratios."""
 
+import argparse
 import gc
 import re
 import statistics
@@ -26,9 +27,25 @@ class Row:
     ratio: float | None
     goal: float | None
 
-    @property
-    def holds(self) -> bool:
-        return self.ratio is None or self.goal is None or self.ratio <= self.goal
+    def holds(self, times: float) -> bool:
+        """Say whether the ratio is at most so many times its goal."""
+        return self.ratio is None or self.goal is None or self.ratio <= times * self.goal
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """Return what reads the options of a benchmark whose exit code says whether its goals hold."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=float, default=1.0, help="a ratio may be so many times its goal (default: 1)")
+    return parser
+
+
+def verdict(rows: Sequence[Row], times: float) -> int:
+    """Print the rows, and return the exit code: 1 when a ratio is more than so many times its goal."""
+    print(table(rows))
+    for row in rows:
+        if not row.holds(times):
+            print(f"{row.measure}: {row.ratio:.3f} is more than {times:g} x {row.goal:g}", file=sys.stderr)
+    return 0 if all(row.holds(times) for row in rows) else 1
 
 
 def cpu_seconds(contestants: Mapping[str, Prepared], rounds: int) -> dict[str, float]:
