@@ -1,10 +1,13 @@
 """The chat models that providers' packages make; apart, as those packages take seconds to import."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr, SecretStr
 
@@ -16,6 +19,36 @@ _TIMEOUT_SECONDS = 120.0
 _LOCAL_TIMEOUT_SECONDS = 300.0  # reading a full prompt takes a minute on two cores, more when both slots work
 _LOCAL_BACKGROUND_TIMEOUT_SECONDS = 600.0  # behind chats without a pause it has a tenth of the cores
 _NO_KEY = SecretStr("not-needed")  # the client insists on one
+
+
+_THOUGHTS = ("reasoning_content", "reasoning")  # vLLM's, llama.cpp's and DeepSeek's name, and the newer one
+
+
+class ServerChatModel(ChatOpenAI):
+    """A model of a server that speaks OpenAI's protocol: what it tells of its thoughts is kept.
+
+    LangChain's class drops these fields, and some servers put the whole answer there.
+    """
+
+    def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
+        result = super()._create_chat_result(response, generation_info)
+        choices = response["choices"] if isinstance(response, dict) else response.choices
+        for generation, choice in zip(result.generations, choices, strict=True):
+            said = choice["message"] if isinstance(choice, dict) else choice.message.model_extra
+            _keep_thoughts(generation.message, said)
+        return result
+
+    def _convert_chunk_to_generation_chunk(self, chunk: dict[str, Any], *args: Any) -> ChatGenerationChunk | None:
+        made = super()._convert_chunk_to_generation_chunk(chunk, *args)
+        choices = chunk.get("choices") or chunk.get("chunk", {}).get("choices")
+        if made and choices:
+            _keep_thoughts(made.message, choices[0].get("delta"))
+        return made
+
+
+def _keep_thoughts(message: BaseMessage, said: Mapping[str, Any] | None) -> None:
+    thoughts = {name: said[name] for name in _THOUGHTS if isinstance(said.get(name), str)} if said else {}
+    message.additional_kwargs.update(thoughts)
 
 
 class LocalChatModel(ChatOpenAI):
@@ -72,6 +105,8 @@ def remote_model(name: str, settings: Settings) -> BaseChatModel:
             options |= {"base_url": settings.openai_base_url, "use_responses_api": False}
             options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
     try:
+        if "base_url" in options:
+            return ServerChatModel(model=name.removeprefix("openai:"), **options)
         model: BaseChatModel = init_chat_model(name, **options)
     except ImportError as error:
         raise ModelUnavailable(f"The model {name!r} needs a package that is not installed. {error}.") from error

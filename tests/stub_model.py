@@ -69,6 +69,7 @@ class Reply:
     Attributes:
         text: The assistant's text.
         tool_calls: Name and arguments of each tool it calls.
+        beside: More fields of the message, such as `reasoning_content`.
         status: Anything but 200 is an error with `text` as its message.
         delay: Seconds before each streamed word (before the answer, when not streaming).
         gate: Nothing is answered before this event is set (or the stub closes): a model that hangs.
@@ -78,6 +79,7 @@ class Reply:
 
     text: str = ""
     tool_calls: tuple[tuple[str, Json], ...] = ()
+    beside: Json = field(default_factory=dict)
     status: int = 200
     delay: float = 0.0
     gate: threading.Event | None = None
@@ -254,7 +256,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _message(reply: Reply) -> Json:
-    message: Json = {"role": "assistant", "content": reply.text or None}
+    message: Json = {"role": "assistant", "content": reply.text or None, **reply.beside}
     if reply.tool_calls:
         message["tool_calls"] = [
             {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
@@ -291,6 +293,11 @@ def _chunks(request: ChatRequest, reply: Reply) -> Iterator[Json]:
     def chunk(delta: Json, finish: str | None = None) -> Json:
         return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
+    if reply.beside:
+        yield chunk({"role": "assistant", "content": ""})
+    for name, value in reply.beside.items():
+        for part in re.findall(r"\S+\s*|\s+", value):
+            yield chunk({name: part})
     for word in re.findall(r"\S+\s*|\s+", reply.text):
         yield chunk({"role": "assistant", "content": word})
     for at, call in enumerate(_message(reply).get("tool_calls", [])):

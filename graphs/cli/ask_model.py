@@ -15,7 +15,9 @@ def main() -> None:
     try:
         service = service_of_process()
         name = name or service.settings.model
-        service.load_model(sys.argv[1], "chat").invoke("Answer with one word: ok")
+        answer = service.load_model(sys.argv[1], "chat").invoke("Answer with one word: ok")
+        if not answer.text.strip():
+            why = "it answers without content: let its server tell thoughts and answers apart, or turn thoughts off."
     except Exception as error:  # of any provider's package, or of the deployment's module
         why = str(error) if isinstance(error, ValueError) else str(explain(error, name))
     sys.stdout.write(json.dumps(why))

@@ -11,7 +11,8 @@ from langchain_core.tracers.schemas import Run
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from palimpsest import extract_facts
+from graphs.models import load_chat_model
+from palimpsest import Settings, extract_facts
 from tests.fakes import RecordingModel
 from tests.laws.talk import Talk
 from tests.stub_model import Reply, StubModel
@@ -115,6 +116,18 @@ async def test_an_answer_is_found_wherever_a_server_puts_it(answer: AIMessage) -
     await talk.say(SAID)
     assert await talk.learn() == ["Likes figs"]
     assert len(talk.memory.prompts) == 1
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_an_answer_among_the_thoughts_that_a_server_sends_is_read(stub: StubModel, field: str, streams: bool) -> None:
+    stub.respond = lambda _: Reply(beside={field: FIGS})
+    settings = Settings(openai_base_url=stub.url, has_openai_key=False)
+    server = load_chat_model("openai:thinks", settings, purpose="memory")
+    if streams:
+        server = server.model_copy(update={"streaming": True})
+    assert [change.content for change in extract_facts(server, SAID).changes] == ["Likes figs"]
+    assert len(stub.requests) == 1
 
 
 @pytest.mark.parametrize(

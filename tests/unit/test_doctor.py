@@ -152,5 +152,7 @@ def test_a_model_is_asked_for_a_word_and_why_it_does_not_answer_is_told() -> Non
         assert len(model.requests) == 1
     with StubModel(lambda _: Reply(text="bad key", status=401)) as model:
         assert "set that provider's key, for openai OPENAI_API_KEY" in ask_model(variables(model.url), "")
+    with StubModel(lambda _: Reply(beside={"reasoning_content": "ok"})) as model:
+        assert "answers without content" in ask_model(variables(model.url), "openai:thinks")
     nowhere = {**variables("http://127.0.0.1:1/v1"), "PALIMPSEST_DEPLOYMENT": "nowhere:mine"}
     assert "PALIMPSEST_DEPLOYMENT must be module:name" in ask_model(nowhere, "")
