@@ -26,7 +26,7 @@ Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - i
 
 @contextmanager
 def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
-    """Open a document for reading, and say how long it is, where that is known."""
+    """Open an export for reading, and say how long it is, where that is known."""
     if file == "-":
         yield sys.stdin.buffer, None
         return
@@ -56,7 +56,7 @@ async def export(
     file: Target = "-",
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
-    """Write everything that is remembered into one JSON document. It appears under its name only once it is whole."""
+    """Write everything that is remembered, a JSON value a line. A file has its name only once it is whole."""
     if file == "-":
         async with memory.reading("/export") as pieces:
             await _copy(pieces, sys.stdout.buffer, lambda _: None)
@@ -103,7 +103,7 @@ async def _copy(pieces: AsyncIterator[bytes], target: BinaryIO, advance: Callabl
 
 @asks_memory(files="made")
 async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
-    """Take such a document in. Twice is the same as once, and nothing that is there is overwritten."""
+    """Take such a file in. Twice is the same as once, and nothing that is there is overwritten."""
     with _source(file) as (source, size), _progress() as shown:
         if memory.is_local and size is not None:
             _check_beginning(file, source)  # before the first request makes files for it
@@ -123,7 +123,7 @@ async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
             f"{made}, {done['known']} known already, {sections}, {days}, {waiting} to be learned, {refused} refused"
         )
         for each in done["refused"][:_REFUSED_SHOWN]:
-            out.say(f"refused {each['part']}[{each['index']}]: {each['reason']}")
+            out.say(f"refused line {each['line']}: {each['reason']}")
 
     out.answer(done, lines)
     if done["refused"]:  # the others are in: said above, and the script that moves a memory must know
@@ -131,19 +131,15 @@ async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
 
 
 def _check_beginning(file: str, source: BinaryIO) -> None:
-    """Refuse what does not begin as an exported document does; a file that is read from its start afterwards."""
+    """Refuse what does not begin as an export does; a file that is read from its start afterwards."""
     # Only here, as other commands need nothing of it.
     from memory.archive.importing import Importer
-    from memory.archive.json_parts import PartsReader
     from memory.config import MemoryConfig
     from memory.namespaces import Owner
 
-    reader, importer = PartsReader(), Importer(Owner.of("nobody"), MemoryConfig(), 0.0)
-    piece = source.read(_PIECE)
     try:
-        parts = [*reader.feed(piece), *(reader.close() if len(piece) < _PIECE else ())]
-        for part in parts:
-            importer.take(part)
+        importer = Importer(Owner.of("nobody"), MemoryConfig(), 0.0)
+        importer.take(source.readline(_PIECE))
     except ValueError as error:
         raise Refused(f"{file}: {error}") from None
     source.seek(0)

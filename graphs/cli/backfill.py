@@ -47,8 +47,7 @@ async def backfill(
     First all of it goes into the journal, at its own dates. Then it is learned, oldest first, as turns are.
     """
     # Only here, as other commands need neither the SDK nor what reads messages.
-    from graphs.cli.importing import estimate, gather, prices_of, send_all, tell
-    from graphs.cli.spool import Spool
+    from graphs.cli.importing import ImportPlan, estimate, gather, prices_of, send_all, tell
     from memory.config import MemoryConfig
     from memory.namespaces import checked_source
 
@@ -57,13 +56,13 @@ async def backfill(
         name = checked_source(source) if source else None
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    with Spool() as spool:
-        flaws = await gather(files, source_token, spool)
-        if dry_run:
-            portion = MemoryConfig().portion_messages
-            out.answer(estimate(spool.plan, portion, prices), lambda: tell(out, spool.plan, portion, prices))
-        else:
-            await send_all(memory, out, spool, name, learn=not no_learn, prices=prices)
+    plan = ImportPlan()
+    flaws = await gather(files, source_token, plan)
+    if dry_run:
+        portion = MemoryConfig().portion_messages
+        out.answer(estimate(plan, portion, prices), lambda: tell(out, plan, portion, prices))
+    else:
+        await send_all(memory, out, plan, name, learn=not no_learn, prices=prices)
     if flaws:  # the others are in, and a script must know that these are not
         for flaw in flaws[:_FLAWS_SHOWN]:
             out.note(f"left out: {flaw.place}: {flaw.reason}")

@@ -140,7 +140,7 @@ class MemoryClient:
                 params=self._query(query or {}),
                 json=None if body is None else {name: value for name, value in body.items() if value is not None},
                 content=content,
-                headers={"Content-Type": "application/json"} if content is not None else {},
+                headers={"Content-Type": "application/jsonl"} if content is not None else {},
                 timeout=httpx.Timeout(patience, connect=_CONNECT_SECONDS),
             )
             if waits and answer.status_code == httpx.codes.TOO_MANY_REQUESTS:

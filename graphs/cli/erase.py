@@ -103,7 +103,7 @@ async def thread(
     out.answer(done, lambda: _told(out, done))
 
 
-@erase.command(epilog=examples("palimpsest export backup.json", "palimpsest erase everything"))
+@erase.command(epilog=examples("palimpsest export backup.jsonl", "palimpsest erase everything"))
 @asks_memory()
 async def everything(memory: MemoryClient, out: Output, yes: Yes = False) -> None:
     """Erase all that is remembered about you, of every agent; all your threads; all your crons."""

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,7 @@ from graphs.cli.output import Output, counted
 from graphs.cli.progress import counting, in_words
 from graphs.cli.server_threads import read_server
 from graphs.cli.shell import Json, Refused
-from graphs.cli.spool import ImportPlan, Spool
-from memory.backfill.conversation import Conversation, Flaw
+from memory.backfill.conversation import Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
 from memory.outbox.transcript import exchanges, strip_scheduled
 
@@ -32,6 +31,10 @@ _LOOK_AGAIN_SECONDS = 1.0
 _PATIENCE_SECONDS = 600.0
 # A replay of 30 messages took the local model six seconds a message.
 _LOCAL_MODEL_SECONDS = 6.0
+_BYTES_PER_TOKEN = 4
+# What an extraction is told beside the conversation: what to do, and the facts that are known; and what it answers.
+_PROMPT_TOKENS = 2_000
+_ANSWER_TOKENS = 200
 
 
 @dataclass(slots=True)
@@ -53,6 +56,57 @@ class Sum:
         self.waiting, self.dead = done["waiting"], done["dead"]
 
 
+@dataclass(slots=True)
+class ImportPlan:
+    """What there is to import, and estimates of what reading it costs.
+
+    Attributes:
+        messages: How many.
+        bytes: Of text, in UTF-8.
+        first: When the first message was said, ISO 8601 in UTC; empty without any.
+        last: When the last one was.
+        held: The parts of each conversation, which may stand far apart in a file.
+    """
+
+    messages: int = 0
+    bytes: int = 0
+    first: str = ""
+    last: str = ""
+    held: dict[tuple[Origin, str], list[Conversation]] = field(default_factory=dict)
+
+    @property
+    def conversations(self) -> int:
+        """How many."""
+        return len(self.held)
+
+    def add(self, conversation: Conversation) -> None:
+        """Take a conversation, or a part of one; one without messages is nothing."""
+        if not conversation.messages:
+            return
+        self.held.setdefault((conversation.origin, conversation.id), []).append(conversation)
+        self.messages += len(conversation.messages)
+        self.bytes += sum(len(one.text.encode("utf-8", "replace")) for one in conversation.messages)
+        self.first = min(self.first or conversation.begun, conversation.begun)
+        self.last = max(self.last, *(one.time for one in conversation.messages))
+
+    def extractions(self, portion_messages: int) -> int:
+        """Return how many extractions read it, at least: short conversations are not read together."""
+        return max(self.conversations, -(-self.messages // portion_messages))
+
+    def tokens(self, portion_messages: int) -> tuple[int, int]:
+        """Return about how many tokens a model reads and writes."""
+        calls = self.extractions(portion_messages)
+        return self.bytes // _BYTES_PER_TOKEN + calls * _PROMPT_TOKENS, calls * _ANSWER_TOKENS
+
+    def oldest_first(self) -> Iterator[Conversation]:
+        """Yield the conversations, oldest first: what was said later corrects what was said before."""
+        for key in sorted(self.held, key=lambda key: (min(part.begun for part in self.held[key]), key)):
+            parts = self.held[key]
+            # The same message may stand in two files; parts of a conversation may stand in any order.
+            said = {one.id: one for part in parts for one in part.messages}.values()
+            yield Conversation(*key, tuple(said if len(parts) == 1 else sorted(said, key=lambda one: one.time)))
+
+
 def prices_of(price: str | None) -> tuple[float, float] | None:
     """Return what a million tokens cost, read and written."""
     if price is None:
@@ -64,7 +118,7 @@ def prices_of(price: str | None) -> tuple[float, float] | None:
     return read, written
 
 
-async def gather(files: Iterable[str], token: str, spool: Spool) -> list[Flaw]:
+async def gather(files: Iterable[str], token: str, plan: ImportPlan) -> list[Flaw]:
     """Read all files before anything is sent: a broken one is known before half of it is in."""
     flaws: list[Flaw] = []
     try:
@@ -74,10 +128,10 @@ async def gather(files: Iterable[str], token: str, spool: Spool) -> list[Flaw]:
                 if isinstance(found, Flaw):
                     flaws.append(found)
                 else:
-                    spool.add(found)
+                    plan.add(found)
     except Unreadable as error:
         raise Refused(str(error)) from None
-    if flaws and not spool.plan.conversations:
+    if flaws and not plan.conversations:
         raise Refused(f"{flaws[0].place}: {flaws[0].reason}")
     return flaws
 
@@ -93,7 +147,8 @@ def estimate(plan: ImportPlan, portion: int, prices: tuple[float, float] | None)
     cost = round((read * prices[0] + written * prices[1]) / 1e6, 4) if prices else None
     seconds = {"seconds_with_the_local_model": round(plan.messages * _LOCAL_MODEL_SECONDS)}
     counts = {"extractions": plan.extractions(portion), "tokens_read": read, "tokens_written": written, "cost": cost}
-    return {**asdict(plan), **counts, **seconds}
+    told = {name: getattr(plan, name) for name in ("conversations", "messages", "bytes", "first", "last")}
+    return {**told, **counts, **seconds}
 
 
 def tell(out: Output, plan: ImportPlan, portion: int, prices: tuple[float, float] | None) -> None:
@@ -112,17 +167,16 @@ def tell(out: Output, plan: ImportPlan, portion: int, prices: tuple[float, float
 async def send_all(
     memory: MemoryClient,
     out: Output,
-    spool: Spool,
+    plan: ImportPlan,
     name: str | None,
     *,
     learn: bool,
     prices: tuple[float, float] | None,
 ) -> None:
     """Write all of it into the journal, and have it learned."""
-    plan = spool.plan
     tokens: dict[str, str] = {}
     limits: Json = {}
-    for origin in dict.fromkeys(conversation.origin for conversation in spool):
+    for origin in dict.fromkeys(conversation.origin for conversation in plan.oldest_first()):
         opened = await memory.ask("PUT", f"/sources/{name or origin}", body={"origin": origin})
         tokens[opened["name"]], limits = opened["token"], opened["limits"]
     if plan.bytes > limits.get("journal_bytes", plan.bytes):
@@ -131,9 +185,9 @@ async def send_all(
             "oldest conversations only facts will stay"
         )
     sending = _Sending(memory, out, name, tokens, plan, limits.get("portion_messages", 20), prices)
-    done = await sending.send(spool, learn=False)
+    done = await sending.send(learn=False)
     if learn and plan.messages:
-        learned = await sending.send(spool, learn=True)
+        learned = await sending.send(learn=True)
         learned.journal, done = done.journal, learned
     names = sorted(tokens)
     answer = {"sources": names, "conversations": plan.conversations, "messages": plan.messages, **asdict(done)}
@@ -168,13 +222,13 @@ class _Sending:
     portion: int
     prices: tuple[float, float] | None
 
-    async def send(self, spool: Spool, *, learn: bool) -> Sum:
+    async def send(self, *, learn: bool) -> Sum:
         """Send all of it once; while it is learned, no faster than that."""
         done, sent = Sum(), 0
         what = "learning" if learn else "writing down"
         spent = partial(_spent, self.plan, self.portion, self.prices) if learn else lambda _: ""
         with counting(what, self.plan.messages, spent, self.out.note) as show:
-            for source, piece in _pieces(spool, self.name, self.portion if learn else _PIECE_MESSAGES):
+            for source, piece in _pieces(self.plan, self.name, self.portion if learn else _PIECE_MESSAGES):
                 while learn and not self.memory.is_local and done.waiting >= _ON_THE_WAY:
                     await asyncio.sleep(_LOOK_AGAIN_SECONDS)
                     done.add(await self._post(source, [], learn=True))
@@ -204,11 +258,11 @@ class _Sending:
         )
 
 
-def _pieces(spool: Spool, name: str | None, most: int) -> Iterator[tuple[str, list[Conversation]]]:
+def _pieces(plan: ImportPlan, name: str | None, most: int) -> Iterator[tuple[str, list[Conversation]]]:
     """Yield conversations in pieces of so many messages, each after its source; a long one is cut between exchanges."""
     piece: list[Conversation] = []
     source, messages, size = "", 0, 0
-    for conversation in spool:
+    for conversation in plan.oldest_first():
         for part in _parts(conversation, most):
             more = len(json.dumps(part.to_json()))
             is_full = messages + len(part.messages) > most or size + more > _PIECE_BYTES

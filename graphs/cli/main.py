@@ -59,8 +59,8 @@ main.command(
 )(chat)
 main.add_typer(facts, name="facts")
 main.add_typer(pending, name="pending")
-main.command(epilog=examples("palimpsest export backup.json", "palimpsest export - | jq .facts"))(archive.export)
-main.command("import", epilog=examples("palimpsest import backup.json", "palimpsest import backup.json --local"))(
+main.command(epilog=examples("palimpsest export backup.jsonl", "palimpsest export - | jq .fact"))(archive.export)
+main.command("import", epilog=examples("palimpsest import backup.jsonl", "palimpsest import backup.jsonl --local"))(
     archive.take_in
 )
 main.command(

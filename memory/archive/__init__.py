@@ -1,1 +1,1 @@
-"""Everything of a user as one document: written, and taken in again."""
+"""Everything of a user as lines of JSON: written, and taken in again."""

@@ -1,14 +1,14 @@
-"""Everything that is remembered about a user as the text of one JSON document, as large as the memory is.
+"""Everything that is remembered about a user as lines of JSON: a header, then each entry under the name of its part.
 
-What may be large is read a page at a time and written an entry at a time, so that no more of it is in memory.
+What may be large is read a page at a time, so that no more of it is in memory.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from langgraph.store.base import BaseStore, Item
 
-from memory.archive.importing import SCHEMA, VERSION
+from memory.archive.importing import FORMAT, SCHEMA
 from memory.control import belongs, read_epoch
 from memory.effects import Pages, arun
 from memory.facts.fact import Fact, timestamp, to_item
@@ -28,7 +28,7 @@ _INNER = frozenset({"epoch", "schema", "edit"})
 async def aexport(
     store: BaseStore, owner: Owner, seconds: float, summaries: AsyncIterator[Json] | None = None
 ) -> AsyncIterator[str]:
-    """Yield the document in pieces: facts and their history, profile, journal, pending updates, threads' summaries.
+    """Yield the lines: profile, facts and their history, journal, pending updates, threads' summaries.
 
     Args:
         store: Where memory is kept.
@@ -37,44 +37,29 @@ async def aexport(
         summaries: `{"thread_id", "summary"}` of each of the user's threads; they are in checkpoints, not in the store.
     """
     epoch = await arun(store, read_epoch(owner))
-    profile = texts_of(await arun(store, read_profile(owner, epoch)))
-    head = {"schema": SCHEMA, "version": VERSION, "exported_at": timestamp(seconds), "agent": owner.agent_name}
-    yield _text({**head, "profile": profile})[:-1]
     facts = FactStore.of_owner(store, owner)
-    async for piece in _list("facts", _each(_plain(to_item(fact)) for fact in await facts.alist(None))):
-        yield piece
+    for line in fact_lines(owner, await facts.alist(None), seconds):
+        yield line
+    yield _line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
     # Facts and their history are bounded and read in one go; journal and updates are not, and are read in pages.
     history = [fact for status in ("superseded", "ended", "evicted") for fact in await facts.alist(status)]
     history.sort(key=lambda fact: (fact.updated_at, fact.id, fact.revision))
-    async for piece in _list("history", _each(_plain(to_item(fact)) for fact in history)):
-        yield piece
-    async for piece in _list("journal", _journal(store, owner, epoch)):
-        yield piece
-    async for piece in _list("updates", _updates(store, owner, epoch)):
-        yield piece
-    async for piece in _list("summaries", summaries or _each(())):
-        yield piece
-    yield "\n}\n"
+    for fact in history:
+        yield _line("history", _plain(to_item(fact)))
+    async for entry in _journal(store, owner, epoch):
+        yield _line("journal", entry)
+    async for update in _updates(store, owner, epoch):
+        yield _line("update", update)
+    if summaries is not None:
+        async for summary in summaries:
+            yield _line("summary", summary)
 
 
-def facts_document(owner: Owner, facts: Sequence[Fact], seconds: float) -> Json:
-    """Return a document with these facts and nothing else, in the form that an import takes."""
-    head = {"schema": SCHEMA, "version": VERSION, "exported_at": timestamp(seconds), "agent": owner.agent_name}
-    return {**head, "facts": [_plain(to_item(fact)) for fact in facts]}
-
-
-async def _list(name: str, entries: AsyncIterator[Json]) -> AsyncIterator[str]:
-    yield f',\n"{name}": ['
-    before = "\n"
-    async for entry in entries:
-        yield before + _text(entry)
-        before = ",\n"
-    yield "]"
-
-
-async def _each(values: Iterable[Json]) -> AsyncIterator[Json]:
-    for value in values:
-        yield value
+def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:
+    """Yield the header, and these facts: an export that an import takes."""
+    yield _text({"format": FORMAT, "schema": SCHEMA, "exported_at": timestamp(seconds), "agent": owner.agent_name})
+    for fact in facts:
+        yield _line("fact", _plain(to_item(fact)))
 
 
 async def _journal(store: BaseStore, owner: Owner, epoch: str) -> AsyncIterator[Json]:
@@ -120,5 +105,9 @@ def _plain(item: Json) -> Json:
     return {name: value for name, value in item.items() if name not in _INNER}
 
 
+def _line(part: str, entry: Json) -> str:
+    return _text({part: entry})
+
+
 def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False) + "\n"

@@ -47,7 +47,11 @@ class Conversation:
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form in which it is sent to the memory API."""
-        said = [{"id": one.id, "role": one.role, "text": one.text, "time": one.time} for one in self.messages]
+        # A lone surrogate is no UTF-8.
+        said = [
+            {"id": one.id, "role": one.role, "text": one.text.encode("utf-8", "replace").decode(), "time": one.time}
+            for one in self.messages
+        ]
         return {"origin": self.origin, "id": self.id, "messages": said, "goes_on": self.goes_on}
 
     @classmethod

@@ -1,23 +1,20 @@
-"""The conversations of a file, one after another, however large it is: a ZIP, a list, or lines of JSON."""
+"""The conversations of a file, one after another: a ZIP, a list, or lines of JSON."""
 
-import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
-from memory.archive.importing import SCHEMA
-from memory.archive.json_parts import MAX_ENTRY_CHARS, PartsReader
+from memory.archive.importing import FORMAT
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
 from memory.backfill.exports import read_conversation, read_line
 
 Found = Iterator[Conversation | Flaw]
 
-_PIECE: Final = 256 * 1024
 # ChatGPT cuts a large export into `conversations-000.json` and so on.
 _MEMBER = re.compile(r"conversations(?:-\d+)?\.json")
 _ZIP: Final = b"PK\x03\x04"
@@ -32,8 +29,6 @@ class Unreadable(ValueError):
 def read_file(path: Path) -> Found:
     """Yield the conversations of a file, and what in it cannot be read; lines of one conversation in several parts.
 
-    No more of it is in memory than one conversation.
-
     Raises:
         Unreadable: If it is no such file, or breaks off.
     """
@@ -43,7 +38,7 @@ def read_file(path: Path) -> Found:
                 yield from _read_zip(path)
             else:
                 file.seek(0)
-                yield from _read_json(file, str(path), path.stem)
+                yield from _read_json(file.read(), str(path), path.stem)
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -56,7 +51,7 @@ def _read_zip(path: Path) -> Found:
                 raise Unreadable(f"{path} holds no conversations.json: give {_WANTED}")
             for name in members:
                 with closing(archive.open(name)) as file:
-                    yield from _read_json(file, f"{path}, {name}", path.stem)
+                    yield from _read_json(file.read(), f"{path}, {name}", path.stem)
     # `zipfile` says so of a password, and zlib of what it cannot unpack.
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
         raise Unreadable(f"{path} is a broken ZIP ({error}): download it once more") from error
@@ -66,76 +61,36 @@ def _read_zip(path: Path) -> Found:
         raise Unreadable(f"{path} is a broken ZIP ({error}): download it once more") from error
 
 
-def _read_json(file: IO[bytes], place: str, name: str) -> Found:
-    reader = io.BufferedReader(file, _PIECE) if isinstance(file, io.RawIOBase) else file
-    begin = reader.readline(_PIECE)
-    if begin.startswith(_BOM):
-        begin = begin[len(_BOM) :]
-    while begin.isspace():
-        begin = reader.readline(_PIECE)
-    if begin[:1].isspace():
-        begin = begin.lstrip()
-    if not begin:
+def _read_json(raw: bytes, place: str, name: str) -> Found:
+    raw = raw.removeprefix(_BOM).lstrip()
+    if not raw:
         raise Unreadable(f"{place} is empty: give {_WANTED}")
-    if begin.startswith(b"["):
-        yield from _read_list(begin, reader, place)
-    elif begin.startswith(b"{") and _is_object(begin):
-        yield from _read_lines(begin, reader, place, text_id(name))
-    elif begin.startswith(b"{"):
-        yield from _read_object(begin, reader, place)
-    else:
+    if raw[:1] not in b"[{":
         raise Unreadable(f"{place} is no JSON: give {_WANTED}")
-
-
-def _is_object(line: bytes) -> bool:
-    """Say whether a line is an object of its own: then lines are what the file is made of."""
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _pieces(begin: bytes, file: IO[bytes]) -> Iterator[bytes]:
-    yield begin
-    while piece := file.read(_PIECE):
-        yield piece
-
-
-def _read_list(begin: bytes, file: IO[bytes], place: str) -> Found:
-    for _, index, value in _parts(PartsReader(is_list=True), begin, file, place):
-        if index is not None:
-            yield _converted(value, f"{place}, conversation {index + 1}")
-
-
-def _read_object(begin: bytes, file: IO[bytes], place: str) -> Found:
-    """Read an object over several lines: it holds conversations, or is one."""
-    whole: dict[str, Any] = {}
-    is_read = False
-    for name, index, value in _parts(PartsReader(), begin, file, place):
-        if name == "schema" and value == SCHEMA:
+    first = _value(raw.partition(b"\n")[0])
+    # An object on its own line: then lines are what the file is made of.
+    if isinstance(first, dict):
+        if first.get("format") == FORMAT:
             raise Unreadable(f"{place} is what `palimpsest export` wrote: `palimpsest import` takes it in")
-        if name == "conversations":
-            is_read = True
-        if name == "conversations" and index is not None:
-            yield _converted(value, f"{place}, conversation {index + 1}")
-        elif index is None:
-            whole[name] = value
-        else:
-            whole.setdefault(name, []).append(value)
-    if "mapping" in whole or "chat_messages" in whole or not is_read:
+        yield from _read_lines(raw.splitlines(), place, text_id(name))
+        return
+    try:
+        whole = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{place} is damaged or was cut off ({error}): download it once more") from error
+    held = whole.get("conversations") if isinstance(whole, dict) else whole
+    if isinstance(held, list):
+        for number, value in enumerate(held, 1):
+            yield _converted(value, f"{place}, conversation {number}")
+    if isinstance(whole, dict) and ("mapping" in whole or "chat_messages" in whole or "conversations" not in whole):
         yield _converted(whole, place)
 
 
-def _parts(reader: PartsReader, begin: bytes, file: IO[bytes], place: str) -> Iterator[tuple[str, int | None, Any]]:
+def _value(line: bytes) -> object:
     try:
-        for piece in _pieces(begin, file):
-            for part in reader.feed(piece):
-                yield part.name, part.place, part.value
-        for part in reader.close():
-            yield part.name, part.place, part.value
-    except ValueError as error:
-        said = str(error).removeprefix("body").lstrip(": ")
-        raise Unreadable(f"{place} {said}: the file is damaged or was cut off; download it once more") from error
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _converted(value: object, place: str) -> Conversation | Flaw:
@@ -147,9 +102,9 @@ def _converted(value: object, place: str) -> Conversation | Flaw:
         return Flaw(place, str(error))
 
 
-def _read_lines(begin: bytes, file: IO[bytes], place: str, name: str) -> Found:
+def _read_lines(lines: Sequence[bytes], place: str, name: str) -> Found:
     """Read lines of messages, neighbours of one conversation together, or of whole conversations."""
-    for named, said in groupby(_lines(begin, file, place, name), key=lambda each: each[0]):
+    for named, said in groupby(_lines(lines, place, name), key=lambda each: each[0]):
         messages = []
         for _, found in said:
             if isinstance(found, Conversation | Flaw):
@@ -160,12 +115,9 @@ def _read_lines(begin: bytes, file: IO[bytes], place: str, name: str) -> Found:
             yield Conversation("jsonl", named, unique(messages))
 
 
-def _lines(begin: bytes, file: IO[bytes], place: str, name: str) -> Iterator[tuple[str, Any]]:
-    number, line = 1, begin
-    while line:
-        if len(line) >= MAX_ENTRY_CHARS:
-            raise Unreadable(f"{place}, line {number}: it is longer than {MAX_ENTRY_CHARS} bytes: cut it into messages")
-        if not line.isspace():
+def _lines(lines: Sequence[bytes], place: str, name: str) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(lines, 1):
+        if line.strip():
             try:
                 found = _read_one(json.loads(line), name)
                 if found is not None:
@@ -175,7 +127,6 @@ def _lines(begin: bytes, file: IO[bytes], place: str, name: str) -> Iterator[tup
             except ValueError as error:
                 what = "it is no JSON, or no UTF-8" if isinstance(error, UnicodeError | json.JSONDecodeError) else error
                 yield "", Flaw(f"{place}, line {number}", str(what))
-        number, line = number + 1, file.readline(MAX_ENTRY_CHARS)
 
 
 def _read_one(value: object, name: str) -> tuple[str, Any] | None:

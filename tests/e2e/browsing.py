@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.archive_lines import JSON_LINES, lines_of
+
 PROJECT = Path(__file__).resolve().parents[2]
 
 UNPACKED = PROJECT / "tests" / "e2e" / "browser" / "node_modules" / "unpacked-chromium"
@@ -155,7 +157,7 @@ def take_in(page: Any, url: str, count: int, **fields: Any) -> None:
         {"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5, **fields} for n in range(count)
     ]
     answer = page.request.post(
-        f"{url}/memory/import", data={"schema": "palimpsest.memory", "version": 2, "facts": facts}, timeout=SECONDS
+        f"{url}/memory/import", data=lines_of({"facts": facts}), headers=JSON_LINES, timeout=SECONDS
     )
     assert (answer.status, len(answer.json()["created"])) == (200, count)
 

@@ -94,7 +94,7 @@ def facts(server: DevServer, user: str) -> list[str]:
 
 def told(server: DevServer, user: str) -> str:
     with api(server, user) as memory:
-        return str(memory.get("/export").raise_for_status().json()["journal"])
+        return str(memory.get("/export").raise_for_status().text)
 
 
 def is_settled(server: DevServer, user: str) -> bool:

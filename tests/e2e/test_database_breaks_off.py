@@ -10,6 +10,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
+from tests.archive_lines import document_of
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat, is_extraction
@@ -74,7 +75,7 @@ def is_learned_once(server: DevServer, text: str) -> bool:
         if memory.get("/overview").raise_for_status().json()["pending"]:
             return False
         facts = [fact["content"] for fact in memory.get("/facts").raise_for_status().json()["facts"]]
-        journal = str(memory.get("/export").raise_for_status().json()["journal"])
+        journal = str(document_of(memory.get("/export").raise_for_status().text)["journal"])
     return (facts.count(LEARNS[text]), journal.count(text)) == (1, 1)
 
 

@@ -14,6 +14,7 @@ from langgraph_sdk.errors import APIStatusError
 from langgraph_sdk.schema import RunCreate
 
 from memory.namespaces import Owner, user_root
+from tests.archive_lines import document_of
 from tests.e2e.dev_server import DevServer
 from tests.e2e.guarded_server import api, guarded_server, headers_of, sdk
 from tests.e2e.scripted import Scripted, is_chat
@@ -134,7 +135,7 @@ def kept(server: DevServer, alice: SyncLangGraphClient, hers: Belongings) -> str
             alice.threads.get_state(hers.thread_id),
             alice.assistants.get(hers.assistant_id),
             alice.crons.search(),
-            memory.get("/export").json() | {"exported_at": ""},
+            document_of(memory.get("/export").text) | {"exported_at": ""},
             memory.get("/overview").json(),
         ]
     return json.dumps(parts, sort_keys=True, default=str)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.archive_lines import JSON_LINES, lines_of
 from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, say, shown_anew, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
@@ -177,7 +178,7 @@ def test_facts_are_exported_and_deleted_by_category_day_and_conversation(
         {"content": "Wants a dog", "category": "goal", "confidence": 0.9, "createdAt": old},
         {"content": "Kept bees as a child", "category": "context", "confidence": 0.9, "createdAt": old},
     ]
-    page.request.post(f"{server.url}/memory/import", data={"schema": "palimpsest.memory", "version": 2, "facts": facts})
+    page.request.post(f"{server.url}/memory/import", data=lines_of({"facts": facts}), headers=JSON_LINES)
     say(page, "I am allergic to peanuts, by the way.")
     expect(fact(page, ALLERGY)).to_be_visible()
     every = {*(each["content"] for each in facts), ALLERGY}

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.archive_lines import taking
 from tests.e2e.browsing import WHOLE_PAGE, expect, serious
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
@@ -128,8 +129,8 @@ def test_words_that_were_begun_stay_when_another_one_is_decided(page: Any, serve
         {"content": content, "category": "knowledge", "confidence": 0.9, "status": "waiting"}
         for content in ("User has gout.", "User has a migraine.")
     ]
-    document = {"schema": "palimpsest.memory", "version": 2, "facts": proposals}
-    added = httpx.post(f"{server.url}/memory/import", json=document, timeout=60)
+    document = {"facts": proposals}
+    added = httpx.post(f"{server.url}/memory/import", **taking(document), timeout=60)
     assert added.status_code == 200, added.text
     page.goto(f"{server.url}/memory/page/updates")
     gout = page.locator("li.held", has=page.get_by_role("button", name="No: User has gout."))

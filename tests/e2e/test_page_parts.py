@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.archive_lines import JSON_LINES, lines_of
 from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, go, say, serious, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
@@ -204,14 +205,16 @@ def test_a_profile_is_written_and_emptied_by_its_forms(page: Any) -> None:
 
 
 def test_a_document_is_taken_in_by_paste_and_by_file(page: Any, server: DevServer) -> None:
-    head = '{"schema": "palimpsest.memory", "version": 2, "facts": [{"category": "goal", "confidence": 1, "content": '
+    def wanting(content: str) -> str:
+        return lines_of({"facts": [{"category": "goal", "confidence": 1, "content": content}]})
+
     go(page, "Your data")
     page.get_by_text("Bring one back").click()
-    page.get_by_label("The document").fill(head + '"Wants a red boat"}]}')
+    page.get_by_label("The export").fill(wanting("Wants a red boat"))
     page.get_by_role("button", name="Take it in").click()
     expect(page.get_by_text("Taken in: 1 new facts")).to_be_visible()
     page.get_by_text("Bring one back").click()
-    file = {"name": "memory.json", "mimeType": "application/json", "buffer": (head + '"Wants a dog"}]}').encode()}
+    file = {"name": "memory.jsonl", "mimeType": "application/jsonl", "buffer": wanting("Wants a dog").encode()}
     page.get_by_label("A file").set_input_files(file)
     expect(page.locator("#said")).to_contain_text("Taken in: 1 new facts")
     go(page, "Facts")
@@ -222,10 +225,10 @@ def test_a_document_is_taken_in_by_paste_and_by_file(page: Any, server: DevServe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_part_has_a_serious_finding_of_axe(page: Any, server: DevServer, scheme: str) -> None:
     for content, status in ((f"Likes it {scheme}", "active"), (f"Owes money, {scheme}", "waiting")):
-        document = {"schema": "palimpsest.memory", "version": 2, "facts": [
+        document = {"facts": [
             {"content": content, "category": "preference", "confidence": 0.8, "status": status, "pinned": True},
         ]}  # fmt: skip
-        page.request.post(f"{server.url}/memory/import", data=document)
+        page.request.post(f"{server.url}/memory/import", data=lines_of(document), headers=JSON_LINES)
     page.emulate_media(color_scheme=scheme)
     page.reload()
     reply = say(page, f"I always sail on Sundays: it is {scheme}.")

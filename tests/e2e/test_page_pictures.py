@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.archive_lines import JSON_LINES, lines_of
 from tests.e2e.browsing import WHOLE_PAGE, expect, go, say
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import PROJECT, DevServer
@@ -52,8 +53,8 @@ def test_pictures_of_the_page(
     facts = [{"content": content, "category": kind, "confidence": sure} for content, kind, sure in FACTS]
     waits = [{"content": each, "category": "knowledge", "confidence": 0.9, "status": "waiting"} for each in WAITS]
     profile = {"user.work": "Builds wooden boats with two friends.", "user.topOfMind": "The new engine."}
-    document = {"schema": "palimpsest.memory", "version": 2, "facts": facts + waits, "profile": profile}
-    page.request.post(f"{server.url}/memory/import", data=document)
+    document = {"facts": facts + waits, "profile": profile}
+    page.request.post(f"{server.url}/memory/import", data=lines_of(document), headers=JSON_LINES)
     more = {**document, "facts": []}
     more["journal"] = [
         {"day": day, "thread_id": f"t{n}", "source": "turn", "messages": [
@@ -71,7 +72,7 @@ def test_pictures_of_the_page(
     page.evaluate("document.querySelector('.log').scrollTop = 10000")
     for part in ("Facts", "Profile", "Journal", "Waiting", "Preview", "Your data"):
         if part == "Profile":  # what the list of facts has no room for
-            page.request.post(f"{server.url}/memory/import", data=more)
+            page.request.post(f"{server.url}/memory/import", data=lines_of(more), headers=JSON_LINES)
         for name, width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
             go(page, part)

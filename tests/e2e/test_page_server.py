@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from tests.archive_lines import taking
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import run_javascript
@@ -32,8 +33,8 @@ def test_the_page_and_its_files_are_served(server: DevServer) -> None:
 def test_a_document_of_many_facts_is_no_request_each(server: DevServer) -> None:
     """Through the server's own API each operation on the store was one: on a busy machine they took over a minute."""
     facts = [{"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5} for n in range(480)]
-    document = {"schema": "palimpsest.memory", "version": 2, "facts": facts}
-    answer = httpx.post(f"{server.url}/memory/import", json=document, timeout=300)
+    document = {"facts": facts}
+    answer = httpx.post(f"{server.url}/memory/import", **taking(document), timeout=300)
     assert (answer.status_code, len(answer.json()["created"])) == (200, 480)
     assert "/store/items" not in server.log
 

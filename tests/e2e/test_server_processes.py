@@ -17,6 +17,7 @@ from langgraph_sdk import get_sync_client
 
 from memory.effects import arun
 from memory.threads import IN_FLIGHT_SECONDS, ask_deletion
+from tests.archive_lines import document_of
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.langhost.cluster import Cluster
@@ -131,7 +132,7 @@ def test_killed_at_random_the_processes_lose_nothing_and_double_nothing(
     wanted = {f"Likes thing{number}" for number in threads}
     eventually(lambda: wanted <= set(facts(server.url)) and pending(server.url) == 0, PATIENCE)
     known = Counter(facts(server.url))
-    journal = str(httpx.get(f"{server.url}/memory/export", timeout=60).raise_for_status().json()["journal"])
+    journal = str(document_of(httpx.get(f"{server.url}/memory/export", timeout=60).raise_for_status().text)["journal"])
     told = Counter(f"Likes {thing}" for thing in re.findall(r"I like (thing\d+)\.", journal))
     for each in (known, told):
         del each[ELSEWHERE]

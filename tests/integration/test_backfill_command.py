@@ -108,13 +108,13 @@ def test_a_wrong_file_leaves_nothing_behind(folder: Path) -> None:
     alone = Typed(None, {})
     (folder / "cut.json").write_text('[{"mapping": {')
     there = sorted(folder.iterdir())
-    assert "the file is damaged" in alone.refused("backfill", "cut.json", "--local")
+    assert "is damaged" in alone.refused("backfill", "cut.json", "--local")
     assert "cannot be read" in alone.refused("backfill", "nowhere.zip", "--local")
     assert alone.json("backfill", "chatgpt.zip", "--local", "--dry-run")["messages"] == 6
     assert "notes.jsonl: " in alone.refused("import", "notes.jsonl", "--local")
     (folder / "other.json").write_text('{"schema": "of somebody else"}')
     there.append(folder / "other.json")
-    assert "schema must be 'palimpsest.memory'" in alone.refused("import", "other.json", "--local")
+    assert "export it again" in alone.refused("import", "other.json", "--local")
     assert sorted(folder.iterdir()) == sorted(there)
     assert alone.json("backfill", "chatgpt.zip", "--local")["journal"] == 6
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(ada: Typed, folder:
     assert "left out: mixed.jsonl, line 3: content must be text" in done.stderr
     assert contents(ada) == ["Likes plums"]
     (folder / "cut.json").write_text('[{"mapping": {')
-    assert "cut.json must have JSON at character 14: the file is damaged" in ada.refused("backfill", "cut.json")
+    assert "cut.json is damaged or was cut off" in ada.refused("backfill", "cut.json")
     assert "cannot be read" in ada.refused("backfill", "nowhere.zip")
     assert ada.run("backfill", "chatgpt.zip", "--price", "cheap").exit_code == 2
     assert ada.run("backfill", "chatgpt.zip", "--source", "a:b").exit_code == 2

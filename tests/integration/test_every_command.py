@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from graphs.cli.main import main
+from tests.archive_lines import lines_of
 from tests.command_line import AsAda, Failing, Typed
 from tests.exports import FIGS, jsonl
 from tests.memory_app import MemoryApp
@@ -60,7 +61,7 @@ ALL = dict(commands(typer.main.get_command(main)))
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.jsonl").write_text(jsonl("n1", "2022-01-01T10:00", FIGS))
-    (tmp_path / "backup.json").write_text('{"schema": "palimpsest.memory", "version": 1, "facts": []}')
+    (tmp_path / "backup.json").write_text(lines_of({}))
     return tmp_path
 
 

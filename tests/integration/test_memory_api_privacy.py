@@ -15,6 +15,7 @@ from memory.facts.changes import Change
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
+from tests.archive_lines import JSON_LINES, document_of, lines_of, taking
 from tests.memory_app import ADA, MemoryApp, add, contents, everything_stored, journal, learn, pending, said
 
 ROUTES = [
@@ -31,13 +32,13 @@ async def test_an_export_is_taken_in_by_another_user_and_twice_is_once(app: Memo
     await add(ada, "Lives in Oslo", pinned=True)
     await ada.put("/profile/user.work", json={"text": "A carpenter"})
     await journal(app, "t1", said(1, "I planted a pear tree."))
-    document = (await ada.get("/export")).json()
+    document = document_of((await ada.get("/export")).text)
     bob = app.user("bob")
-    first = (await bob.post("/import", json=document)).json()
+    first = (await bob.post("/import", **taking(document))).json()
     assert (len(first["created"]), first["known"], first["sections"], first["journal"]) == (1, 0, ["user.work"], 1)
-    again = (await bob.post("/import", json=document)).json()
+    again = (await bob.post("/import", **taking(document))).json()
     assert (again["created"], again["known"], again["sections"]) == ([], 1, [])
-    copied = (await bob.get("/export")).json()
+    copied = document_of((await bob.get("/export")).text)
     assert [(fact["content"], fact["pinned"], fact["createdAt"]) for fact in copied["facts"]] == [
         (fact["content"], fact["pinned"], fact["createdAt"]) for fact in document["facts"]
     ]
@@ -56,61 +57,43 @@ async def test_an_export_is_whole_and_as_large_as_the_memory_and_is_taken_in(
     await pending(app, "t1", "I like pears.")
     answer = await ada.get("/export")
     assert len(answer.content) > 8 * 1024 * 1024
-    document = answer.json()
-    assert list(document) == [
-        *("schema", "version", "exported_at", "agent", "profile"),
-        *("facts", "history", "journal", "updates", "summaries"),
-    ]
+    document = document_of(answer.text)
+    assert list(document)[:4] == ["format", "schema", "exported_at", "agent"]
     assert [len(document[part]) for part in ("facts", "journal", "updates")] == [40, 700, 1]
     assert document["summaries"] == [{"thread_id": thread_id, "summary": "They planned a garden."}]
     bob = app.user("bob")
-    headers = {"Content-Type": "application/json"}
-    done = (await bob.post("/import", content=answer.content, headers=headers)).json()
+    done = (await bob.post("/import", content=answer.content, headers=JSON_LINES)).json()
     assert (len(done["created"]), done["journal"], done["updates"], done["refused"]) == (40, 700, 1, [])
     assert len((await bob.get("/updates")).json()["updates"]) == 1
-    copied = (await bob.get("/export")).json()
+    copied = document_of((await bob.get("/export")).text)
     assert {json.dumps(each) for each in copied["journal"]} == {json.dumps(each) for each in document["journal"]}
 
 
-async def test_bad_entries_are_refused_by_their_place(ada: httpx.AsyncClient) -> None:
-    kind = '{"schema": "palimpsest.memory", "version": 2, '
+async def test_bad_lines_are_refused_by_their_number(ada: httpx.AsyncClient) -> None:
     fact = '{"content": "Lives in Oslo", "category": "knowledge", "confidence": 1'
-    body = f'{kind} "facts": [5, {fact}{"0" * 400}}}, {fact}}}], "journal": [{{"day": "never"}}]}}'
-    headers = {"Content-Type": "application/json"}
-    done = (await ada.post("/import", content=body, headers=headers)).json()
-    assert done["refused"] == [
-        {"part": "facts", "index": 0, "reason": "malformed"},
-        {"part": "facts", "index": 1, "reason": "bad_confidence"},
-        {"part": "journal", "index": 0, "reason": "malformed"},
+    lines = [
+        *('{"fact": 5}', f'{{"fact": {fact}{"0" * 400}}}}}', f'{{"fact": {fact}}}}}', '{"journal": {"day": "never"}}'),
+        *("no JSON", '{"profile": {"user.mood": "good"}}', "[" * 100_000, '{"surprise": 1}', "\xff", '{"fact"'),
     ]
+    body = lines_of({}) + "\n" + "\n".join(lines)
+    done = (await ada.post("/import", content=body.encode("latin-1"), headers=JSON_LINES)).json()
+    refused = {each["line"]: each["reason"] for each in done["refused"]}
+    assert refused == {3: "malformed", 4: "bad_confidence", **dict.fromkeys(range(6, 13), "malformed")}
     assert (await contents(ada), done["refused_more"]) == (["Lives in Oslo"], 0)
 
 
-@pytest.mark.parametrize("body", ["", "[]", "{", '{"schema": "palimpsest.memory", "version": 2, "facts": [{}', "\xff"])
-async def test_a_body_that_breaks_off_is_refused_with_the_place(ada: httpx.AsyncClient, body: str) -> None:
-    headers = {"Content-Type": "application/json"}
-    answer = await ada.post("/import", content=body.encode("latin-1"), headers=headers)
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "body")
+OF_BEFORE = '{"schema": "palimpsest.memory", "version": 2, "profile": {},\n"facts": [\n{"content": "Lives in Oslo"}]\n}'
 
 
 @pytest.mark.parametrize(
-    ("field", "change"),
-    [
-        ("schema", {"schema": "other"}),
-        ("version", {"version": 3}),
-        ("version", {"version": 0}),
-        ("facts", {"facts": "Lives in Oslo"}),
-        ("profile", {"profile": {"user.mood": "good"}}),
-        ("journal", {"journal": {"day": "never"}}),
-        ("surprise", {"surprise": 1}),
-    ],
+    "body",
+    ["", "[]", "{", "\xff", '{"format": "palimpsest.memory", "schema": 2}', OF_BEFORE, OF_BEFORE.replace("\n", "")],
 )
-async def test_a_document_of_another_kind_is_refused(
-    ada: httpx.AsyncClient, field: str, change: dict[str, Any]
-) -> None:
-    answer = await ada.post("/import", json={"schema": "palimpsest.memory", "version": 1, **change})
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["field"].split(".")[0] == field
+async def test_what_does_not_begin_as_an_export_is_refused_with_what_to_do(ada: httpx.AsyncClient, body: str) -> None:
+    answer = await ada.post("/import", content=body.encode("latin-1"), headers=JSON_LINES)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "body")
+    assert "export it again" in answer.text
+    assert await contents(ada) == []
 
 
 async def test_erasing_a_fact_takes_its_words_from_everywhere_but_the_conversation(
@@ -242,7 +225,7 @@ async def test_two_users_see_nothing_of_each_other_at_any_endpoint(app: MemoryAp
         "/threads/{thread_id}/mode": {"mode": "incognito"},
         "/profile/{section}": {"text": "Bob was here"},
         "/learning": {"learning": False},
-        "/import": {"schema": "palimpsest.memory", "version": 1},
+        "/import": {"format": "palimpsest.memory", "schema": 1},
         "/sources/{name}": {"origin": "jsonl"},
         "/sources/{name}/conversations": piece,
         "/erase/source": {"source": "mine"},

@@ -8,6 +8,7 @@ import pytest
 from graphs.server.page.assets import assets
 from memory.facts.changes import Change
 from memory.facts.store import FactStore
+from tests.archive_lines import JSON_LINES
 from tests.memory_app import MemoryApp, journal, learn, said
 from tests.page_client import HTMX, Page, field
 
@@ -169,7 +170,7 @@ async def test_chosen_facts_are_exported_as_an_import_takes_them(page: Page) -> 
     answer = await page.client.post("/page/facts-export", data={"id": first.id})
     assert "attachment" in answer.headers["content-disposition"]
     other = Page()
-    imported = await other.client.post("/import", json=answer.json())
+    imported = await other.client.post("/import", content=answer.content, headers=JSON_LINES)
     assert imported.status_code == 200, imported.text
     assert other.says() == ["Likes figs"]
 

@@ -10,14 +10,13 @@ from langgraph.store.memory import InMemoryStore
 
 from graphs.server.server_store import ServerStore
 from graphs.settings import Settings
+from tests.archive_lines import taking
 from tests.memory_app import MemoryApp
 
 pytest.importorskip("jinja2")
 
 HTMX = {"HX-Request": "true"}
 DOCUMENT = {
-    "schema": "palimpsest.memory",
-    "version": 2,
     "facts": [{"content": "a", "category": "goal", "confidence": 1}],
 }
 
@@ -40,7 +39,7 @@ class AwayStore(InMemoryStore):
     "ask",
     [
         lambda client: client.get("/facts"),
-        lambda client: client.post("/import", json=DOCUMENT),
+        lambda client: client.post("/import", **taking(DOCUMENT)),
         lambda client: client.get("/page/facts"),
         lambda client: client.post("/page/facts-list", data={"text": ""}, headers=HTMX),
     ],

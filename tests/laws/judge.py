@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tests.archive_lines import document_of
 from tests.laws.doors import CAP, LONGEST_WAIT, House
 from tests.laws.operations import WAITING, WORDS
 from tests.laws.worlds import World
@@ -71,7 +72,7 @@ def told(view: View) -> str:
 async def look(world: World, house: House, at_once: frozenset[str], *, undoes: bool) -> View:
     """See what is there; the world is closed after this."""
     first = {fact_id: word for word, fact_id in world.ids.items()}
-    _, document = await house.ask("GET", "/export")
+    document = document_of((await house.ask("GET", "/export"))[1])
     facts = await house.facts.alist(None)
     active = [fact for fact in facts if fact.status == "active"]
     counts = {fact.id: str((await house.facts.aconfirmations(fact.id)).count) for fact in active}

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.archive_lines import document_of, taking
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
 from tests.stories.host import Place
@@ -91,12 +92,12 @@ def test_27_an_export_goes_into_another_users_memory(guarded: Place, meet: Meet)
     ada.says("I live in Oslo.")
     ada.knows("User lives in Oslo.")
     ada.writes("Likes pears", pinned=True)
-    document = ada.get("/export")
-    assert len(eve.memory.post("/import", json=document).json()["created"]) == 2
+    document = document_of(ada.memory.get("/export").text)
+    assert len(eve.memory.post("/import", **taking(document)).json()["created"]) == 2
     eve.knows("Likes pears", "User lives in Oslo.")
     assert eve.fact("pears")["pinned"]
     assert "User lives in Oslo." in eve.sees("my town")
-    again = eve.memory.post("/import", json=document).json()
+    again = eve.memory.post("/import", **taking(document)).json()
     assert again["created"] == []
 
 
@@ -104,8 +105,8 @@ def test_28_at_the_limit_the_weakest_goes_and_can_be_restored(ada: Person) -> No
     ada.says("I live in Oslo.")
     ada.knows("User lives in Oslo.")
     facts = [{"content": f"Knows number {n}", "category": "goal", "confidence": 0.6} for n in range(499)]
-    document = {"schema": "palimpsest.memory", "version": 2, "facts": facts}
-    assert len(ada.memory.post("/import", json=document).json()["created"]) == 499
+    document = {"facts": facts}
+    assert len(ada.memory.post("/import", **taking(document)).json()["created"]) == 499
     likes = ada.writes("Likes pears")
     assert ada.get("/facts", limit=1)["total"] == 500
     assert ada.facts(status="evicted") == ["User lives in Oslo."]
@@ -120,7 +121,7 @@ def test_28_at_the_limit_the_weakest_goes_and_can_be_restored(ada: Person) -> No
         ("/facts", {"content": "", "category": "goal"}, "content"),
         ("/facts", {"content": "Likes figs", "category": "fruit"}, "category"),
         ("/facts", {"content": "Likes figs", "category": "goal", "confidence": 7.5}, "confidence"),
-        ("/import", {"schema": "somebody.else", "facts": []}, "schema"),
+        ("/import", {"format": "somebody.else"}, "export it again"),
         ("/erase/everything", {"erase": "yes"}, "erase"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive.exporting import facts_document
+from memory.archive.exporting import fact_lines
 from memory.config import MemoryConfig, Topic
 from memory.control import write_approval
 from memory.effects import run
@@ -30,6 +30,7 @@ from memory.screening.topics import held_topic, topics_of
 from memory.tool_calls import ToolCall, remember, restore
 from memory.tool_lookups import find, list_facts, read_around, tell_found
 from memory.turn import TurnEpochs
+from tests.archive_lines import document_of
 from tests.archives import import_document
 from tests.fakes import Clock
 
@@ -364,7 +365,7 @@ def test_erasing_reaches_what_waits(person: Person) -> None:
 
 def test_what_waits_is_exported_and_waits_on_after_an_import(person: Person) -> None:
     person.says(DIABETES)
-    document = facts_document(ADA, person.facts.list(None), person.clock())
+    document = document_of("".join(fact_lines(ADA, person.facts.list(None), person.clock())))
     other = Person()
     run(other.store, import_document(ADA, document, other.config, other.clock()))
     assert (other.used(), other.waits(), other.the_one().topic) == ([], [DIABETES], "health")

@@ -11,11 +11,11 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.archive.exporting import aexport
 from memory.archive.importing import Imported, Importer, Rejected
-from memory.archive.json_parts import JsonPart, PartsReader
 from memory.config import CATEGORIES, MemoryConfig
 from memory.effects import arun, run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
+from tests.archive_lines import document_of
 from tests.archives import import_document
 from tests.memory_bench import ADA, MemoryBench
 
@@ -44,7 +44,7 @@ odd_facts = st.dictionaries(
 
 
 def document(*facts: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    return {"schema": "palimpsest.memory", "version": 1, "facts": list(facts), **parts}
+    return {"facts": list(facts), **parts}
 
 
 def take_in(
@@ -57,7 +57,7 @@ def export(store: BaseStore) -> dict[str, Any]:
     async def text() -> str:
         return "".join([piece async for piece in aexport(store, OWNER, NOW)])
 
-    return dict(json.loads(asyncio.run(text())))
+    return document_of(asyncio.run(text()))
 
 
 def good(content: str, **fields: Any) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def test_taking_in_twice_is_the_same_as_once(raw: list[dict[str, Any]]) -> None:
     second = take_in(store, taken, now=NOW + 60)
     assert export(store) == once
     assert second.created == ()
-    assert second.refused == first.refused
-    assert len(first.created) + first.known + len(first.refused) == len(raw)
+    assert second.rejected == first.rejected
+    assert len(first.created) + first.known + len(first.rejected) == len(raw)
 
 
 @given(st.lists(facts, max_size=15))
@@ -110,7 +110,7 @@ def test_facts_are_checked_like_extracted_ones() -> None:
         (6, "bad_confidence"),
         (7, "bad_confidence"),
     ]
-    assert list(done.refused) == reasons
+    assert [(each.line - 2, each.reason) for each in done.rejected] == reasons
     assert (len(done.created), len(done.quarantined), done.known) == (2, 1, 1)
     assert [fact.content for fact in FactStore(store, "ada").list()] == ["Lives in Oslo"]
 
@@ -125,7 +125,7 @@ def test_a_full_memory_refuses_and_the_limit_holds() -> None:
     small = MemoryConfig(max_facts=3)
     pinned = [good(f"pinned {n}", pinned=True) for n in range(3)]
     assert len(take_in(store, document(*pinned), small).created) == 3
-    assert take_in(store, document(good("one more")), small).refused == ((0, "full"),)
+    assert take_in(store, document(good("one more")), small).rejected == (Rejected(2, "full"),)
     assert len(FactStore(store, "ada").list()) == 3
 
 
@@ -155,51 +155,27 @@ def test_taking_in_is_one_change_that_can_be_taken_back() -> None:
     assert [fact.content for fact in FactStore(store, "ada").list()] == ["Lives in Oslo"]
 
 
-@pytest.mark.parametrize(
-    ("field", "parts"),
-    [
-        ("schema", {"schema": None}),
-        ("version", {"version": "1"}),
-        ("version", {"version": 3}),
-        ("version", {"version": True}),
-        ("facts", {"facts": {}}),
-        ("profile", {"profile": []}),
-        ("profile", {"profile": {"user.work": 7}}),
-        ("journal", {"journal": "none"}),
-        ("surprise", {"surprise": 1}),
-    ],
-)
-def test_a_document_that_is_none_is_refused_by_its_field(field: str, parts: dict[str, Any]) -> None:
-    store = InMemoryStore()
-    with pytest.raises(ValueError, match=f"^{field}"):
-        take_in(store, {**document(good("Lives in Oslo")), **parts})
-    assert store.list_namespaces() == []
-
-
-def test_what_a_document_is_stands_before_its_lists() -> None:
+@pytest.mark.parametrize("line", [b"{}", b'{"fact": {}}', b'{"format": "palimpsest.memory", "schema": 2}', b"no JSON"])
+def test_what_does_not_begin_as_an_export_is_refused(line: bytes) -> None:
     importer = Importer(OWNER, CONFIG, NOW)
-    with pytest.raises(ValueError, match="schema must"):
-        importer.take(JsonPart("facts", 0, good("Lives in Oslo")))
-    with pytest.raises(ValueError, match="version must"):
-        take_in(InMemoryStore(), {"schema": "palimpsest.memory"})
+    with pytest.raises(ValueError, match="export it again with this one"):
+        importer.take(line)
+    with pytest.raises(ValueError, match="export it again with this one"):
+        run(InMemoryStore(), importer.finish())
 
 
-def test_a_bad_entry_is_refused_by_its_place_and_costs_no_other_one() -> None:
+def test_a_bad_line_is_refused_by_its_number_and_costs_no_other_one() -> None:
     said = {"id": "1", "role": "user", "text": "I like figs", "time": "2025-10-01T10:00:00+00:00"}
     day = {"day": "2025-10-01", "thread_id": "t", "messages": [said]}
     update = {"kind": "turn", "thread_id": "t", "created": "2025-10-01T10:00:00+00:00", "messages": [said]}
     taken = {
-        "schema": "palimpsest.memory",
-        "version": 2,
         "facts": [7, good("Lives in Oslo", confidence=10**400), good("Lives in Bergen")],
         "journal": [{}, day, {**day, "day": "x"}, {**day, "messages": [{**said, "time": "now"}]}, None],
         "updates": [{**update, "kind": "x"}, update, {**update, "messages": []}, {**update, "thread_id": 7}],
     }
     done = take_in(InMemoryStore(), taken)
-    assert [(each.part, each.index) for each in done.rejected if each.part == "facts"] == [("facts", 0), ("facts", 1)]
-    assert [each.index for each in done.rejected if each.part == "journal"] == [0, 2, 3, 4]
-    assert [each.index for each in done.rejected if each.part == "updates"] == [0, 2, 3]
-    assert Rejected("facts", 1, "bad_confidence") in done.rejected
+    assert [each.line for each in done.rejected] == [2, 3, 5, 7, 8, 9, 10, 12, 13]
+    assert Rejected(3, "bad_confidence") in done.rejected
     assert (len(done.created), done.journal, done.updates) == (1, 1, 1)
 
 
@@ -209,8 +185,8 @@ def test_a_time_that_some_zones_have_no_day_for_is_none(time: str) -> None:
     day, update = {"day": "2025-10-01", "thread_id": "t"}, {"kind": "turn", "thread_id": "t"}
     store = InMemoryStore()
     parts = {"journal": [{**day, "messages": [said]}], "updates": [{**update, "messages": [said]}]}
-    done = take_in(store, {"schema": "palimpsest.memory", "version": 2, **parts})
-    assert [each.part for each in done.rejected] == ["journal", "updates"]
+    done = take_in(store, parts)
+    assert [each.line for each in done.rejected] == [2, 3]
     said["time"] = "2025-10-01T10:00:00+00:00"
     assert take_in(store, document(updates=[{**update, "created": time, "messages": [said]}])).updates == 1
     assert export(store)["updates"][0]["created"].startswith("2025-10-09")  # when it was taken in
@@ -222,7 +198,7 @@ def test_a_journal_entry_has_its_days_in_the_one_form_that_is_compared(field: st
     said = {"id": "1", "role": "user", "text": "I like figs", "time": "2025-10-01T10:00:00+00:00"}
     entry = {"day": "2025-10-01", "written": "2025-10-02", "thread_id": "t", "messages": [said]}
     done = take_in(InMemoryStore(), document(journal=[{**entry, field: text}, entry]))
-    assert [(each.part, each.index) for each in done.rejected] == [("journal", 0)]
+    assert [each.line for each in done.rejected] == [2]
     assert done.journal == 1
 
 
@@ -295,16 +271,14 @@ async def test_a_large_memory_is_exported_and_taken_in_with_little_of_it_at_a_ti
     assert (len(done.created), done.journal, done.rejected) == (2_500, 6_000, ())
 
     store.largest_answer = 0
-    importer, reader = Importer(OWNER, config, NOW), PartsReader()
+    importer = Importer(OWNER, config, NOW)
     size = longest = most = 0
-    async for piece in aexport(store, OWNER, NOW):
-        size, longest = size + len(piece), max(longest, len(piece))
-        for part in reader.feed(piece.encode()):
-            importer.take(part)
-            most = max(most, len(importer._waiting))
-            if importer.has_much:
-                await arun(other, importer.write())
-    assert list(reader.close()) == []
+    async for line in aexport(store, OWNER, NOW):
+        size, longest = size + len(line), max(longest, len(line))
+        importer.take(line.encode())
+        most = max(most, len(importer._waiting))
+        if importer.has_much:
+            await arun(other, importer.write())
     done = await arun(other, importer.finish())
     assert (len(done.created), done.journal, done.rejected) == (2_500, 6_000, ())
     assert size > 12_000_000

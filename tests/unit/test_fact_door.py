@@ -196,7 +196,7 @@ def test_what_a_person_says_meanwhile_is_one_fact_with_what_was_proposed(person:
 
 def test_what_waits_is_not_approved_by_export_and_import(person: Person) -> None:
     fact: dict[str, object] = {"content": "Lives in Oslo", "category": "knowledge", "confidence": 0.9}
-    document = {"schema": "palimpsest.memory", "version": 1, "facts": [{**fact, "status": "waiting"}]}
+    document = {"facts": [{**fact, "status": "waiting"}]}
     done = run(person.store, import_document(ADA, document, MemoryConfig(), person.clock()))
     assert done.quarantined == done.created
     assert [each.status for each in person.facts.list(None)] == ["waiting"]

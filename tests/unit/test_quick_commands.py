@@ -29,7 +29,7 @@ main(sys.argv[1:])
 def test_a_command_imports_what_it_needs(words: str, needless: set[str], tmp_path: Path) -> None:
     place = {"PATH": "", "HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     made = [sys.executable, "-c", "from graphs.cli.main import main; main(['import', '--local', '-'])"]
-    archive = json.dumps({"format": "palimpsest-archive"})
+    archive = json.dumps({"format": "palimpsest.memory", "schema": 1})
     if "facts list --local" in words:
         subprocess.run(made, cwd=tmp_path, env=place, input=archive, capture_output=True, text=True, check=False)
         assert (tmp_path / ".palimpsest" / "store.sqlite").exists()

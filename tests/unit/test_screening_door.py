@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive.importing import SCHEMA, VERSION
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.facts.fact import to_item
@@ -123,13 +122,11 @@ def test_what_is_taken_in_passes_the_same_door() -> None:
     store = InMemoryStore()
     facts: FactStore = facts_of(store)
     document = {
-        "schema": SCHEMA,
-        "version": VERSION,
         "facts": [{"content": text, "category": "context", "confidence": 1.0} for text in (ORDER, SECRET, KEY)],
         "profile": {"user.work": ORDER, "history.recent": SECRET},
     }
     done = run(store, import_document(facts.owner, document, MemoryConfig(), 0.0))
-    assert (len(done.quarantined), done.refused, done.sections) == (2, ((2, "secret"),), ())
+    assert (len(done.quarantined), [each.reason for each in done.rejected], done.sections) == (2, ["secret"], ())
     assert facts.snapshot() == MemorySnapshot(epoch=facts.snapshot().epoch)
 
 

@@ -1,19 +1,18 @@
-"""Everything as one JSON document, streamed, and such a document taken in again."""
+"""Everything as lines of JSON, streamed, and such lines taken in again."""
 
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from graphs.server.api.guard import body_of, check_json, from_value_error
-from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
+from graphs.server.api.routing import AgentCall, Call, MemoryRouter
 from memory.archive.exporting import aexport
-from memory.archive.importing import VERSION, Importer
-from memory.archive.json_parts import PartsReader
+from memory.archive.importing import Importer
 from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
@@ -22,58 +21,45 @@ router = MemoryRouter()
 
 LARGEST_BODY = 1024 * 1024 * 1024
 
-Json = dict[str, JsonValue]
+LARGEST_LINE = 32 * 1024 * 1024
+JSON_LINES = "application/jsonl"
 
-_SUMMARIES = "Summaries of your threads, for you to have; not taken in, as they live in the threads' checkpoints."
-
-
-class MemoryDocument(StrictModel):
-    """A memory, as exporting wrote it, however large; `schema` and `version` stand before the lists."""
-
-    schema_name: Literal["palimpsest.memory"] = Field(alias="schema")
-    version: int = Field(ge=1, le=VERSION, description=f"The newest is {VERSION}.")
-    exported_at: str = ""
-    agent: str = ""
-    profile: dict[str, str] = Field(default_factory=dict)
-    facts: list[dict[str, Any]] = Field(default_factory=list)
-    history: list[dict[str, Any]] = Field(default_factory=list, description="Earlier revisions; not taken in.")
-    journal: list[dict[str, Any]] = Field(default_factory=list)
-    updates: list[dict[str, Any]] = Field(default_factory=list, description="What was not learned yet; it waits again.")
-    summaries: list[dict[str, Any]] = Field(default_factory=list, description=_SUMMARIES)
+_LINES: dict[str, Any] = {
+    "description": (
+        "A JSON value a line: first a header with `format` and `schema`, then objects that each hold one entry under "
+        "the name of its part: profile, fact, history, journal, update, summary."
+    ),
+    "content": {JSON_LINES: {"schema": {"type": "string"}}},
+}
 
 
-_DOCUMENT = MemoryDocument.model_json_schema()
+async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the lines of a body that comes in pieces; `ValueError` for one that is too long to be held."""
+    line: list[bytes] = []
+    async for piece in pieces:
+        first, *more = piece.split(b"\n")
+        line.append(first)
+        for begun in more:
+            yield b"".join(line)
+            line = [begun]
+        if sum(map(len, line)) > LARGEST_LINE:
+            raise ValueError(f"body: a line must have at most {LARGEST_LINE} bytes")
+    yield b"".join(line)
 
 
-class Exported(BaseModel):
-    """A memory as one document."""
+class RefusedLine(BaseModel):
+    """A line that was not taken in."""
 
-    schema_name: str = Field(alias="schema", serialization_alias="schema")
-    version: int
-    exported_at: str
-    agent: str
-    profile: dict[str, str]
-    facts: list[Json]
-    history: list[Json]
-    journal: list[Json]
-    updates: list[Json] = Field(description="What was said and is not learned yet.")
-    summaries: list[Json] = Field(description=_SUMMARIES)
-
-
-class RefusedEntry(BaseModel):
-    """An entry that was not taken in."""
-
-    part: str = Field(description="The list it stands in: facts, journal or updates.")
-    index: int = Field(description="Its place there, from 0.")
+    line: int = Field(description="Its number, from 1; the header is the first.")
     reason: str
 
 
 class ImportResult(BaseModel):
-    """What taking a document in did."""
+    """What taking an export in did."""
 
     created: list[str] = Field(description="Ids of new facts.")
     known: int = Field(description="Facts that were known already.")
-    refused: list[RefusedEntry] = Field(description="Entries that were not taken in, the first 1,000.")
+    refused: list[RefusedLine] = Field(description="Lines that were not taken in, the first 1,000.")
     refused_more: int = Field(description="How many more there are.")
     quarantined: list[str] = Field(description="Ids of new facts that wait for review.")
     sections: list[str] = Field(description="Profile sections that were empty and now are not.")
@@ -81,14 +67,12 @@ class ImportResult(BaseModel):
     updates: int = Field(description="Updates that wait again.")
 
 
-@router.get("/export", summary="Export everything as one document", response_model=Exported)
+@router.get("/export", summary="Export everything, a JSON value a line", responses={200: _LINES})
 async def export(call: AgentCall) -> StreamingResponse:
     """Export everything that is remembered for this agent, what waits to be learned, and your threads' summaries."""
     pieces = aexport(call.store, call.owner, call.service.clock(), _summaries(call))
     # Made while it is sent: it may be larger than memory.
-    return StreamingResponse(
-        (piece.encode("utf-8", "replace") async for piece in pieces), media_type="application/json"
-    )
+    return StreamingResponse((piece.encode("utf-8", "replace") async for piece in pieces), media_type=JSON_LINES)
 
 
 async def _summaries(call: Call) -> AsyncIterator[dict[str, object]]:
@@ -101,31 +85,28 @@ async def _summaries(call: Call) -> AsyncIterator[dict[str, object]]:
 
 @router.post(
     "/import",
-    summary="Take such a document in; idempotent",
+    summary="Take such lines in; idempotent",
     # FastAPI would read a body that it knows of as a whole.
-    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _DOCUMENT}}}},
+    openapi_extra={"requestBody": {"required": True, **_LINES}},
 )
 async def take_in(request: Request, call: AgentCall) -> ImportResult:
-    """Take a document in; twice is the same as once, and nothing that is there is overwritten.
+    """Take an export in; twice is the same as once, and nothing that is there is overwritten.
 
     It is read and written in pieces. What breaks off in the middle can be sent again.
     """
     check_json(request)
-    importer, reader = Importer(call.owner, call.service.settings.memory, call.service.clock()), PartsReader()
+    importer = Importer(call.owner, call.service.settings.memory, call.service.clock())
     try:
-        async for piece in body_of(request, LARGEST_BODY):
-            for part in reader.feed(piece):
-                importer.take(part)
-                # In pieces, so not all or nothing: a document may be larger than memory.
-                if importer.has_much:
-                    await call.run(importer.write())
-        for part in reader.close():
-            importer.take(part)
+        async for line in lines_of(body_of(request, LARGEST_BODY)):
+            importer.take(line)
+            # In pieces, so not all or nothing: an export may be larger than memory.
+            if importer.has_much:
+                await call.run(importer.write())
         done = await call.run(importer.finish())
     except ValueError as error:
         said = f"{error}; what stands before it was taken in" if importer.has_written else str(error)
         raise from_value_error(ValueError(said), [said.partition(" ")[0].rstrip(":")]) from None
     for thread_id in importer.waiting_threads:
         call.service.wake(call.owner, thread_id)
-    refused = [RefusedEntry(**asdict(each)) for each in done.rejected]
+    refused = [RefusedLine(**asdict(each)) for each in done.rejected]
     return ImportResult.model_validate({**asdict(done), "refused": refused, "refused_more": done.more_rejected})

@@ -115,7 +115,8 @@ def check_origin(request: Request, allowed: frozenset[str]) -> None:
 
 def check_json(request: Request) -> None:
     """Refuse a body that is not called JSON (415): browsers send forms across sites without asking."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if said not in ("application/json", "application/jsonl"):
         raise RefusedRequest(415, "send the header `Content-Type: application/json`")
 
 

@@ -1,6 +1,5 @@
 """Facts on the page: find, add, edit, pin, delete and undo one or many, their history, and where they come from."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -8,12 +7,13 @@ from typing import Literal
 from pydantic import Field
 from starlette.responses import Response
 
+from graphs.server.api.archive import JSON_LINES
 from graphs.server.api.facts import FactEdit, NewFact, facts_of, unconfirmed
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.rendering import HEADERS
-from memory.archive.exporting import facts_document
+from memory.archive.exporting import fact_lines
 from memory.config import CATEGORIES, Category
 from memory.control import LEARNING_KEY, USE_KEY, learning_in, read_epoch, use_in
 from memory.effects import read_many
@@ -207,12 +207,10 @@ async def delete_facts(asked: PageRequest) -> Response:
 
 @pages.post("facts-export")
 async def export_facts(asked: PageRequest) -> Response:
-    """Give those that are chosen, or all that the filter finds, as a document that an import takes."""
-    document = facts_document(asked.call.owner, await _chosen(asked), asked.now)
-    name = {"Content-Disposition": 'attachment; filename="palimpsest-facts.json"'}
-    return Response(
-        json.dumps(document, ensure_ascii=False), media_type="application/json", headers={**HEADERS, **name}
-    )
+    """Give those that are chosen, or all that the filter finds, as an export that an import takes."""
+    lines = "".join(fact_lines(asked.call.owner, await _chosen(asked), asked.now))
+    name = {"Content-Disposition": 'attachment; filename="palimpsest-facts.jsonl"'}
+    return Response(lines.encode("utf-8", "replace"), media_type=JSON_LINES, headers={**HEADERS, **name})
 
 
 async def _chosen(asked: PageRequest) -> Sequence[Fact]:

@@ -15,7 +15,6 @@ from graphs.server.api.routing import Empty
 from graphs.server.page.held import TITLES, held_facts
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.importing import Importer
-from memory.archive.json_parts import PartsReader
 from memory.control import read_epoch, read_time_zone
 from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
@@ -149,10 +148,10 @@ async def switch(asked: PageRequest) -> Response:
 
 @pages.post("import")
 async def take_in(asked: PageRequest) -> Response:
-    """Take a document in that somebody pasted; a file goes to the memory API itself, whatever its size."""
-    importer, reader = Importer(asked.call.owner, asked.call.service.settings.memory, asked.now), PartsReader()
-    for part in (*reader.feed(asked.one("document").encode()), *reader.close()):
-        importer.take(part)
+    """Take an export in that somebody pasted; a file goes to the memory API itself, whatever its size."""
+    importer = Importer(asked.call.owner, asked.call.service.settings.memory, asked.now)
+    for line in asked.one("document").encode("utf-8", "replace").splitlines():
+        importer.take(line)
     done = await asked.call.run(importer.finish())
     for thread_id in importer.waiting_threads:
         asked.call.service.wake(asked.call.owner, thread_id)

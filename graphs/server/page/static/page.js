@@ -255,7 +255,7 @@ document.body.addEventListener("htmx:afterSettle", reveal);
 document.addEventListener("change", async (event) => {
   const form = event.target.closest("[data-import]");
   if (!form || event.target.type !== "file" || !event.target.files.length) return;
-  const sent = { method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: event.target.files[0] };
+  const sent = { method: "POST", headers: { ...headers(), "Content-Type": "application/jsonl" }, body: event.target.files[0] };
   const answer = await fetch(form.dataset.import, sent).catch(() => null);
   const done = await answer?.json().catch(() => null);
   say(answer?.ok ? `Taken in: ${done.created.length} new facts; ${done.known} were known already.` : (done?.detail ?? "That did not work."));
