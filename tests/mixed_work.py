@@ -66,7 +66,6 @@ class Workers:
 
     async def delete(self, thread: str, n: int) -> None:
         await self._saver.adelete_thread(thread)
-        await self._saver.aprune([thread])
 
     async def forget(self, thread: str, n: int) -> None:
         await self._store.adelete(("shelf", thread), "counter")

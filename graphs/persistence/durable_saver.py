@@ -1,6 +1,6 @@
 """What is the same in our checkpointers, wherever they keep what they hold: deletions, and what of a history may go."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -60,23 +60,11 @@ class DurableSaver:
         await self._deletions.carried_out(*names.values())
         return names
 
-    async def _to_prune(self, thread_ids: Sequence[str], strategy: str) -> AsyncIterator[str]:
-        """Yield the threads, each once what was to be deleted of it is.
-
-        Args:
-            thread_ids: The threads to prune; unknown ones are no error.
-            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and of a thread with delta channels
-                also the ancestors its state is replayed from; `delete` (or `delete_all`) keeps nothing.
-
-        Raises:
-            ValueError: If the strategy is another one; nothing is deleted.
-        """
-        if strategy not in ("keep_latest", "delete", "delete_all"):
-            raise ValueError(f"strategy must be keep_latest, delete or delete_all, not {strategy!r}")
-        for thread_id in map(str, thread_ids):
-            check_encodable("thread_ids", thread_id)
-            await self._deletions.carried_out(thread_id)
-            yield thread_id
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Refuse: the stock way empties threads whose newest state is replayed from older checkpoints."""
+        raise NotImplementedError(
+            "aprune is refused: a thread's newest state is replayed from older checkpoints; delete threads that are old"
+        )
 
 
 def thread_of(config: RunnableConfig) -> str:

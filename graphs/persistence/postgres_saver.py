@@ -96,15 +96,10 @@ _THREADS_OF_RUNS = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->
 _OF_RUNS = """
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
     WHERE thread_id = %s AND metadata ->> 'run_id' = ANY(%s)"""
-_SUPERSEDED = """
-    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS c
-    WHERE thread_id = %s AND checkpoint_id < (
-        SELECT MAX(checkpoint_id) FROM checkpoints AS n
-        WHERE n.thread_id = c.thread_id AND n.checkpoint_ns = c.checkpoint_ns)"""
 
 
 class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
-    """An `AsyncPostgresSaver` that can also roll a run back, copy a thread, and prune threads of delta channels.
+    """An `AsyncPostgresSaver` that can also roll a run back and copy a thread, also one of delta channels.
 
     It promises what `DurableSqliteSaver` does: every write is one transaction, what is read back is limited to known
     types, and a run that is going on in a thread that somebody deletes, in this process or another, saves nothing.
@@ -200,7 +195,8 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
             await cursor.execute(_FORGET)
             await cursor.execute(_DROP_ORPHANS)
             await cursor.execute(_BURY_THREAD, (thread_id,))
-            await _empty(cursor, thread_id)
+            for table in _TABLES:
+                await cursor.execute(f"DELETE FROM {table} WHERE thread_id = %s", (thread_id,))
 
     async def adelete_for_runs(self, run_ids: Iterable[str]) -> None:
         """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
@@ -222,27 +218,11 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
                 for statement in _COPY:
                     await cursor.execute(statement, names)
 
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete history of the threads: all but the latest, or with `delete` (or `delete_all`) everything."""
-        async for thread_id in self._to_prune(thread_ids, strategy):
-            async with self._transaction(pipeline=False) as (_, cursor):
-                await cursor.execute(_OWN, (thread_id,))
-                if strategy == "keep_latest":
-                    await cursor.execute(_SUPERSEDED, (thread_id,))
-                    await remove(cursor, {CheckpointKey(**row) for row in await cursor.fetchall()})
-                else:
-                    await _empty(cursor, thread_id)
-
 
 async def _is_dead(cursor: AsyncCursor[DictRow], thread_id: str, checkpoint_ids: Iterable[str]) -> bool:
     """Say whether any of these checkpoints went with its thread."""
     await cursor.execute(_IS_DEAD, (thread_id, sorted(checkpoint_ids)))
     return await cursor.fetchone() is not None
-
-
-async def _empty(cursor: AsyncCursor[DictRow], thread_id: str) -> None:
-    for table in _TABLES:
-        await cursor.execute(f"DELETE FROM {table} WHERE thread_id = %s", (thread_id,))
 
 
 async def _make_tables(connection: Connection) -> None:

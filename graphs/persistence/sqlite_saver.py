@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -76,11 +75,6 @@ _COPY_WRITES = """
 _OF_RUNS = f"""
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
     WHERE {_RUN_ID} IN (SELECT value FROM json_each(?))"""
-_SUPERSEDED = """
-    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS c
-    WHERE thread_id = ? AND checkpoint_id < (
-        SELECT MAX(checkpoint_id) FROM checkpoints AS n
-        WHERE n.thread_id = c.thread_id AND n.checkpoint_ns = c.checkpoint_ns)"""
 _DELTA_CHILDREN = f"""
     SELECT checkpoint_id, {_DELTA_COUNTERS} FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND parent_checkpoint_id = ? AND {_DELTA_COUNTERS} IS NOT NULL"""
@@ -91,7 +85,7 @@ _DELETE = ("checkpoints", "writes")
 
 
 class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
-    """An `AsyncSqliteSaver` that can also roll a run back, copy a thread and prune history.
+    """An `AsyncSqliteSaver` that can also roll a run back and copy a thread.
 
     Every write is one transaction: a run cancelled in the middle of one leaves no lock behind for others. What is
     read back is limited to LangGraph's and LangChain's own types and `CHECKPOINTED_TYPES`, with or without
@@ -101,7 +95,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
     def __init__(self, file: SqliteFile) -> None:
         super().__init__(file.writer, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
         self._file = file
-        self._deletions = Deletions(partial(self._delete_thread, for_good=True))
+        self._deletions = Deletions(self._delete_thread)
         self._reading, self._writing = asyncio.Lock(), asyncio.Lock()
 
     async def setup(self) -> None:
@@ -179,11 +173,10 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
                 await self.conn.execute(_NOTE_EARLY, early)
                 await super().aput_writes(config, writes, task_id, task_path)
 
-    async def _delete_thread(self, thread_id: str, *, for_good: bool = False) -> None:
+    async def _delete_thread(self, thread_id: str) -> None:
         async with self._transaction():
-            if for_good:
-                await bury_thread(self.conn, thread_id)
-                await self._drop_orphans()
+            await bury_thread(self.conn, thread_id)
+            await self._drop_orphans()
             for table in (*_DELETE, "early_writes"):
                 await self.conn.execute(f"DELETE FROM {table} WHERE thread_id = ?", (thread_id,))
         self._file.log.empty_soon()
@@ -213,15 +206,6 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
             async with self._transaction():
                 await self.conn.execute(_COPY_CHECKPOINTS, names)
                 await self.conn.execute(_COPY_WRITES, names)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete history of the threads: all but the latest, or with `delete` (or `delete_all`) everything."""
-        async for thread_id in self._to_prune(thread_ids, strategy):
-            if strategy == "keep_latest":
-                async with self._transaction():
-                    await self._remove(await self._keys(_SUPERSEDED, thread_id))
-            else:
-                await self._delete_thread(thread_id)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[None]:

@@ -111,12 +111,3 @@ async def test_what_is_remembered_of_deleted_threads_is_forgotten_after_a_week(s
     await saver.conn.execute("UPDATE dead_checkpoints SET at = at - ?", (KEPT_SECONDS + 1,))
     await saver.adelete_thread("another")
     assert await rows(saver, "dead_checkpoints") == 0
-
-
-async def test_pruning_all_of_a_thread_does_not_end_it(saver: DurableSqliteSaver) -> None:
-    meanwhile: list[Meanwhile] = []
-    graph = two_steps(saver, meanwhile)
-    await say(graph, "one")
-    meanwhile.append(lambda: saver.aprune(["thread"], strategy="delete"))
-    await say(graph, "two")
-    assert await rows(saver, "checkpoints") > 0

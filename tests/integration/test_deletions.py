@@ -60,7 +60,6 @@ async def test_every_write_comes_after_the_deletion(saver: DurableSqliteSaver) -
     delete(saver, "source")
     await saver.acopy_thread("source", "copy")
     delete(saver, "thread")
-    await saver.aprune(["thread"])
     await saver.adelete_for_runs(["run"])
     assert [await checkpoints(saver, thread) for thread in ("source", "copy", "thread")] == [0, 0, 0]
 

@@ -56,7 +56,6 @@ async def turns(uri: str, thread: str) -> list[str]:
         for n in range(5):
             await say(graph, thread, str(n), str(uuid4()))
             await store.abatch([PutOp(("kept", thread), str(n), {"n": n}), GetOp(("kept", thread), "0")])
-        await saver.aprune([thread])
         assert sorted(item.value["n"] for item in await store.asearch(("kept", thread))) == list(range(5))
         return await texts(graph, thread)
 

@@ -1,4 +1,4 @@
-"""The checkpointer on Postgres: rollback, copy, prune and delete, with delta channels, beside other processes."""
+"""The checkpointer on Postgres: rollback, copy and delete, with delta channels, beside other processes."""
 
 import asyncio
 import multiprocessing
@@ -75,57 +75,6 @@ async def test_a_copy_names_its_own_thread(saver: DurablePostgresSaver) -> None:
     copied = await saver.aget_tuple(on("copy"))
     assert copied
     assert dict(copied.metadata) == {"source": "loop", "thread_id": "copy", "kept": "as it was"}
-
-
-@pytest.mark.parametrize("strategy", ["delete", "delete_all"])
-async def test_pruning_everything_leaves_no_row(
-    saver: DurablePostgresSaver, postgres: Postgres, database: str, strategy: str
-) -> None:
-    graph = echo_graph(saver)
-    for thread in ("one", "kept"):
-        await say(graph, thread, "hello")
-    await saver.aprune(["one", "unknown"], strategy=strategy)
-    assert rows(postgres, database, "one") == dict.fromkeys(TABLES, 0)
-    assert await texts(graph, "kept") == ["hello", "re: hello"]
-
-
-async def test_pruning_to_the_latest_keeps_the_state_and_only_what_it_needs(
-    saver: DurablePostgresSaver, postgres: Postgres, database: str
-) -> None:
-    graph = echo_graph(saver)
-    for n in range(3):
-        await say(graph, "thread", str(n))
-    blobs = rows(postgres, database, "thread")["checkpoint_blobs"]
-
-    await saver.aprune(["thread"])
-
-    assert await texts(graph, "thread") == ["0", "re: 0", "1", "re: 1", "2", "re: 2"]
-    left = rows(postgres, database, "thread")
-    assert left["checkpoints"] == 1
-    assert left["checkpoint_blobs"] < blobs
-    await say(graph, "thread", "more")
-    assert (await texts(graph, "thread"))[-1] == "re: more"
-    with pytest.raises(ValueError, match="strategy must be keep_latest, delete or delete_all, not 'keep_some'"):
-        await saver.aprune(["thread"], strategy="keep_some")
-
-
-@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8])
-async def test_pruning_never_loses_what_a_delta_channel_is_replayed_from(
-    saver: DurablePostgresSaver, postgres: Postgres, database: str, turns: int
-) -> None:
-    graph = delta_graph(saver)
-    for n in range(turns):
-        await graph.ainvoke({"log": [str(n)]}, on("thread"))
-    before = rows(postgres, database, "thread")["checkpoints"]
-
-    await saver.aprune(["thread"])
-    await saver.aprune(["thread"])
-
-    whole = [text for n in range(turns) for text in (str(n), f"re: {n}")]
-    assert (await graph.aget_state(on("thread"))).values["log"] == whole
-    after = rows(postgres, database, "thread")["checkpoints"]
-    assert after < before or turns < 3
-    assert after <= 18  # a snapshot is due after 6 updates, and one turn makes 3 checkpoints and 2 updates
 
 
 async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_from(
@@ -231,7 +180,7 @@ async def test_openings_at_once_make_the_tables_once(database: str) -> None:
 
 
 def _work(database: str, worker: int) -> list[str]:
-    """Write, prune, roll back and delete in threads that other processes use too; return what went wrong."""
+    """Write, roll back and delete in threads that other processes use too; return what went wrong."""
 
     async def work() -> list[str]:
         async with open_postgres_checkpointer(database) as saver:
@@ -240,7 +189,6 @@ def _work(database: str, worker: int) -> list[str]:
                 run = str(uuid4())
                 await say(graph, f"own-{worker}", str(n), run)
                 await say(graph, f"shared-{n % 3}", str(n), run)
-                await saver.aprune([f"shared-{n % 3}"])
                 await saver.adelete_for_runs([run] if n % 5 == 4 else [])
                 if n % 4 == worker:
                     await saver.adelete_thread(f"shared-{n % 3}")

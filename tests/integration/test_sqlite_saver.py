@@ -1,4 +1,4 @@
-"""The checkpointer on SQLite: rollback, copy, prune and delete, also with delta channels; nothing left behind."""
+"""The checkpointer on SQLite: rollback, copy and delete, also with delta channels; nothing left behind."""
 
 import asyncio
 import multiprocessing
@@ -84,56 +84,13 @@ async def test_a_copy_names_its_own_thread(saver: DurableSqliteSaver) -> None:
     assert dict(copied.metadata) == {"source": "loop", "thread_id": "copy", "kept": "as it was"}
 
 
-@pytest.mark.parametrize("strategy", ["delete", "delete_all"])
-async def test_pruning_everything_leaves_no_row(saver: DurableSqliteSaver, strategy: str) -> None:
-    graph = echo_graph(saver)
-    for thread in ("one", "two", "kept"):
-        await say(graph, thread, "hello")
-
-    await saver.aprune(["one", "two", "unknown"], strategy=strategy)
-
-    assert [await rows(saver, thread) for thread in ("one", "two")] == [{"checkpoints": 0, "writes": 0}] * 2
-    assert await texts(graph, "kept") == ["hello", "re: hello"]
-
-
-async def test_pruning_to_the_latest_keeps_the_state_and_one_checkpoint(saver: DurableSqliteSaver) -> None:
-    graph = echo_graph(saver)
-    for n in range(3):
-        await say(graph, "thread", str(n))
-
-    await saver.aprune(["thread"])
-
-    assert await texts(graph, "thread") == ["0", "re: 0", "1", "re: 1", "2", "re: 2"]
-    assert (await rows(saver, "thread"))["checkpoints"] == 1
-    await say(graph, "thread", "more")
-    assert (await texts(graph, "thread"))[-1] == "re: more"
-
-
-async def test_an_unknown_strategy_is_refused(saver: DurableSqliteSaver) -> None:
+@pytest.mark.parametrize("strategy", ["keep_latest", "delete", "delete_all"])
+async def test_pruning_is_refused_with_the_reason_and_takes_nothing(saver: DurableSqliteSaver, strategy: str) -> None:
     graph = echo_graph(saver)
     await say(graph, "thread", "hello")
-
-    with pytest.raises(ValueError, match="strategy must be keep_latest, delete or delete_all, not 'keep_some'"):
-        await saver.aprune(["thread"], strategy="keep_some")
-
+    with pytest.raises(NotImplementedError, match="replayed from older checkpoints"):
+        await saver.aprune(["thread"], strategy=strategy)
     assert await texts(graph, "thread") == ["hello", "re: hello"]
-
-
-@pytest.mark.parametrize("turns", range(1, 9))
-async def test_pruning_never_loses_what_a_delta_channel_is_replayed_from(saver: DurableSqliteSaver, turns: int) -> None:
-    graph = delta_graph(saver)
-    for n in range(turns):
-        await graph.ainvoke({"log": [str(n)]}, on("thread"))
-    whole = [text for n in range(turns) for text in (str(n), f"re: {n}")]
-    before = (await rows(saver, "thread"))["checkpoints"]
-
-    await saver.aprune(["thread"])
-    await saver.aprune(["thread"])
-
-    assert (await graph.aget_state(on("thread"))).values["log"] == whole
-    after = (await rows(saver, "thread"))["checkpoints"]
-    assert after < before or turns < 3
-    assert after <= 18  # a snapshot is due after 6 updates, and one turn makes 3 checkpoints and 2 updates
 
 
 async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_from(saver: DurableSqliteSaver) -> None:
@@ -162,7 +119,6 @@ async def test_deleting_in_a_new_file_is_no_error(tmp_path: Path) -> None:
         await saver.adelete_for_runs([])
         await saver.acopy_thread("unknown", "other")
         await saver.acopy_thread("same", "same")
-        await saver.aprune([])
 
 
 async def test_a_cancelled_write_leaves_no_lock_behind(saver: DurableSqliteSaver, tmp_path: Path) -> None:
@@ -228,20 +184,19 @@ async def test_nothing_blocks_the_event_loop(tmp_path: Path) -> None:
             graph = echo_graph(saver)
             await say(graph, "thread", "hello", "run-1")
             await saver.acopy_thread("thread", "copy")
-            await saver.aprune(["copy"])
             await saver.adelete_for_runs(["run-1"])
             await saver.adelete_thread("copy")
 
 
 async def test_the_stock_saver_lacks_what_the_server_calls() -> None:
     """The reason for `DurableSqliteSaver`: when this fails, stock has learnt it and ours can go."""
-    missing = ["adelete_for_runs", "acopy_thread", "aprune"]
+    missing = ["adelete_for_runs", "acopy_thread"]
     assert [name for name in missing if name in AsyncSqliteSaver.__dict__] == []
     assert [name for name in missing if name not in DurableSqliteSaver.__dict__] == []
 
 
 def _write_checkpoints(path: Path, worker: int) -> int:
-    """Write, read, prune and delete threads beside other processes; return how many turns ended well."""
+    """Write, read and delete threads beside other processes; return how many turns ended well."""
 
     async def work() -> int:
         done = 0
@@ -250,7 +205,6 @@ def _write_checkpoints(path: Path, worker: int) -> int:
             for n in range(CHECKPOINTS):
                 thread, run = f"worker{worker}-{n % 3}", str(uuid4())
                 await say(graph, thread, str(n), run)
-                await saver.aprune([thread])
                 await saver.adelete_for_runs([run] if n % 5 == 0 else [])
                 done += 1
         return done

@@ -45,7 +45,6 @@ USES: list[Use] = [
     lambda saver: saver.adelete_thread(LONE),
     lambda saver: saver.acopy_thread(LONE, "copy"),
     lambda saver: saver.acopy_thread("original", LONE),
-    lambda saver: saver.aprune([LONE]),
 ]
 
 
