@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: environments test-all test-ratios check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small e2e-aegra test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load lock
+.PHONY: environments test-all test-ratios check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small test-floors test-busy test-wheel check check-mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -149,12 +149,6 @@ e2e-postgres-small: ## Run the smallest part of it, three servers of which three
 		$(MAKE) --no-print-directory e2e-postgres KILLS=3 ON_POSTGRES=tests/e2e/test_server_processes.py; \
 		else echo "Skipped: requirements/servers.lock cannot be installed here."; fi
 
-e2e-aegra: ## Run the chat graph under Aegra, another open server (Python 3.12 or newer: PYTHON=python3.12)
-	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
-		$(MAKE) --no-print-directory VENV=.venv-aegra .venv-aegra/aegra && \
-		.venv-aegra/bin/python -m pytest tests/e2e/test_aegra.py --durations=5; \
-		else echo "Skipped: Aegra wants Python 3.12 or newer, and $(PYTHON) is $$($(PYTHON) -V): set PYTHON=/path/to/python3.12."; fi
-
 e2e-page: $(VENV)/dev page $(CHROMIUM) ## Run all tests of the page in a browser (PICTURES=yes rewrites those in docs/)
 	@echo "Running the page's tests in a browser ..."
 	@$(BIN)/python -m pytest tests/e2e/test_page*.py tests/integration/test_page*.py --page $(if $(PICTURES),--pictures)
@@ -201,7 +195,6 @@ check-mutants: $(VENV)/dev ## Break one promise of the updates at a time and see
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate pyproject.toml
 DEV := --extra server --extra tokens --extra local --extra embedder --extra postgres --group dev
-OPEN := --extra tokens --extra postgres
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens -o requirements/server.lock
 	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
@@ -210,7 +203,6 @@ lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) $(DEV) -o requirements/dev.lock
 	@$(LOCK) $(DEV) --group agents -o requirements/agents.lock
 	@$(LOCK) $(DEV) --group servers --constraint requirements/dev.lock --override requirements/servers.override -o requirements/servers.lock
-	@$(subst 3.11,3.12,$(LOCK)) $(OPEN) --group dev --group aegra --constraint requirements/dev.lock -o requirements/aegra.lock
 	@$(LOCK) --extra tokens --extra embedder --group bench -o requirements/bench.lock
 	@$(LOCK) --extra server --extra tokens --extra postgres --group load -o requirements/load.lock
 	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock

@@ -23,7 +23,6 @@ SETS = {
     "dev": ALL + GROUPS["dev"],
     "agents": ALL + GROUPS["dev"] + GROUPS["agents"],
     "load": SERVER + EXTRAS["postgres"] + GROUPS["load"],
-    "aegra": EXTRAS["tokens"] + EXTRAS["postgres"] + GROUPS["dev"] + GROUPS["aegra"],
     "servers": ALL + GROUPS["dev"] + GROUPS["servers"],
 }
 
