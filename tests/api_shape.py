@@ -37,7 +37,7 @@ def _content(part: Json, schemas: Json) -> Json:
     found: Json = {}
     for kind, content in part.get("content", {}).items():
         schema = content["schema"]
-        found[kind] = _plain(schema) if "$ref" in schema else schema["title"]
+        found[kind] = _plain(schema) if "$ref" in schema else schema.get("title") or schema["type"]
         if "title" in schema:
             schemas[schema["title"]] = schema
     return found

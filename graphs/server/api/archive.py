@@ -67,7 +67,12 @@ class ImportResult(BaseModel):
     updates: int = Field(description="Updates that wait again.")
 
 
-@router.get("/export", summary="Export everything, a JSON value a line", responses={200: _LINES})
+@router.get(
+    "/export",
+    summary="Export everything, a JSON value a line",
+    response_class=StreamingResponse,
+    responses={200: _LINES},
+)
 async def export(call: AgentCall) -> StreamingResponse:
     """Export everything that is remembered for this agent, what waits to be learned, and your threads' summaries."""
     pieces = aexport(call.store, call.owner, call.service.clock(), _summaries(call))
