@@ -85,7 +85,13 @@ async def show(memory: MemoryClient, out: Output, fact: FactId) -> None:
     found = await memory.get(f"/facts/{fact}")
 
     def lines() -> None:
-        out.table(["field", "value"], [(name, _cell(value)) for name, value in found.items()])
+        out.table(
+            ["field", "value"],
+            [
+                (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+                for name, value in found.items()
+            ],
+        )
 
     out.answer(found, lines)
 
@@ -249,7 +255,3 @@ def _show_one(out: Output, fact: Json) -> None:
     show_facts(out, [fact])
     if why := _WHY.get(fact["held"]):
         out.note(f"nothing uses it before your yes, as {why}: `palimpsest facts release {fact['id']}`")
-
-
-def _cell(value: Json) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -198,7 +198,14 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
         await self._deletions.carried_out()
         async with self._transaction():
-            await self._remove(await self._keys(_OF_RUNS, json.dumps([str(run_id) for run_id in run_ids])))
+            async with self.conn.execute(_OF_RUNS, (json.dumps([str(run_id) for run_id in run_ids]),)) as cursor:
+                doomed = {CheckpointKey(*row) async for row in cursor}
+            keys = sorted(await removable(doomed, self._delta_children, self._stored))
+            for table in _DELETE:
+                await self.conn.executemany(
+                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?", keys
+                )
+            self._file.log.empty_soon()
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
@@ -213,19 +220,6 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         await self.setup()
         async with self._writing, transaction(self.conn):
             yield
-
-    async def _keys(self, query: str, parameter: str) -> set[CheckpointKey]:
-        async with self.conn.execute(query, (parameter,)) as cursor:
-            return {CheckpointKey(*row) async for row in cursor}
-
-    async def _remove(self, doomed: set[CheckpointKey]) -> None:
-        """Delete checkpoints and their writes, except those that a surviving delta channel is replayed from."""
-        keys = sorted(await removable(doomed, self._delta_children, self._stored))
-        for table in _DELETE:
-            await self.conn.executemany(
-                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?", keys
-            )
-        self._file.log.empty_soon()
 
     async def _delta_children(self, parent: CheckpointKey) -> list[tuple[str, set[str]]]:
         async with self.conn.execute(_DELTA_CHILDREN, parent) as cursor:
