@@ -114,7 +114,6 @@ class MemoryService:
         self._gate = UpdateGate()
         self._worker, self._under_way = Worker.here(), set[str]()
         self._locks = _locks_of(settings)
-        self._looked_back: float | None = None
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
@@ -233,17 +232,13 @@ class MemoryService:
             with tolerated(logger, "what is kept no longer stays for %s", owner.due_key):  # until tomorrow
                 await arun(store, clean(owner, self._config, now))
 
-    def leave(self) -> None:
-        """Note that a turn ended before it was written down: the next sweep looks for it, also in the checkpoints."""
-        self._looked_back = None
-
-    def looks_back(self) -> bool:
-        """Say, to a sweep, whether to look into the checkpoints: at start, once a day, and after a turn was left."""
-        now = self.clock()
-        if self.stores.any_away() or _is_recent(self._looked_back, now, _DAY):
-            return False
-        self._looked_back = now
-        return True
+    async def awrite_left(self, store: BaseStore) -> None:
+        """Write down what turns of this process left while their store did not answer."""
+        for thread, left in self.left.all():
+            with tolerated(logger, "what was left of a thread is not written down yet"):
+                for _, closing in left:
+                    await self.aremember(store, closing)
+                self.left.settle(thread, left)
 
     async def asweep(self, store: BaseStore) -> list[Drained]:
         """Apply what is due though nobody's turn triggers it, of any user.

@@ -81,15 +81,18 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
         with tolerated(logger, "the rows of threads that a crash took are not given back"):
             await _deleted_threads().finish(is_there)  # before: a thread that is being deleted must not come back
             await give_back(service.settings)
+    is_looked_for = False
     while service.settings.memory.enabled and not stopping.is_set():
         # The next one finds what this one could not.
         with tolerated(logger, "the sweep of pending updates failed"), contextlib.suppress(StoreAway):
             if service.stores.is_away(store, "write"):
                 raise StoreAway("write")  # each try would leave a call behind that hangs
             await _deleted_threads().finish(is_there)
-            if service.looks_back():
-                with tolerated(logger, "could not look for turns that were not written down"):  # tomorrow's does
+            await service.awrite_left(store)
+            if not is_looked_for:
+                with tolerated(logger, "could not look for turns that were not written down"):
                     await write_down_left(service, store)
+                    is_looked_for = True
             await service.asweep(store)
             await service.arollup(store, None)
             await service.aclean(store)

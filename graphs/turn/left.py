@@ -1,6 +1,7 @@
 """Turns that ended before they were written down, while their process lives: written down when it ends in order.
 
-A program of one's own has no list of threads: what only a checkpoint names waits for its thread's next turn.
+A server's next sweep writes them down before. A program of one's own has no list of threads: what only a checkpoint
+names waits for its thread's next turn.
 """
 
 import atexit
@@ -48,6 +49,15 @@ class LeftTurns:
                 self._writing = in_daemon_thread(self._write_at_the_end, "palimpsest-left")
                 atexit.register(self.write_down, self._seconds)
 
+    def all(self) -> list[tuple[Hashable, list[tuple[BaseStore, Closing]]]]:
+        """Return what is left, by thread, as it is now."""
+        return list(self._left.items())
+
+    def settle(self, thread: Hashable, left: Sequence[tuple[BaseStore, Closing]]) -> None:
+        """Drop what was left of a thread, as it is written down, unless more was noted meanwhile."""
+        if self._left.get(thread) is left:
+            self._left.pop(thread, None)
+
     def drop(self, erased: str) -> None:
         """Drop what came from an erased thread, by its id, or user, by the user's segment."""
         for thread, left in list(self._left.items()):
@@ -73,8 +83,8 @@ class LeftTurns:
 
     def _write_at_the_end(self) -> None:
         self._ends.wait()
-        for thread, left in list(self._left.items()) if self._may_write else ():
+        for thread, left in self.all() if self._may_write else ():
             with tolerated(logger, "what was left of a thread is not written down"):
                 for store, closing in left:
                     self._write(store, closing)
-                self._left.pop(thread, None)
+                self.settle(thread, left)

@@ -117,14 +117,13 @@ class TurnWriting:
                 reason = "store_away"
                 raise
             return Closed(queued, unwritten=left)
-        self._service.leave()
         return Closed(None, reason, (*unwritten, *name_unwritten(run, run.asked, asked_at, epochs, is_read=is_read)))
 
     def leave(
         self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs, unwritten: Sequence[Unwritten]
     ) -> None:
-        """Keep what a thread's state names as unwritten, for the end of this process; a server looks at its states."""
-        if run.owner is None or run.store is None or run.on_server:
+        """Keep what a thread's state names as unwritten, for the next sweep of a server, or the end of this process."""
+        if run.owner is None or run.store is None:
             return
         closings = (one.closing(run.thread_id, run.owner, messages, epochs.learn_from) for one in unwritten)
         # Runs without a thread share its name.

@@ -211,12 +211,14 @@ def test_a_server_vouches_for_its_user_alone(user_id: str, single_user: bool, is
     assert vouched(owner.due_key, user_id, single_user=single_user) == (owner if is_vouched else None)
 
 
-async def test_a_server_looks_at_start_once_a_day_and_after_a_turn_was_left(house: House) -> None:
-    looks = [house.service.looks_back() for _ in range(3)]
-    house.now += DAY
-    looks += [house.service.looks_back(), house.service.looks_back()]
+async def test_a_sweep_writes_down_once_what_was_left_when_the_store_answers_again(entered: House) -> None:
+    house = entered
     house.store.fails = True
     await house.say("I like figs.")
+    await house.service.awrite_left(house.store)
     await house.heal()
-    looks += [house.service.looks_back(), house.service.looks_back()]
-    assert looks == [True, False, False, True, False, True, False]
+    assert await house.pending() == []
+    await house.service.awrite_left(house.store)
+    assert await house.pending() == ["I like figs."]
+    assert house.service.left.all() == []
+    assert await write_down_left(house.service, house.store) == 0  # the state still names it
