@@ -115,7 +115,7 @@ class MemoryClient:
         *,
         query: Mapping[str, object] | None = None,
         body: Mapping[str, object] | None = None,
-        content: AsyncIterator[bytes] | None = None,
+        content: AsyncIterator[bytes] | bytes | None = None,
         patience: float = _ANSWER_SECONDS,
         waits: bool = False,
     ) -> Json:
@@ -126,7 +126,7 @@ class MemoryClient:
             path: The path below `/memory`.
             query: The query, beside the agent; what is `None` is left out.
             body: The body as JSON; what is `None` is left out.
-            content: The body in pieces, instead.
+            content: The body, or its pieces, instead.
             patience: Seconds to wait for the answer.
             waits: Whether to ask again where too much was asked in a minute.
 

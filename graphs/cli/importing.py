@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -15,6 +16,7 @@ from graphs.cli.output import Output, counted
 from graphs.cli.progress import counting, in_words
 from graphs.cli.server_threads import read_server
 from graphs.cli.shell import Json, Refused
+from memory.archive.importing import FORMAT, SCHEMA
 from memory.backfill.conversation import Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
 from memory.outbox.transcript import exchanges, strip_scheduled
@@ -66,6 +68,9 @@ class ImportPlan:
         first: When the first message was said, ISO 8601 in UTC; empty without any.
         last: When the last one was.
         held: The parts of each conversation, which may stand far apart in a file.
+        pasted: How many of the messages are texts that were pasted.
+        facts: What another memory knew: it waits for a yes.
+        left_out: How many things of each kind are not read.
     """
 
     messages: int = 0
@@ -73,6 +78,9 @@ class ImportPlan:
     first: str = ""
     last: str = ""
     held: dict[tuple[Origin, str], list[Conversation]] = field(default_factory=dict)
+    pasted: int = 0
+    facts: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def conversations(self) -> int:
@@ -81,8 +89,11 @@ class ImportPlan:
 
     def add(self, conversation: Conversation) -> None:
         """Take a conversation, or a part of one; one without messages is nothing."""
+        self.left_out.update(conversation.left_out)
+        self.facts += conversation.facts
         if not conversation.messages:
             return
+        self.pasted += len(conversation.pasted)
         self.held.setdefault((conversation.origin, conversation.id), []).append(conversation)
         self.messages += len(conversation.messages)
         self.bytes += sum(len(one.text.encode("utf-8", "replace")) for one in conversation.messages)
@@ -104,7 +115,8 @@ class ImportPlan:
             parts = self.held[key]
             # The same message may stand in two files; parts of a conversation may stand in any order.
             said = {one.id: one for part in parts for one in part.messages}.values()
-            yield Conversation(*key, tuple(said if len(parts) == 1 else sorted(said, key=lambda one: one.time)))
+            messages = tuple(said if len(parts) == 1 else sorted(said, key=lambda one: one.time))
+            yield Conversation(*key, messages, pasted=frozenset().union(*(part.pasted for part in parts)))
 
 
 def prices_of(price: str | None) -> tuple[float, float] | None:
@@ -131,7 +143,7 @@ async def gather(files: Iterable[str], token: str, plan: ImportPlan) -> list[Fla
                     plan.add(found)
     except Unreadable as error:
         raise Refused(str(error)) from None
-    if flaws and not plan.conversations:
+    if flaws and not (plan.conversations or plan.facts):
         raise Refused(f"{flaws[0].place}: {flaws[0].reason}")
     return flaws
 
@@ -147,7 +159,8 @@ def estimate(plan: ImportPlan, portion: int, prices: tuple[float, float] | None)
     cost = round((read * prices[0] + written * prices[1]) / 1e6, 4) if prices else None
     seconds = {"seconds_with_the_local_model": round(plan.messages * _LOCAL_MODEL_SECONDS)}
     counts = {"extractions": plan.extractions(portion), "tokens_read": read, "tokens_written": written, "cost": cost}
-    told = {name: getattr(plan, name) for name in ("conversations", "messages", "bytes", "first", "last")}
+    names = ("conversations", "messages", "bytes", "first", "last", "pasted", "facts", "left_out")
+    told = {name: getattr(plan, name) for name in names}
     return {**told, **counts, **seconds}
 
 
@@ -161,6 +174,7 @@ def tell(out: Output, plan: ImportPlan, portion: int, prices: tuple[float, float
         f"to learn it, a model is asked about {counted(found['extractions'], 'time')}, and reads about "
         f"{found['tokens_read']:,} tokens and writes about {found['tokens_written']:,}{cost}"
     )
+    out.say(_besides(plan))
     out.say(f"the local model takes {in_words(found['seconds_with_the_local_model'])}; a provider's is quicker")
 
 
@@ -189,11 +203,29 @@ async def send_all(
     if learn and plan.messages:
         learned = await sending.send(learn=True)
         learned.journal, done = done.journal, learned
+    if plan.facts:
+        # An export may hold what waits, and is the same twice.
+        waiting = {"category": "knowledge", "confidence": 1, "status": "waiting"}
+        lines = [{"format": FORMAT, "schema": SCHEMA}, *({"fact": {"content": each, **waiting}} for each in plan.facts)]
+        content = "\n".join(map(json.dumps, lines)).encode()
+        await memory.ask("POST", "/import", content=content, patience=_PATIENCE_SECONDS)
     names = sorted(tokens)
-    answer = {"sources": names, "conversations": plan.conversations, "messages": plan.messages, **asdict(done)}
-    out.answer(answer, lambda: _report(out, memory, names, done, learn=learn))
+    counts = {"conversations": plan.conversations, "messages": plan.messages, "pasted": plan.pasted}
+    answer = {"sources": names, **counts, "facts": len(plan.facts), "left_out": plan.left_out, **asdict(done)}
+
+    def report() -> None:
+        _report(out, memory, names, done, learn=learn)
+        out.say(_besides(plan))
+
+    out.answer(answer, report)
     if done.dead:
         raise typer.Exit(1)
+
+
+def _besides(plan: ImportPlan) -> str:
+    left = ", ".join(f"{number} {kind}" for kind, number in plan.left_out.items())
+    pasted, facts = counted(plan.pasted, "pasted text"), counted(len(plan.facts), "remembered sentence")
+    return f"{pasted} to be found and not learned, {facts} to wait for your yes, left out: {left or 'nothing'}"
 
 
 def _report(out: Output, memory: MemoryClient, names: list[str], done: Sum, *, learn: bool) -> None:

@@ -12,6 +12,7 @@ from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.effects import StoreEffects, delete
 from memory.facts.changes import Reason, Section
+from memory.facts.deletions import unwanted
 from memory.facts.effects import FactEffects
 from memory.facts.fact import (
     HELD,
@@ -195,7 +196,17 @@ class Importer:
     def _write_facts(self, lines: Sequence[_Line]) -> StoreEffects[None]:
         if not lines:
             return
-        read = [(line.number, read_fact(line.entry, epoch=self._epoch, now=self._now)) for line in lines]
+        given = [(line.number, read_fact(line.entry, epoch=self._epoch, now=self._now)) for line in lines]
+        waiting = [fact.content for _, fact in given if isinstance(fact, Fact) and fact.status == "waiting"]
+        # Who said no, or changed it, is not asked once more.
+        answered = yield from unwanted(self._owner, self._epoch, waiting)
+
+        def to_write(fact: Fact | Reason) -> Fact | Reason:
+            if isinstance(fact, Fact) and fact.status == "waiting" and fact.content in answered:
+                return "duplicate"
+            return fact
+
+        read = [(at, to_write(fact)) for at, fact in given]
         drafts = [(at, fact) for at, fact in read if isinstance(fact, Fact)]
         inserted = yield from self._facts.insert(
             self._epoch, [fact for _, fact in drafts], frozenset(self._fresh.values())

@@ -1,6 +1,9 @@
 """One conversation of an export as the provider writes it: ChatGPT's tree, Claude's list, LangGraph's state. Pure."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from langchain_core.messages import convert_to_messages
@@ -15,6 +18,10 @@ _NEITHER_SIDE = ("system", "developer", "tool", "function")
 _ROLES: Mapping[object, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 # What ChatGPT shows as talk; others are tools' output, thoughts, and instructions that the user keeps.
 _TALK = frozenset({"text", "multimodal_text"})
+_SAID_TO_CLAUDE = frozenset({"text", "voice_note"})
+_MEMORIES = ("conversations_memory", "project_memories")
+_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+|\n+")  # noqa: RUF001 - full-width punctuation is meant
+_MARKS = " \t#*-_•"
 
 
 def read_conversation(value: Json) -> Conversation:
@@ -24,9 +31,24 @@ def read_conversation(value: Json) -> Conversation:
             return read_chatgpt(value)
         if "chat_messages" in value:
             return read_claude(value)
+        if is_export(value):
+            return Conversation("claude", "", facts=_remembered(value))
     except (TypeError, AttributeError) as error:  # a list for an id, a number for a list: no provider writes that
         raise ValueError("it is not of the form that ChatGPT and Claude write") from error
     raise ValueError("this is no conversation of ChatGPT (it has no `mapping`) nor of Claude (no `chat_messages`)")
+
+
+def is_export(value: Json) -> bool:
+    """Say whether it is an entry of a provider's export: a conversation, or what Claude remembers."""
+    return any(name in value for name in ("mapping", "chat_messages", *_MEMORIES))
+
+
+def _remembered(value: Json) -> tuple[str, ...]:
+    """Return the sentences of what Claude remembers, without headings: of each, somebody can say whether it is so."""
+    projects = value.get("project_memories")
+    texts = [value.get("conversations_memory"), *(projects.values() if isinstance(projects, Mapping) else ())]
+    lines = (line for text in texts if isinstance(text, str) for line in _SENTENCE_END.split(text))
+    return tuple(bare for line in lines if " " in (bare := line.strip(_MARKS).replace("**", "")))
 
 
 def read_chatgpt(value: Json) -> Conversation:
@@ -42,15 +64,30 @@ def read_chatgpt(value: Json) -> Conversation:
     if leaf not in nodes:
         leaf = max(nodes, key=lambda key: (_seconds(nodes[key]), key), default=None)
     time = value.get("create_time")
-    said = []
-    for key in _branch(leaf, lambda key: nodes[key].get("parent") if key in nodes else None):
-        message = nodes.get(key, {}).get("message")
+    said: list[StoredMessage] = []
+    left = Counter[str]()
+    path = _branch(leaf, lambda key: nodes[key].get("parent") if key in nodes else None)
+    on_branch = [key for key in path if nodes.get(key, {}).get("message")]
+    for key in on_branch:
+        message = nodes[key]["message"]
         if not isinstance(message, Mapping):
             continue
         time = message.get("create_time") or time  # some messages have none: then the one before tells
-        if (role := _chatgpt_role(message)) and (one := said_by(role, _chatgpt_text(message), time)):
+        content = message.get("content")
+        kind = str(content.get("content_type", "text")) if isinstance(content, Mapping) else "text"
+        parts = content.get("parts") if isinstance(content, Mapping) else None
+        left.update(str(each.get("content_type")) for each in _objects(parts) if not isinstance(each.get("text"), str))
+        role = _chatgpt_role(message)
+        if role and (one := said_by(role, _chatgpt_text(message), time)):
             said.append(_with_id(one, message.get("id") or key))
-    return _conversation("chatgpt", value.get("conversation_id") or value.get("id"), said)
+        elif kind not in _TALK or (role is None and any(parts or ())):
+            left[kind if kind not in _TALK else "tool or hidden message"] += 1
+    left["message of another branch"] = sum(bool(node.get("message")) for node in nodes.values()) - len(on_branch)
+    return _conversation("chatgpt", value.get("conversation_id") or value.get("id"), said, left_out=+left)
+
+
+def _objects(value: object) -> list[Json]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def _seconds(node: Json) -> float:
@@ -91,26 +128,40 @@ def read_claude(value: Json) -> Conversation:
     listed = value["chat_messages"]
     if not isinstance(listed, list):
         raise ValueError("`chat_messages` must be a list")
-    messages = [each for each in listed if isinstance(each, Mapping)]
+    messages = _objects(listed)
     by_id = {each["uuid"]: each for each in messages if each.get("uuid")}
+    left = Counter[str]()
     if any(each.get("parent_message_uuid") in by_id for each in messages):
         leaf = value.get("current_leaf_message_uuid")
         leaf = leaf if leaf in by_id else messages[-1].get("uuid")
         path = _branch(leaf, lambda key: by_id[key].get("parent_message_uuid") if key in by_id else None)
+        left["message of another branch"] = len(messages)
         messages = [by_id[key] for key in path if key in by_id]
-    said = []
+        left["message of another branch"] -= len(messages)
+    said: list[StoredMessage] = []
+    pasted = set()
     for each in messages:
         role = _ROLES.get(each.get("sender"))
         time = each.get("created_at") or value.get("created_at")
-        if role and (one := said_by(role, _claude_text(each), time)):
+        blocks, files = _objects(each.get("content")), _objects(each.get("attachments"))
+        left.update(str(block.get("type")) for block in blocks if block.get("type") not in _SAID_TO_CLAUDE)
+        left["file"] += len(_objects(each.get("files")))
+        for number, file in enumerate(files):
+            named = f"[{file.get('file_name') or 'pasted'}]"
+            text = file.get("extracted_content")
+            if role and isinstance(text, str) and text.strip() and (one := said_by(role, f"{named} {text}", time)):
+                uuid = text_id(each.get("uuid"))
+                said.append(_with_id(one, f"{uuid}-pasted-{number}" if uuid else ""))
+                pasted.add(said[-1].id)
+            else:
+                left["attachment"] += 1
+        if role and (one := said_by(role, _claude_text(each, blocks), time)):
             said.append(_with_id(one, each.get("uuid")))
-    return _conversation("claude", value.get("uuid"), said)
+    return _conversation("claude", value.get("uuid"), said, frozenset(pasted), +left)
 
 
-def _claude_text(message: Json) -> str:
-    blocks = message.get("content")
-    listed = blocks if isinstance(blocks, list) else []
-    texts = [each.get("text") for each in listed if isinstance(each, Mapping) and each.get("type") == "text"]
+def _claude_text(message: Json, blocks: Sequence[Json]) -> str:
+    texts = [each.get("text") for each in blocks if each.get("type") in _SAID_TO_CLAUDE]
     said = "\n\n".join(each for each in texts if isinstance(each, str) and each.strip())
     return said or (message["text"] if isinstance(message.get("text"), str) else "")
 
@@ -157,8 +208,14 @@ def _at(message: StoredMessage, time: str | None) -> StoredMessage:
     return StoredMessage(message.id, message.role, message.text, utc(time) if time else message.time)
 
 
-def _conversation(origin: Any, identity: object, said: Sequence[StoredMessage]) -> Conversation:
+def _conversation(
+    origin: Any,
+    identity: object,
+    said: Sequence[StoredMessage],
+    pasted: frozenset[str] = frozenset(),
+    left_out: Mapping[str, int] = MappingProxyType({}),
+) -> Conversation:
     named = text_id(identity)
     if not named and said:
         named = said[0].id  # an export without ids: its first message names it, as long as nobody edits that
-    return Conversation(origin, named, unique(said))
+    return Conversation(origin, named, unique(said), pasted=pasted, left_out=left_out)

@@ -3,20 +3,21 @@
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from memory.archive.importing import FORMAT
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
-from memory.backfill.exports import read_conversation, read_line
+from memory.backfill.exports import is_export, read_conversation, read_line
 
 Found = Iterator[Conversation | Flaw]
 
 # ChatGPT cuts a large export into `conversations-000.json` and so on.
-_MEMBER = re.compile(r"conversations(?:-\d+)?\.json")
+_MEMBER = re.compile(r"(?:conversations(?:-\d+)?|memories)\.json")
 _ZIP: Final = b"PK\x03\x04"
 _BOM: Final = b"\xef\xbb\xbf"
 _WANTED: Final = "an export of ChatGPT or Claude (the ZIP, or its conversations.json), or JSONL with a message a line"
@@ -49,6 +50,9 @@ def _read_zip(path: Path) -> Found:
             members = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name.rpartition("/")[2]))
             if not members:
                 raise Unreadable(f"{path} holds no conversations.json: give {_WANTED}")
+            others = [PurePosixPath(name) for name in archive.namelist() if name not in members and name[-1] != "/"]
+            if kinds := Counter(each.name if each.suffix in ("", ".json") else each.suffix for each in others):
+                yield Conversation("jsonl", "", left_out=kinds)
             for name in members:
                 with closing(archive.open(name)) as file:
                     yield from _read_json(file.read(), f"{path}, {name}", path.stem)
@@ -82,7 +86,7 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
     if isinstance(held, list):
         for number, value in enumerate(held, 1):
             yield _converted(value, f"{place}, conversation {number}")
-    if isinstance(whole, dict) and ("mapping" in whole or "chat_messages" in whole or "conversations" not in whole):
+    if isinstance(whole, dict) and (is_export(whole) or "conversations" not in whole):
         yield _converted(whole, place)
 
 
@@ -132,7 +136,7 @@ def _lines(lines: Sequence[bytes], place: str, name: str) -> Iterator[tuple[str,
 def _read_one(value: object, name: str) -> tuple[str, Any] | None:
     if not isinstance(value, dict):
         raise ValueError("a line must be an object")
-    if "mapping" in value or "chat_messages" in value:
+    if is_export(value):
         found = read_conversation(value)
         return found.id, found
     return read_line(value, name)

@@ -110,7 +110,9 @@ def take_in(
     if untold:
         draft = JournalEntry(day_of(timestamp(now), zone or UTC), thread_id, (), epoch, source="turn")
         yield from append(owner, entries_of(draft, untold, zone or UTC, approval={*approval, *chosen}))
-    cut = portions(whole, talk.known | lead, portion_messages) if learn else []
+    # What somebody pasted tells nothing of them, nor does the answer to it alone.
+    pasted = {short_id(one.id) for each in exchanges(said) if each[0].id in conversation.pasted for one in each}
+    cut = portions(whole, talk.known | lead | pasted, portion_messages) if learn else []
     for number, portion in enumerate(cut):
         at = now + number * _APART
         entry = Entry(kind="turn", owner=owner, thread_id=thread_id, epoch=epoch, created=at, due=at, messages=portion)

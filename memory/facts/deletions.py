@@ -240,6 +240,12 @@ def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change
     )
 
 
+def unwanted(owner: Owner, epoch: str, contents: Sequence[str]) -> StoreEffects[frozenset[str]]:
+    """Find the contents that a person deleted, said no to, or changed."""
+    records = yield from _read_records(owner, epoch, [_text_key(each) for each in contents])
+    return frozenset(each for each, record in zip(contents, records, strict=True) if record)
+
+
 def forgotten_messages(
     owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]
 ) -> StoreEffects[frozenset[str]]:

@@ -76,6 +76,7 @@ class ImportedMessage(StrictModel):
     role: str
     text: str
     time: str | float = Field(description="ISO 8601, or seconds since 1970.")
+    pasted: bool = Field(False, description="The user pasted it: it comes into the journal, and is not learned.")
 
 
 class ImportedConversation(StrictModel):
