@@ -148,6 +148,8 @@ class Messages(Sequence[BaseMessage]):
     def __getitem__(self, at: slice) -> list[BaseMessage]: ...
     def __getitem__(self, at: int | slice) -> BaseMessage | list[BaseMessage]:
         read: BaseMessage | list[BaseMessage] = self._messages[at]
+        if type(read) in PLAIN and read.__dict__["id"]:
+            return read
         if not _are_identified(read if isinstance(read, list) else [read]):
             self._messages = as_messages(self._messages)
             read = self._messages[at]
