@@ -3,7 +3,7 @@
 With `provider_models.py` and `model_failures.py` the only files that know providers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
@@ -173,6 +173,27 @@ async def ainvoke(
             if str(error) != _LOOP_ENDED:
                 raise
     return await model.ainvoke(prompt, config)
+
+
+def is_own_answer(model: BaseChatModel, tools: Sequence[object], answer: AIMessage) -> bool:
+    """Say whether an answer is in a model's own form: its provider wrote it, for the protocol that the model speaks.
+
+    Args:
+        model: What is asked.
+        tools: What it may call: for some, OpenAI's package speaks the Responses API.
+        answer: What was answered before, by any model.
+    """
+    asked = str(model._get_ls_params().get("ls_provider", ""))
+    wrote = str(answer.response_metadata.get("model_provider", ""))
+    # Google and Amazon have several names, with a word in common.
+    if set(wrote.split("_")).isdisjoint({"azure": "openai"}.get(asked, asked).split("_")):
+        return False
+    speaks_responses = getattr(model, "_use_responses_api", None)
+    if isinstance(answer.content, str) or speaks_responses is None:
+        return True
+    # Chat completions have no blocks for what the Responses API lets a model do.
+    declared = [tool if isinstance(tool, Mapping) else {"type": "function"} for tool in tools]
+    return bool(speaks_responses({"tools": declared}))
 
 
 def caches_marked_prompts(model: BaseChatModel) -> bool:

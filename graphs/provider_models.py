@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from langchain.chat_models import init_chat_model
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.language_models import BaseChatModel, LangSmithParams, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr, SecretStr
@@ -27,8 +28,16 @@ _THOUGHTS = ("reasoning_content", "reasoning")  # vLLM's, llama.cpp's and DeepSe
 class ServerChatModel(ChatOpenAI):
     """A model of a server that speaks OpenAI's protocol: what it tells of its thoughts is kept.
 
-    LangChain's class drops these fields, and some servers put the whole answer there.
+    LangChain's class drops these fields, and some servers put the whole answer there. Others want the thoughts of tool
+    rounds back, in all later requests (DeepSeek's); no other server may be sent them.
     """
+
+    @property
+    def _host(self) -> str:
+        return urlsplit(self.openai_api_base or "").hostname or "openai"
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": self._host}
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
         result = super()._create_chat_result(response, generation_info)
@@ -36,6 +45,7 @@ class ServerChatModel(ChatOpenAI):
         for generation, choice in zip(result.generations, choices, strict=True):
             said = choice["message"] if isinstance(choice, dict) else choice.message.model_extra
             _keep_thoughts(generation.message, said)
+        result.llm_output = {**(result.llm_output or {}), "model_provider": self._host}
         return result
 
     def _convert_chunk_to_generation_chunk(self, chunk: dict[str, Any], *args: Any) -> ChatGenerationChunk | None:
@@ -43,12 +53,25 @@ class ServerChatModel(ChatOpenAI):
         choices = chunk.get("choices") or chunk.get("chunk", {}).get("choices")
         if made and choices:
             _keep_thoughts(made.message, choices[0].get("delta"))
+            made.message.response_metadata["model_provider"] = self._host
         return made
+
+    def _get_request_payload(self, input_: LanguageModelInput, **options: Any) -> dict[str, Any]:
+        payload = super()._get_request_payload(input_, **options)
+        messages = self._convert_input(input_).to_messages()
+        for before, message, sent in zip([None, *messages], messages, payload.get("messages", ()), strict=False):
+            is_own = message.response_metadata.get("model_provider") == self._host
+            if is_own and isinstance(message, AIMessage) and (message.tool_calls or isinstance(before, ToolMessage)):
+                sent.update(_thoughts(message.additional_kwargs))
+        return payload
 
 
 def _keep_thoughts(message: BaseMessage, said: Mapping[str, Any] | None) -> None:
-    thoughts = {name: said[name] for name in _THOUGHTS if isinstance(said.get(name), str)} if said else {}
-    message.additional_kwargs.update(thoughts)
+    message.additional_kwargs.update(_thoughts(said or {}))
+
+
+def _thoughts(said: Mapping[str, Any]) -> dict[str, str]:
+    return {name: said[name] for name in _THOUGHTS if isinstance(said.get(name), str)}
 
 
 class LocalChatModel(ChatOpenAI):

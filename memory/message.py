@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 from langchain_core.messages import (
     AIMessage,
@@ -16,8 +16,9 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from memory.text import digest, sanitize, without_middle
+from memory.text import after_thoughts, digest, sanitize, without_middle
 
+Message = TypeVar("Message", bound=BaseMessage)
 Role = Literal["user", "assistant"]
 
 GivenMessages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
@@ -180,7 +181,25 @@ def to_stored(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage
 
 def said_in(message: BaseMessage) -> str:
     """Return what memory reads of a message's text: sanitized, without the middle of a very long one."""
-    return sanitize(without_middle(message.text)).strip()
+    return sanitize(without_middle(spoken(message).text)).strip()
+
+
+def spoken(message: Message) -> Message:
+    """Return a model's message without the thoughts in its text; the message itself is not changed."""
+    if not isinstance(message, AIMessage):
+        return message
+    blocks = [message.content] if isinstance(message.content, str) else message.content
+    said = [_after_thoughts(block) for block in blocks]
+    if said == blocks:
+        return message
+    return message.model_copy(update={"content": said[0] if isinstance(message.content, str) else said})
+
+
+def _after_thoughts(block: str | dict[str, Any]) -> str | dict[str, Any]:
+    if isinstance(block, str):
+        return after_thoughts(block)
+    text = block.get("text")
+    return {**block, "text": after_thoughts(text)} if isinstance(text, str) else block
 
 
 def stored_id(message_id: str | None) -> str:

@@ -153,6 +153,38 @@ def flush_hash(role: str, text: str) -> str:
     return hashlib.md5(raw, usedforsecurity=False).hexdigest()
 
 
+# Code, or a tag of those in which models think aloud, with what says that a sentence or a line begins or ends there.
+_THOUGHT = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|(?P<begins>(?:\A|[.!?\u2026\u3002\uff01\uff1f])\s*|(?P<line>\n[ \t]*))?"
+    r"(?P<tag><(?P<closes>/?)(?:think(?:ing)?|thought)>)(?P<ends>[ \t]*(?:\n|\Z)|(?=\w))?\s*",
+    re.DOTALL | re.IGNORECASE,
+)
+_THOUGHT_END = re.compile(r"</(?:think(?:ing)?|thought)>\s*", re.IGNORECASE)
+
+
+def after_thoughts(said: str) -> str:
+    """Return a model's answer without what it thinks aloud in tags; where that breaks off, nothing follows.
+
+    A thought stands at the beginning or between sentences. Templates may swallow the first opening tag: all up to the
+    closing one is a thought then. A tag in code is text, and so is one within a sentence.
+    """
+    kept, at, may_be_swallowed = "", 0, True
+    for mark in _THOUGHT.finditer(said):
+        if (place := mark.start("tag")) < at:
+            continue
+        begins = mark["begins"] is not None
+        if mark["closes"]:
+            if may_be_swallowed and (begins or mark["ends"] is not None):
+                at = mark.end()
+        elif place == at or (begins and not mark["line"]):
+            end = _THOUGHT_END.search(said, mark.end())
+            if end is None and said[:place].strip():
+                break
+            kept, at = kept + said[at:place], end.end() if end else len(said)
+        may_be_swallowed = False
+    return f"{kept}{said[at:]}".lstrip() if at else said
+
+
 _TAG_NAME = re.compile(r"<(?=/?\s*(?P<name>\w+))")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
@@ -9,6 +10,8 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMe
 from langgraph.types import Command
 
 from graphs.middleware.state import ASKED_KEY
+from graphs.models import is_own_answer
+from graphs.turn.content import as_sent
 from graphs.turn.sources import Sources, with_sources, without_sources
 from graphs.turn.view import paired, with_recalled
 from memory.context.turns import in_turns
@@ -51,12 +54,16 @@ def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, s
 
 
 def ordered(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """Return the request as strict chat templates take it: one system message, then user and assistant in turn."""
+    """Return the request as its model takes it, whichever one answered before, and whatever its chat template is.
+
+    That is one system message, then user and assistant in turn.
+    """
     given = [message.text for message in request.messages if isinstance(message, SystemMessage)]
-    spoken = [message for message in request.messages if not isinstance(message, SystemMessage)]
+    spoken: list[BaseMessage] = [one for one in request.messages if not isinstance(one, SystemMessage)]
+    is_own = partial(is_own_answer, request.model, request.tools)
     return request.override(
         system_message=with_text(request.system_message, "\n\n".join(given)),
-        messages=cast("list[AnyMessage]", in_turns(paired(spoken))),
+        messages=cast("list[AnyMessage]", in_turns(paired(as_sent(spoken, is_own)))),
     )
 
 

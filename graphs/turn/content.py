@@ -2,12 +2,13 @@
 
 import mimetypes
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 
 from memory.context.tokens import media_kind
+from memory.message import spoken
 
 Block = dict[str, Any]
 Message = TypeVar("Message", bound=BaseMessage)
@@ -16,7 +17,7 @@ NOTHING_SENT = "[{kind} left out: nothing was sent with it]"
 
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text", "text-plain"})
 _NESTED = ("image_url", "input_audio", "file", "source")
-_DATA = ("base64", "data", "file_data")
+_DATA = ("base64", "data", "file_data", "result")
 _URL = ("url", "file_url", "file_uri", "fileUri")
 _FILE_ID = ("file_id", "fileId")
 _MIME = ("mime_type", "mimeType", "media_type", "mediaType")
@@ -43,7 +44,7 @@ def standard(message: Message) -> Message:
 
     Clients name such blocks as LangChain for JavaScript does, as LangChain did before its version 1, or as a provider
     does. The packages of providers translate the standard form (and OpenAI's `image_url`); what they do not know they
-    send as it is, and the provider refuses it. What the model itself said stays as it is.
+    send as it is, and the provider refuses it. What the model itself said is for `as_sent`.
     """
     if isinstance(message.content, str) or isinstance(message, AIMessage):
         return message
@@ -52,6 +53,37 @@ def standard(message: Message) -> Message:
         # Some servers take no list where there is only text.
         return message.model_copy(update={"content": "\n".join(block["text"] for block in blocks)})
     return message.model_copy(update={"content": blocks})
+
+
+def as_sent(message: Message, is_own: Callable[[AIMessage], bool]) -> Message:
+    """Return the message as a model may have it: of an answer of another kind, its text, its media and its calls.
+
+    Thoughts, searches and other work of a provider are blocks and fields that no other takes.
+
+    Args:
+        message: Anything that was said.
+        is_own: Says whether an answer is in the model's own form.
+    """
+    if not isinstance(message, AIMessage):
+        return message
+    is_plain = isinstance(message.content, str) and not message.additional_kwargs
+    if is_plain or is_own(message):
+        return spoken(message)
+    blocks = [message.content] if isinstance(message.content, str) else message.content
+    said = [block for block in map(_plain, blocks) if block and block != _text("")]
+    texts = [block["text"] for block in said if block["type"] == "text"]
+    content = said if len(texts) < len(said) else "".join(texts)
+    plain: Block = {"content": content, "additional_kwargs": {}, "response_metadata": {}}
+    return spoken(message.model_copy(update=plain))
+
+
+def _plain(block: str | Block) -> Block | None:
+    if isinstance(block, str):
+        return _text(block)
+    if kind := media_kind(block):
+        return _media(block, kind)
+    text = block.get("text", block.get("refusal"))
+    return _text(text) if isinstance(text, str) else None
 
 
 def _standard(block: str | Block) -> Block:

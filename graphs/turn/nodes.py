@@ -174,7 +174,7 @@ class ChatNodes:
             await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         model = await self._service.aload_model(run.context.model, "chat")
         with self._service.metrics.call("chat"):
-            answer = await self._answer(model, prompt, run.model)
+            answer = await self._answer(model, prompt.for_model(model), run.model)
         answer = with_own_ids(answer, (call["id"] for message in prompt.messages for call in all_calls(message)))
         if garbled([*thread.messages, answer]) >= MOST_GARBLED:
             raise ModelUnavailable(

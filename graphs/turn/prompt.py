@@ -3,18 +3,18 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
-from langchain_core.language_models import LanguageModelInput
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from graphs.events import TokenParts
 from graphs.model_failures import explain, is_context_overflow, refuses_content, says_it_all
-from graphs.models import ainvoke
-from graphs.turn.content import NOTHING, Refused, refused_before, refused_more, remembering, standard, without
+from graphs.models import ainvoke, is_own_answer
+from graphs.turn.content import NOTHING, Refused, as_sent, refused_before, refused_more, remembering, standard, without
 from graphs.turn.context import Context
 from graphs.turn.sources import without_sources
 from graphs.turn.text import check_text, checking_text
@@ -96,6 +96,11 @@ class Prompt:
         if not refused:
             return self
         return replace(self, messages=tuple(standard(without(message, refused)) for message in self.messages))
+
+    def for_model(self, model: BaseChatModel) -> Self:
+        """Return the prompt with answers of models of another kind as this one may have them."""
+        is_own = partial(is_own_answer, model, self.tools)
+        return replace(self, messages=tuple(as_sent(message, is_own) for message in self.messages))
 
     def view(self, max_tokens: int) -> list[BaseMessage]:
         """Return what the model is sent, in at most so many tokens without tool schemas and reply."""

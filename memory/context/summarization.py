@@ -296,7 +296,11 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             return {self.output_messages_key: result.messages, **context}
         if running is None:
             return {self.output_messages_key: [*messages], **context}
-        whole = self.summarizer.whole(messages, running)
+        as_sent = {message.id: message for message in messages}
+        whole = [
+            as_sent.get(one.id, one) if one.id != SUMMARY_ID else one
+            for one in self.summarizer.whole(messages, running)
+        ]
         return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
 
     def _effects(self, state: object) -> SummaryEffects[SummarizationResult]:

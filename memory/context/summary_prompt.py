@@ -24,8 +24,6 @@ WORDS_PER_TOKEN = 0.7
 _LEAST_WORDS = 30
 _CHARS_PER_WORD = 6
 
-_THOUGHTS = re.compile(r"\A\s*<think>.*?(</think>|\Z)", re.DOTALL)
-
 # So many words at most make the phrase that a loop repeats, and so often in a row makes a loop.
 _LONGEST_PHRASE: Final = 12
 _LOOP: Final = 4
@@ -153,4 +151,4 @@ def _without_repeated_phrases(said: str) -> str:
 
 def summary_in(reply: str) -> str:
     """Return the summary in a reply, without thoughts that a model wrote before it, and without its loops."""
-    return without_loops(text.sanitize(_THOUGHTS.sub("", reply)).strip())
+    return without_loops(text.sanitize(text.after_thoughts(reply)).strip())

@@ -28,6 +28,7 @@ _MEDIA_BLOCKS = {
     "image": "image",
     "image_url": "image",
     "input_image": "image",
+    "image_generation_call": "image",
     "audio": "audio",
     "input_audio": "audio",
 }

@@ -5,6 +5,7 @@ It has two names: `chat` talks, `memory` summarizes and extracts. A story steers
 - "I keep bees." is a fact: "User keeps bees." "Now I keep hens." corrects a known fact with the same verb.
 - "What do you see?" is answered with the whole prompt.
 - 'Call forget {"fact_id": …}' calls that tool; its result is the answer.
+- "Think aloud." is answered with a thought in the text, whose opening tag a template has swallowed.
 - "Take your time." streams slowly. "Break down." fails, "Break down once." the first time.
 - "(inaudible)" fails the first extraction that reads it, "(mumbled)" makes it slow.
 """
@@ -49,6 +50,8 @@ def _chat(request: ChatRequest) -> Reply | str:
         return Reply(text="the model is down", status=403 if "once" in said else 500)
     if "What do you see" in said:
         return request.text
+    if "Think aloud" in said:
+        return "They want me to think.\n</think>\n\nDone."
     return Reply(text="One word after the other.", delay=0.5) if "Take your time" in said else "Noted."
 
 

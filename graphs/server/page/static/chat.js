@@ -1,6 +1,7 @@
 // The chat beside the page: the official JavaScript SDK streams it; what memory says comes from the page's own parts.
 
 import { headers, say } from "./page.js";
+import { afterThoughts } from "./thoughts.js";
 
 const MODES = { normal: "Learns", read_only: "Uses memory, learns nothing", incognito: "Incognito" };
 const PARTS = { system: "instructions", memory: "memory", recalled: "recalled", summary: "summary", messages: "messages" };
@@ -19,6 +20,8 @@ const textOf = (content) =>
   typeof content === "string" ? content : (content ?? []).map((block) => block.text ?? "").join("");
 
 const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+const spoken = ({ type, content }) => (type === "ai" ? afterThoughts(textOf(content)) : textOf(content));
 
 async function part(path) {
   const answer = await fetch(path, { headers: { ...headers(), "HX-Request": "true" } });
@@ -173,13 +176,13 @@ class Chat {
       if (event === "error") throw new Error(data?.message ?? "The run failed.");
       if (event === "messages" && /^ai/i.test(data[0]?.type) && data[1]?.langgraph_node === "call_model") {
         told += textOf(data[0].content);
-        reply.said.textContent = told;
+        reply.said.textContent = afterThoughts(told);
         this.down();
       }
       if (event === "values") last = data?.messages?.at(-1) ?? last;
     }
     if (!["ai", "tool"].includes(last?.type)) throw new Error("The run ended without an answer.");
-    reply.said.textContent = textOf(last.content);
+    reply.said.textContent = spoken(last);
     this.under(reply.message, last);
     if (mode === "normal") this.look(LOOKS);
   }
@@ -250,9 +253,9 @@ class Chat {
     try {
       const { values } = await this.client().threads.getState(thread);
       this.log.replaceChildren();
-      const said = (values?.messages ?? []).filter((each) => ["human", "ai"].includes(each.type) && textOf(each.content));
+      const said = (values?.messages ?? []).filter((each) => ["human", "ai"].includes(each.type) && spoken(each));
       for (const each of said) {
-        const { message } = this.add(each.type === "human" ? "user" : "assistant", textOf(each.content));
+        const { message } = this.add(each.type === "human" ? "user" : "assistant", spoken(each));
         if (each.type === "ai") this.under(message, each);
       }
       if (!said.length) this.empty();
