@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import compress, count, repeat
+from operator import attrgetter, contains
 from typing import Any, Literal, Self, TypeVar, overload
 
 from langchain_core.messages import (
@@ -19,6 +21,7 @@ from langchain_core.messages import (
 from memory.text import after_thoughts, digest, sanitize, without_middle
 
 Message = TypeVar("Message", bound=BaseMessage)
+_CONTENT, _BESIDE = attrgetter("content"), attrgetter("additional_kwargs")
 Role = Literal["user", "assistant"]
 
 GivenMessages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
@@ -182,6 +185,21 @@ def to_stored(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage
 def said_in(message: BaseMessage) -> str:
     """Return what memory reads of a message's text: sanitized, without the middle of a very long one."""
     return sanitize(without_middle(spoken(message).text)).strip()
+
+
+def all_spoken(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return messages without the thoughts in a model's text."""
+    return tuple(changed(messages, spoken))
+
+
+def changed(messages: Iterable[Message], change: Callable[[Message], Message]) -> list[Message]:
+    """Return messages, changed where they are more than a text without tags: long threads pay for a look at each."""
+    changed = [*messages]
+    contents, beside = [*map(_CONTENT, changed)], map(_BESIDE, changed)
+    is_more = zip(beside, map(isinstance, contents, repeat(list)), map(contains, contents, repeat("<")), strict=True)
+    for at in compress(count(), map(any, is_more)):
+        changed[at] = change(changed[at])
+    return changed
 
 
 def spoken(message: Message) -> Message:

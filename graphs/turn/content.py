@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 
 from memory.context.tokens import media_kind
-from memory.message import spoken
+from memory.message import changed, spoken
 
 Block = dict[str, Any]
 Message = TypeVar("Message", bound=BaseMessage)
@@ -55,19 +55,20 @@ def standard(message: Message) -> Message:
     return message.model_copy(update={"content": blocks})
 
 
-def as_sent(message: Message, is_own: Callable[[AIMessage], bool]) -> Message:
-    """Return the message as a model may have it: of an answer of another kind, its text, its media and its calls.
+def as_sent(messages: Iterable[Message], is_own: Callable[[AIMessage], bool]) -> list[Message]:
+    """Return messages as a model may have them: of answers of another kind, their text, their media and their calls.
 
     Thoughts, searches and other work of a provider are blocks and fields that no other takes.
 
     Args:
-        message: Anything that was said.
+        messages: Anything that was said.
         is_own: Says whether an answer is in the model's own form.
     """
-    if not isinstance(message, AIMessage):
-        return message
-    is_plain = isinstance(message.content, str) and not message.additional_kwargs
-    if is_plain or is_own(message):
+    return changed(messages, lambda message: _as_sent(message, is_own))
+
+
+def _as_sent(message: Message, is_own: Callable[[AIMessage], bool]) -> Message:
+    if not isinstance(message, AIMessage) or is_own(message):
         return spoken(message)
     blocks = [message.content] if isinstance(message.content, str) else message.content
     said = [block for block in map(_plain, blocks) if block and block != _text("")]

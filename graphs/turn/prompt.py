@@ -100,7 +100,7 @@ class Prompt:
     def for_model(self, model: BaseChatModel) -> Self:
         """Return the prompt with answers of models of another kind as this one may have them."""
         is_own = partial(is_own_answer, model, self.tools)
-        return replace(self, messages=tuple(as_sent(message, is_own) for message in self.messages))
+        return replace(self, messages=tuple(as_sent(self.messages, is_own)))
 
     def view(self, max_tokens: int) -> list[BaseMessage]:
         """Return what the model is sent, in at most so many tokens without tool schemas and reply."""

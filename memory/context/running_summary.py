@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from memory import prompts
-from memory.message import GivenMessages, as_messages, spoken
+from memory.message import GivenMessages, all_spoken, as_messages
 from memory.text import digest, without_middle
 
 SUMMARY_ID = "palimpsest-summary"
@@ -165,11 +165,11 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     summary = running and summary_text(running.summary)
     system = tuple(message for message in leading if message.id != SUMMARY_ID and message.text != summary)
     if running is None:
-        return DividedMessages(system, tuple(map(spoken, messages[begin:])))
+        return DividedMessages(system, all_spoken(messages[begin:]))
     start = max(begin, _live_start(messages, running))
     kept = _kept(messages, start, running.kept_message_ids)
-    live = (message for message in messages[start:] if message.id != SUMMARY_ID)
-    return DividedMessages(system, tuple(map(spoken, (*kept, *live))), len(kept))
+    live = [message for message in messages[start:] if message.id != SUMMARY_ID]
+    return DividedMessages(system, all_spoken([*kept, *live]), len(kept))
 
 
 def summarized_ids(messages: GivenMessages, running: object) -> set[str]:
