@@ -10,6 +10,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
@@ -31,7 +32,7 @@ from tests.stub_model import ChatRequest, Json, Reply, StubModel
 KEY = SecretStr("any")
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
 IMAGE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
-ASKED: dict[str, Any] = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": "ada"}}
+ASKED: RunnableConfig = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": "ada"}}
 WET = {"type": "text", "text": "Bergen is wet."}
 PLAN = "Hiddenplan"
 CALL: Any = {"name": "weather", "args": {"city": "Bergen"}, "id": "c1", "type": "tool_call"}
@@ -152,14 +153,14 @@ async def test_a_thread_goes_on_with_a_model_of_another_kind_which_is_sent_what_
 @ASKS
 async def test_it_is_sent_the_calls_of_tools_with_their_results(made: Callable[[StubModel], Any]) -> None:
     thought = {"type": "thinking", "thinking": PLAN, "signature": "s"}
-    calls = [
+    calls: list[Json] = [
         {"type": "tool_use", "id": "0", "name": "weather", "input": {"city": "Bergen"}},
         {"type": "function_call", "id": "fc_1", "call_id": "1", "name": "weather", "arguments": "{}"},
         {**CALL, "id": "2"},
     ]
     thread: list[BaseMessage] = [HumanMessage("How is Bergen?", id="asked")]
     for at, call in enumerate(calls):
-        said = [thought, {"type": "text", "text": "I look."}, call]
+        said: list[str | Json] = [thought, {"type": "text", "text": "I look."}, call]
         thread += [AIMessage(said, tool_calls=[{**CALL, "id": str(at)}], id=f"calls {at}")]
         thread += [ToolMessage("rain", tool_call_id=str(at), id=f"result {at}")]
     _, *rounds = await sent(made, *thread, AIMessage([thought, WET], id="answer"))
