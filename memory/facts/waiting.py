@@ -18,10 +18,6 @@ from memory.text import normalize, word_set
 
 # A number, but no year: "in 2023" and "in 2024" tell of two things.
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)\d+")
-_DIGITS = re.compile(r"\d+")
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|without|cannot|nobody|nothing)\b|n['\u2019]t\b|\bno longer\b", re.IGNORECASE
-)
 _TURNING: Final = word_set("no never long longer doesn didn isn hasn don without more still anymore")
 _NAME = re.compile(r"(?<=[^.!?:] )[A-Z][^\W\d_]+")
 
@@ -126,26 +122,16 @@ def is_newer_form(content: str, older: str) -> bool:
     """
     mine, its = _telling(content), _telling(older)
     is_same = bool(mine) and bool(its) and (mine <= its or its <= mine)
-    return is_same and people_in(content) == people_in(older) and names_in(content) == names_in(older)
+    return is_same and people_in(content) == people_in(older) and _names_in(content) == _names_in(older)
 
 
 def _telling(content: str) -> frozenset[str]:
     return frozenset(word for word in words(content) - _TURNING if not _NUMBER.fullmatch(word))
 
 
-def names_in(content: str) -> frozenset[str]:
+def _names_in(content: str) -> frozenset[str]:
     """Return the words with a capital letter within a sentence."""
     return frozenset(normalize(name) for name in _NAME.findall(content) if name != "User")
-
-
-def numbers_in(content: str) -> frozenset[str]:
-    """Return the numbers of a text, years among them."""
-    return frozenset(_DIGITS.findall(content))
-
-
-def is_negated(content: str) -> bool:
-    """Say whether a text denies something."""
-    return _NEGATION.search(content) is not None
 
 
 def lapsed(fact_set: FactSet, now: float, days: int) -> dict[str, Fact]:
