@@ -20,7 +20,7 @@ from graphs.deployment import service_of_process, tools_of_process
 from graphs.service import MemoryService
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import memory_tools
-from graphs.turn.calls import sent_as, unanswered
+from graphs.turn.calls import unanswered
 from graphs.turn.context import Context
 from graphs.turn.edits import with_what_follows
 from graphs.turn.nodes import ChatNodes
@@ -156,7 +156,7 @@ def build_graph(
 async def after_model(state: State) -> list[Send] | Literal["flush_memory"]:
     """Choose a task of its own for each call of the answer, else the end of the turn."""
     calls = unanswered(state["messages"])  # which a client may have removed
-    return [Send("tools", [sent_as(call)]) for call in calls] or "flush_memory"
+    return [Send("tools", [call]) for call in calls] or "flush_memory"
 
 
 graph = build_graph().compile(name="chat")

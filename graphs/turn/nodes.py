@@ -25,12 +25,9 @@ from graphs.models import in_background
 from graphs.service import MemoryService
 from graphs.summary_calls import SummaryCalls
 from graphs.turn.calls import (
-    MOST_GARBLED,
     Execute,
-    all_calls,
     carry_out_once,
     failed,
-    garbled,
     joined,
     parted,
     results_of_left,
@@ -59,6 +56,9 @@ from memory.turn import Opening, TurnEpochs, mode_of_newest, with_mode
 logger = logging.getLogger(__name__)
 
 StateUpdate = dict[str, object]
+
+MOST_GARBLED = 3
+"""Answers of a turn whose calls could not be read, after which the model is not asked again."""
 
 
 class ChatNodes:
@@ -99,7 +99,7 @@ class ChatNodes:
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
         if not state.get("messages"):
-            return {}  # `call_model` says that there is nothing to answer
+            return {"memory": {}}  # `call_model` says that there is nothing to answer
         with self._turns.first(superstep_of(runtime)):
             run, thread = await self._run(state, runtime)
             begun = await self._begun(run, thread, runtime)
@@ -175,8 +175,8 @@ class ChatNodes:
         model = await self._service.aload_model(run.context.model, "chat")
         with self._service.metrics.call("chat"):
             answer = await self._answer(model, prompt.for_model(model), run.model)
-        answer = with_own_ids(answer, (call["id"] for message in prompt.messages for call in all_calls(message)))
-        if garbled([*thread.messages, answer]) >= MOST_GARBLED:
+        answer = with_own_ids(answer, _call_ids(prompt.messages))
+        if answer.invalid_tool_calls and _garbled(thread.messages) == MOST_GARBLED - 1:
             raise ModelUnavailable(
                 f"{run.model!r} called a tool {MOST_GARBLED} times with arguments that are no JSON: "
                 "try again, or choose another model."
@@ -219,7 +219,7 @@ class ChatNodes:
         offered = [*(tool.name for tool in self._tools), *(one.name for one in self._of_memory if one.name in chosen)]
         if call["name"] not in offered:
             return failed(call, f"There is no tool {call['name']!r}. There are: {', '.join(offered) or 'none'}.")
-        if why := why_garbled(request.state.get("messages", []), call["id"]):
+        if why := why_garbled(request.state["messages"], call):
             return failed(call, why)
         return parted(await carry_out_once(request, execute))
 
@@ -307,6 +307,16 @@ class ChatNodes:
             seconds=settings.memory.model_timeout_seconds,
         )
         return calls.model()
+
+
+def _call_ids(messages: Sequence[BaseMessage]) -> set[str | None]:
+    return {call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
+
+
+def _garbled(messages: Sequence[BaseMessage]) -> int:
+    """Return how many answers of the turn under way hold calls whose arguments cannot be read."""
+    turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
+    return sum(isinstance(message, AIMessage) and bool(message.invalid_tool_calls) for message in turn)
 
 
 def _name(run: Run, thread: Thread) -> Hashable:

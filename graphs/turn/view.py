@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolM
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graphs.turn.calls import UNKNOWN, sent_as
+from graphs.turn.calls import UNKNOWN
 from memory import prompts, text
 from memory.context.budget import fit, shorten_text
 from memory.context.running_summary import SUMMARY_ID
@@ -38,16 +38,15 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with each tool call followed by its result, which providers refuse to go without.
 
     A call that has none gets one that says so. A result whose call is gone is left out, and so is a call that the
-    model garbled, unless a result tells it so.
+    model garbled.
     """
-    told = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     groups: list[list[BaseMessage]] = []
     waiting: dict[str | None, list[BaseMessage]] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
             waiting.pop(message.tool_call_id, []).append(message)
             continue
-        said = _without_garbled_calls(message, told) if isinstance(message, AIMessage) else message
+        said = _without_garbled_calls(message) if isinstance(message, AIMessage) else message
         groups.append([said] if said else [])
         if isinstance(said, AIMessage):
             waiting.update((call["id"], groups[-1]) for call in said.tool_calls)
@@ -60,16 +59,12 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [message for group in groups for message in group]
 
 
-def _without_garbled_calls(message: AIMessage, told: Container[str | None]) -> AIMessage | None:
-    """Return the message without calls whose arguments are no JSON; `None` if nothing else is in it.
-
-    Where the model is told what was wrong with one, it stays, without arguments.
-    """
+def _without_garbled_calls(message: AIMessage) -> AIMessage | None:
+    """Return the message without calls whose arguments are no JSON; `None` if nothing else is in it."""
     if not message.invalid_tool_calls:
         return message
     raw = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
-    calls = [*message.tool_calls, *(sent_as(call) for call in message.invalid_tool_calls if call["id"] in told)]
-    said = message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": [], "additional_kwargs": raw})
+    said = message.model_copy(update={"invalid_tool_calls": [], "additional_kwargs": raw})
     return said if said.content or said.tool_calls else None
 
 

@@ -81,7 +81,7 @@ async def test_of_a_thread_whose_messages_are_all_removed_nothing_is_left(
 async def test_a_thread_without_messages_is_gone_on_with_or_says_that_there_is_nothing_to_answer(node: str) -> None:
     talk = await summarized()
     await talk.remove("at once", node)
-    if node == "call_model":  # what is left of its turn is to write it down
+    if node in ("call_model", "tools"):  # a tool may clear the thread: what is left of the turn is to write it down
         await talk.graph.ainvoke(None, talk.config, context=talk.context)
     else:
         with pytest.raises(ValueError, match="nothing to answer"):

@@ -127,10 +127,10 @@ async def test_who_goes_on_instead_of_approving_is_told_what_was_done(
     await talk.say("Never mind.")
     state = (await talk.values())["messages"]
     for messages in (state, talk.chat.prompts[-1][1:]):
-        assert [message.type for message in messages[:5]] == ["human", "ai", "tool", "tool", "human"]
+        assert [message.type for message in messages[:4]] == ["human", "ai", "tool", "tool"]
         refused, sent = results(messages)
         assert "not carried out" in refused
-        assert "approval" in refused
+        assert "approving" in refused
         assert sent == "sent to x"
     assert shop.done() == ["mail x"]
     await talk.say("And now?")
@@ -290,8 +290,8 @@ async def test_two_calls_of_one_id_have_each_their_own_result(talk: Talk, shop: 
     assert len(set(named)) == 4
     assert [one.tool_call_id for one in sent if isinstance(one, ToolMessage)] == named
     assert results(sent) == ["sent to x", "sent to y"] * 2
-    blocks = [block["id"] for one in sent if isinstance(one.content, list) for block in one.content]  # type: ignore[index]
-    assert blocks == named
+    # A block in a provider's own form would name the old id.
+    assert not [one for one in sent if "tool_use" in str(one.content)]
 
 
 def cut(name: str = "mail") -> AIMessage:
