@@ -13,6 +13,7 @@ from graphs.middleware.state import ASKED_KEY
 from graphs.models import is_own_answer
 from graphs.turn.content import as_sent
 from graphs.turn.sources import Sources, with_sources, without_sources
+from graphs.turn.text import check_text
 from graphs.turn.view import paired, with_recalled
 from memory.context.turns import in_turns
 from memory.turn import MemoryMode, with_mode
@@ -65,6 +66,14 @@ def ordered(request: ModelRequest[Any]) -> ModelRequest[Any]:
         system_message=with_text(request.system_message, "\n\n".join(given)),
         messages=cast("list[AnyMessage]", in_turns(paired(as_sent(spoken, is_own)))),
     )
+
+
+def checked(response: ModelResponse[Any], model: object) -> ModelResponse[Any]:
+    """Return an answer; `ModelUnavailable` for one that is no text, which no checkpoint takes."""
+    for message in response.result:
+        if isinstance(message, AIMessage):
+            check_text(message, getattr(model, "model_name", type(model).__name__))
+    return response
 
 
 def noted(

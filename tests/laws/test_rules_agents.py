@@ -376,3 +376,13 @@ async def test_an_own_model_reads_what_is_said() -> None:
     await agent.ainvoke({"messages": [HumanMessage("I like figs.")]})
     assert await asyncio.to_thread(memory.service.close, 120.0)
     assert [fact.content for fact in FactStore(store, "ada").list()] == ["Likes figs"]
+
+
+@pytest.mark.parametrize("reply", ["Half a smiley: \ud83d", "\udc00", "Cut \ud83d in two \ude00."])
+async def test_a_reply_that_is_no_text_is_the_friendly_error_and_costs_no_later_turn(door: str, reply: str) -> None:
+    talk = Talk(door)
+    talk.chat.respond = lambda _: reply
+    with pytest.raises(RuntimeError, match="characters that are no text"):
+        await talk.say("I like figs")
+    talk.chat.respond = lambda _: "A whole one: \U0001f600"
+    assert (await talk.say("I like plums"))["messages"][-1].text == "A whole one: \U0001f600"
