@@ -168,9 +168,9 @@ check-wheel: $(VENV)/dev page
 	@echo "Wheel ..." && scripts/check-wheel $(BIN)/python
 
 BENCH_TURNS ?= 1000
-bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the README's table (BENCH_TURNS=1000)
+bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the table of docs/costs.md (BENCH_TURNS=1000)
 	@echo "Measuring $(BENCH_TURNS) turns (a quarter of an hour for 1000) ..."
-	@nice $(BIN)/python -m benchmarks.context --turns $(BENCH_TURNS) --write README.md
+	@nice $(BIN)/python -m benchmarks.context --turns $(BENCH_TURNS) --write docs/costs.md
 
 # Not part of CI, for its time and its weights.
 bench-model: $(VENV)/dev ## Measure what the local model learns from our dialogues, and from conversations (DATA=folder or file)

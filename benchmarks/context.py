@@ -1,6 +1,6 @@
 """The context tier against langmem and langchain: CPU time, tokenizer calls, bytes in the checkpoint file.
 
-    python -m benchmarks.context [--turns 1000] [--rounds 15] [--times 1] [--write README.md]
+    python -m benchmarks.context [--turns 1000] [--rounds 15] [--times 1] [--write docs/costs.md]
 
 All in one process, on made-up conversations of 40 words a message. `--write` puts the table between the marks
 `<!-- benchmark: context -->` and `<!-- end -->` of a file. The exit code is 1 when a ratio is more

@@ -1,4 +1,4 @@
-"""What the README prints is run as it is printed; only the port is another."""
+"""What the README and the first pages of `docs/` print is run as it is printed; only the port is another."""
 
 import os
 import re
@@ -21,6 +21,8 @@ from tests.e2e.waiting import eventually
 from tests.stub_model import ChatRequest, StubModel
 
 README = (PROJECT / "README.md").read_text()
+PAGES = "".join((PROJECT / "docs" / page).read_text() for page in ("first-steps.md", "extend.md", "your-memory.md"))
+PROGRAMS = (PROJECT / "docs" / "programs.md").read_text()
 EXAMPLES = PROJECT / "examples"
 ALLERGY = "User is allergic to peanuts."
 
@@ -34,8 +36,8 @@ def answer(request: ChatRequest) -> str:
     return "No peanuts." if ALLERGY in request.text else "Noted."
 
 
-def snippets(language: str, server: DevServer) -> list[str]:
-    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def snippets(language: str, server: DevServer, text: str = README) -> list[str]:
+    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return [snippet.replace("http://127.0.0.1:2024", server.url) for snippet in found]
 
 
@@ -56,17 +58,20 @@ def example(name: str, folder: Path) -> Path:
 
 
 def test_the_examples_are_shown_word_for_word() -> None:
-    assert f"```python\n{(EXAMPLES / 'hello.py').read_text()}```\n" in README
-    assert f"```js\n{(EXAMPLES / 'hello.mjs').read_text()}```\n" in README
+    assert f"```python\n{(EXAMPLES / 'hello.py').read_text()}```\n" in PAGES
+    assert f"```js\n{(EXAMPLES / 'hello.mjs').read_text()}```\n" in PAGES
 
 
 def test_the_first_conversations_and_what_is_remembered(server: DevServer, model: StubModel, tmp_path: Path) -> None:
     model.respond = Scripted(learns={"allergic to peanuts": ALLERGY}, chat=answer)
-    see, choose, erase = [snippet for snippet in snippets("sh", server) if "curl" in snippet]
+    marks = ("Likes figs", "Answer in one sentence", "erase/everything")
+    see, choose, erase = (next(one for one in snippets("sh", server, PAGES) if mark in one) for mark in marks)
 
     here = {"PALIMPSEST_DATA_DIR": str(server.data)}  # where the server leaves its address
     assert run(tmp_path, sys.executable, str(example("hello.py", tmp_path)), **here) == "Noted.\n"
     eventually(lambda: ALLERGY in run(tmp_path, "sh", "-c", see))
+    (shown,) = [snippet for snippet in snippets("sh", server) if "curl" in snippet]
+    assert ALLERGY in run(tmp_path, "sh", "-c", shown)
     assert "Likes figs" in run(tmp_path, "sh", "-c", see)
     if (node := shutil.which("node")) and (FOLDER / "node_modules").is_dir():
         (tmp_path / "node_modules").symlink_to(FOLDER / "node_modules")
@@ -87,7 +92,7 @@ def test_the_first_conversations_and_what_is_remembered(server: DevServer, model
 
 def test_a_provider_of_the_readme_is_one_that_settings_take() -> None:
     (ollama,) = [
-        snippet for snippet in re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.M) if "11434" in snippet
+        snippet for snippet in re.findall(r"^```sh\n(.*?)^```$", PAGES, re.DOTALL | re.M) if "11434" in snippet
     ]
     environ = dict(line.split('"')[1].split("=", 1) for line in ollama.splitlines())
     settings = Settings.from_environment(environ)
@@ -105,10 +110,23 @@ def test_what_make_offers_is_listed_by_make() -> None:
 
 def test_a_program_of_ones_own(server: DevServer, model: StubModel, tmp_path: Path) -> None:
     model.respond = Scripted(chat=answer)
-    (program,) = (one for one in snippets("python", server) if "build_graph" in one)
+    (program,) = (one for one in snippets("python", server, PROGRAMS) if "build_graph" in one)
     (tmp_path / "program.py").write_text(program)
     provider = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub"}
     assert run(tmp_path, sys.executable, "program.py", **provider) == "Noted.\n"
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.split()) <= 900
+
+
+def test_an_agent_of_ones_own_prints_what_the_readme_says(server: DevServer, model: StubModel, tmp_path: Path) -> None:
+    model.respond = Scripted(learns={"allergic to peanuts": ALLERGY})
+    (program,) = snippets("python", server)
+    (told,) = re.findall(r"^# (.*)$", program, re.MULTILINE)
+    (tmp_path / "program.py").write_text(program)
+    provider = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub"}
+    assert run(tmp_path, sys.executable, "-W", "error", "program.py", **provider) == f"{told}\n"
 
 
 def test_every_file_that_is_linked_is_there() -> None:
