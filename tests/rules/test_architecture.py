@@ -1,4 +1,4 @@
-"""What ARCHITECTURE.md names is there: whoever looks something up ends at the place that decides it."""
+"""What ARCHITECTURE.md and docs/decisions.md name is there: whoever looks something up ends at the place that decides it."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ import palimpsest
 HOUSE = Path(__file__).parents[2]
 PACKAGES = Path(palimpsest.__file__).parents[1]
 PAGE = (HOUSE / "ARCHITECTURE.md").read_text()
+PAGES = PAGE + (HOUSE / "docs" / "decisions.md").read_text()
 
 
 def source(file: str) -> str:
@@ -16,8 +17,9 @@ def source(file: str) -> str:
 
 
 def test_every_file_that_is_named_is_there() -> None:
-    files = set(re.findall(r"`((?:graphs|memory|tests|docs|examples)/[\w/.-]+\.(?:py|md))`", PAGE))
+    files = set(re.findall(r"`((?:graphs|memory|tests|docs|examples)/[\w/.-]+\.(?:py|md))`", PAGES))
     assert len(files) > 20
+    assert len(PAGE.encode()) <= 10_000
     for file in files:
         assert source(file), file
 
