@@ -1,4 +1,4 @@
-"""What ARCHITECTURE.md and docs/decisions.md name is there: whoever looks something up ends at the place that decides it."""
+"""What ARCHITECTURE.md and docs/decisions.md name is there: who looks something up ends where it is decided."""
 
 import re
 from pathlib import Path
