@@ -47,11 +47,11 @@ async def takes_context(app: ASGIApp, scope: Scope, assistants: str, assistant_i
 
 
 class AssistantContexts:
-    """Refuses `POST /assistants` and `PATCH /assistants/{id}` whose context no run could use (422, with the field).
+    """Refuses assistants, runs and crons whose context no run could use (422, with the field and what it takes).
 
-    Of runs and crons it refuses a context with an unknown field, which the server would drop without a word. An
-    assistant's context may be under `config.configurable` too, where clients put fields of their own. Whose graph
-    takes another context, whatever its name, the server is left to judge.
+    So it does with a field of `context` that is unknown, which the server would drop without a word. The context may be
+    under `config.configurable` too, where clients put fields of their own. Whose graph takes another context, whatever
+    its name, the server is left to judge.
 
     Args:
         app: What answers everything else.
@@ -81,18 +81,18 @@ class AssistantContexts:
     async def _run(self, root: str, scope: Scope, receive: Receive, send: Send) -> None:
         read, body = await read_request(receive)
         for asked in _runs_of(body):
-            problems, name = unknown_fields(asked.get("context")), asked.get("assistant_id")
-            if problems and isinstance(name, str):
+            why, name = refusal(asked), asked.get("assistant_id")
+            if why and isinstance(name, str):
                 assistant = name if _is_id(name) else assistant_of_graph(name)
                 if await takes_context(self._app, scope, f"{root}/assistants", assistant):
-                    await _refused(problems).response()(scope, receive, send)
+                    await why.response()(scope, receive, send)
                     return
         await self._app(scope, handing_on(read, receive), send)
 
 
 def _runs_of(body: bytes) -> list[dict[str, object]]:
     """Return what is asked to be run: one thing, or several at once; nothing where no context is given."""
-    if b'"context"' not in body:
+    if b'"context"' not in body and b'"configurable"' not in body:
         return []
     if body.lstrip().startswith(b"["):
         body = b'{"runs":' + body + b"}"
@@ -132,8 +132,6 @@ def refusal(asked: dict[str, object]) -> RefusedRequest | None:
         except ValidationError as error:
             wrong = from_validation(error.errors(include_input=False)).problem.errors
             problems += [FieldError(field=f"{place}.{each.field}", message=each.message) for each in wrong]
-    return _refused(problems) if problems else None
-
-
-def _refused(problems: list[FieldError]) -> RefusedRequest:
+    if not problems:
+        return None
     return RefusedRequest(422, "; ".join(f"{each.field}: {each.message}" for each in problems[:5]), problems)

@@ -1,9 +1,18 @@
 """What one assistant or run may choose; Studio draws its form from it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from memory import prompts
 from memory.context.summarization import SummarizeWhen
@@ -14,6 +23,8 @@ _PROMPT = {"langgraph_nodes": ["call_model"], "langgraph_type": "prompt"}
 _MODEL = {"langgraph_nodes": ["call_model"], "langgraph_type": "llm"}
 _SUMMARY_PROMPT = {"langgraph_nodes": ["summarize"], "langgraph_type": "prompt"}
 
+_KINDS = {"integer": "a whole number", "number": "a number", "array": "a list", "string": "text"}
+_LIMITS = {"minimum": "at least", "maximum": "at most", "maxLength": "at most", "maxItems": "at most"}
 
 MemoryToolName = Literal["search_memory", "read_conversation", "list_memories", "remember", "forget", "restore"]
 
@@ -41,7 +52,8 @@ class Context:
     agent_name: Annotated[
         str,
         Field(
-            description="Whose memory: assistants of one name share what they know about a user.",
+            description="Whose memory: assistants of one name share what they know about a user. "
+            "1 to 64 letters, digits, _ and -.",
             pattern=r"^[A-Za-z0-9_-]{1,64}$",
         ),
     ] = "default"
@@ -72,12 +84,12 @@ class Context:
     ] = None
     time_zone: Annotated[
         str,
-        AfterValidator(_zone_or_none),
         Field(
             max_length=64,
             description="Time zone of a user who has set none, for example Europe/Oslo: it says which day it is. "
             "Empty: UTC.",
         ),
+        AfterValidator(_zone_or_none),
     ] = ""
     memory_mode: Annotated[
         MemoryMode,
@@ -123,3 +135,37 @@ class Context:
             json_schema_extra=_SUMMARY_PROMPT,
         ),
     ] = prompts.UPDATE_SUMMARY
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_our_words(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(given)
+        except ValidationError as error:
+            fields = TypeAdapter(cls).json_schema()["properties"]
+            if any(each["loc"][0] not in fields for each in error.errors()):
+                raise
+            raise ValidationError.from_exception_data(
+                error.title, [_said(each, fields) for each in error.errors()]
+            ) from None
+
+
+def _said(error: ErrorDetails, fields: dict[str, Any]) -> InitErrorDetails:
+    """Return an error that says what the field takes, in place of one that says which check failed."""
+    schema = fields[str(error["loc"][0])]
+    # A rule of memory's own says it itself, after the field's name.
+    own = str(error["ctx"]["error"]).partition(" ")[2] if error["type"] == "value_error" else ""
+    said = f"{own or f'must be {_taken(schema)}'}. {schema['description']}"
+    return InitErrorDetails(
+        type=PydanticCustomError("context", "{said}", {"said": said}), loc=error["loc"], input=error["input"]
+    )
+
+
+def _taken(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return f"{_taken(schema['anyOf'][0])}, or null"
+    if "enum" in schema:
+        *others, last = schema["enum"]
+        return f"{', '.join(others)} or {last}"
+    kind = _KINDS[schema["type"]] + (" of a certain form" if "pattern" in schema else "")
+    return ", ".join([kind, *(f"{limit} {schema[name]}" for name, limit in _LIMITS.items() if name in schema)])

@@ -20,7 +20,7 @@ HERS = "0b5f4c52-0000-4000-8000-000000000001"
 """An assistant of the chat graph; that one more does not exist for who asks."""
 NOT_MINE = "0b5f4c52-0000-4000-8000-000000000002"
 OTHERS = "0b5f4c52-0000-4000-8000-000000000003"
-OURS = chat_graph.get_context_jsonschema()
+OURS = chat_graph.get_context_jsonschema() or {}
 SCHEMAS: dict[str, Any] = {
     assistant_of_graph("chat"): OURS,
     assistant_of_graph("my_own_name"): OURS,
@@ -47,48 +47,71 @@ async def ask(method: str, path: str, body: Any) -> httpx.Response:
         return await client.request(method, path, json=body, headers={"Authorization": "Bearer mine"})
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/assistants"), ("PATCH", f"/prefix/assistants/{OTHERS}")])
 @pytest.mark.parametrize(
-    ("context", "field"),
+    ("method", "path", "body"),
     [
-        ({"max_tokens": "seven"}, "context.max_tokens"),
-        ({"model": "gpt"}, "context.model"),
-        ({"transcript": "short"}, "context.transcript"),
-        ({"update_summary_prompt": "no place for it"}, "context.update_summary_prompt"),
-    ],
-)
-async def test_a_bad_context_is_refused_by_the_name_of_its_field(
-    method: str, path: str, context: dict[str, Any], field: str
-) -> None:
-    answer = await ask(method, path, {"graph_id": "chat", "context": context})
-    assert answer.status_code == 422
-    assert [each["field"] for each in answer.json()["errors"]] == [field]
-    assert answer.json()["detail"].startswith(f"{field}: ")
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "graph"),
-    [
-        ("POST", "/assistants", {"graph_id": "my_own_name"}),
-        ("POST", "/prefix/assistants/", {"graph_id": "chat"}),
-        ("PATCH", f"/assistants/{HERS}", {}),
+        ("POST", "/assistants", {"graph_id": "chat"}),
+        ("PATCH", f"/prefix/assistants/{HERS}", {}),
+        ("POST", "/runs", {"assistant_id": "chat"}),
+        ("POST", "/runs/crons", {"assistant_id": "my_own_name"}),
+        ("POST", f"/threads/{HERS}/runs/stream", {"assistant_id": HERS}),
+        ("POST", "/prefix/runs/wait", {"assistant_id": "chat"}),
+        ("POST", "/runs/batch", {"assistant_id": "chat"}),
     ],
 )
 @pytest.mark.parametrize("place", ["context", "config.configurable"])
-async def test_wherever_it_stands_and_whatever_the_graph_is_called(
-    method: str, path: str, graph: dict[str, Any], place: str
-) -> None:
+async def test_a_bad_value_is_refused_wherever_it_stands(method: str, path: str, body: Any, place: str) -> None:
     bad = {"max_tokens": "seven"}
     given = {"context": bad} if place == "context" else {"config": {"configurable": {**bad, "a client's own": 1}}}
-    answer = await ask(method, path, {**graph, **given})
+    answer = await ask(method, path, [{**body, **given}] if path.endswith("batch") else {**body, **given})
+    sentence = f"must be a whole number, at least 256, at most 2000000. {description('max_tokens')}"
     assert answer.status_code == 422
-    assert [each["field"] for each in answer.json()["errors"]] == [f"{place}.max_tokens"]
+    assert answer.json() == {
+        "detail": f"{place}.max_tokens: {sentence}",
+        "errors": [{"field": f"{place}.max_tokens", "message": sentence}],
+    }
+
+
+def description(field: str) -> str:
+    """What Studio shows of a field."""
+    return str(OURS["properties"][field]["description"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wrong"),
+    [
+        ("max_tokens", 255, "must be a whole number, at least 256, at most 2000000"),
+        ("max_tokens", None, "must be a whole number, at least 256, at most 2000000"),
+        ("keep_tokens", 0, "must be a whole number, at least 1, or null"),
+        ("cache_ttl_seconds", "long", "must be a number, at least 0"),
+        ("system_prompt", 7, "must be text"),
+        ("model", "gpt", "must be text of a certain form"),
+        ("agent_name", "../eve", "must be text of a certain form"),
+        ("update_summary_prompt", "no place for it", "must be text of a certain form"),
+        ("transcript", "short", "must be keep or compact"),
+        ("memory_mode", "off", "must be normal, read_only or incognito"),
+        ("time_zone", "Oslo", "must be an IANA time zone such as Europe/Oslo, not 'Oslo'"),
+        ("memory_tools", "remember", "must be a list, at most 6"),
+        ("time_zone", "Oslo" * 20, "must be text, at most 64"),
+    ],
+)
+async def test_the_sentence_says_what_a_field_takes(field: str, value: Any, wrong: str) -> None:
+    answer = await ask("POST", "/runs/wait", {"assistant_id": "chat", "context": {field: value}})
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == f"context.{field}: {wrong}. {description(field)}"
+
+
+async def test_of_a_list_the_wrong_place_is_named() -> None:
+    tools = {"memory_tools": ["remember", "recall"]}
+    answer = await ask("POST", "/runs/wait", {"assistant_id": "chat", "context": tools})
+    assert answer.json()["errors"][0]["field"] == "context.memory_tools.1"
 
 
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
         ("POST", "/assistants", {"graph_id": "chat"}),
+        ("POST", "/prefix/assistants/", {"graph_id": "my_own_name"}),
         ("PATCH", f"/assistants/{HERS}", {}),
         ("POST", "/runs", {"assistant_id": "chat"}),
         ("POST", "/runs/crons", {"assistant_id": "my_own_name"}),
@@ -123,7 +146,7 @@ BAD = {"context": {"max_tokens": "seven"}, "config": {"configurable": {"max_toke
         ("POST", "/assistants", {"graph_id": "not there", **BAD}),
         ("POST", "/assistants", {"graph_id": ["chat"], **BAD}),
         ("POST", "/assistants", BAD),
-        ("PATCH", f"/assistants/{OTHERS}", BAD),
+        ("PATCH", f"/prefix/assistants/{OTHERS}", BAD),
         ("PATCH", f"/assistants/{HERS}", {"graph_id": "memory", **BAD}),
         ("PATCH", f"/assistants/{NOT_MINE}", BAD),
         ("POST", "/assistants/search", {"graph_id": "chat", **BAD}),
@@ -135,7 +158,7 @@ BAD = {"context": {"max_tokens": "seven"}, "config": {"configurable": {"max_toke
         ("POST", "/runs", {"assistant_id": "chat", "config": {"configurable": {"own": 1}}}),
         ("POST", "/runs", {"assistant_id": "memory", "context": {"own": 1}}),
         ("POST", "/runs", {"assistant_id": NOT_MINE, "context": {"own": 1}}),
-        ("POST", "/runs", {"assistant_id": OTHERS, "context": {"own": 1}}),
+        ("POST", "/runs", {"assistant_id": OTHERS, **BAD}),
         ("POST", "/runs/batch", [{"assistant_id": OTHERS, "context": {"own": 1}}, 7]),
         ("POST", "/runs/cancel", {"assistant_id": "chat", "context": {"own": 1}}),
     ],
