@@ -29,10 +29,11 @@ class Recall:
         kept = list(documents)
         self.index = Index.of(kept)
         self._embeddings = embeddings
-        self._vectors = None if embeddings is None else VectorIndex("bench")
-        if embeddings is not None and self._vectors is not None:
+        self._vectors: VectorIndex | None = None
+        if embeddings is not None and kept:
             vectors = embeddings.embed_documents([each.text for each in kept])
-            self._vectors.put({each.id: packed(vector) for each, vector in zip(kept, vectors, strict=True)})
+            told = {each.id: packed(vector) for each, vector in zip(kept, vectors, strict=True)}
+            self._vectors = VectorIndex("bench", told)
 
     def rank(self, question: str) -> list[Hit]:
         if self._embeddings is None or self._vectors is None:

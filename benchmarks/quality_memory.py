@@ -107,7 +107,7 @@ class Held:
             budget=budget + BESIDE,
             recalled=recalled,
         )
-        injected = inject(None, self._snapshot, turn, count_tokens)
+        injected = inject(None, self._snapshot, turn)
         return evidence_of((*injected.fact_ids(), *(line for _, line in injected.lines())), self.evidence)
 
 

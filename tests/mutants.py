@@ -53,7 +53,7 @@ MUTANTS = (
     Mutant(
         "an import that is given again is learned again",
         "memory/backfill/taking_in.py",
-        "portions(whole, talk.known | lead, portion_messages)",
+        "portions(whole, talk.known | lead | pasted, portion_messages)",
         "portions(whole, (), portion_messages)",
         (BACKFILL,),
     ),

@@ -141,8 +141,9 @@ class TurnMemory:
             delta_budget=run.context.delta_tokens,
             room=given.deltas,
             recalled=recalled,
+            count=counter.text,
         )
-        injected = inject(previous, opening.snapshot, conditions, counter.text)
+        injected = inject(previous, opening.snapshot, conditions)
         return replace(opening, snapshot=told(injected, opening.snapshot, recalled)), injected
 
     async def _recall(self, run: Run, opening: Opening, messages: Sequence[BaseMessage]) -> Recalled:

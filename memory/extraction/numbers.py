@@ -36,30 +36,34 @@ _TENS: Final = {
     "pt": "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
     "nl": "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
 }
-_FURTHER: Final = {
-    "once": 1, "twice": 2, "thrice": 3, "both": 2, "couple": 2, "pair": 2, "twins": 2, "twin": 2, "dozen": 12,
-    "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
-    "eleventh": 11, "twelfth": 12, "twentieth": 20, "thirtieth": 30, "first": 1, "noon": 12, "midnight": 12,
-    "quarter": 15, "half": 30, "halb": 30, "eine": 1, "einen": 1, "eins": 1, "zweimal": 2, "beide": 2, "paar": 2,
-    "zwillinge": 2, "dutzend": 12, "una": 1, "uno": 1, "une": 1, "ambos": 2, "gemelos": 2, "gemelas": 2, "jumeaux": 2,
-    "docena": 12, "veintiuno": 21, "veintidós": 22, "veintitrés": 23, "veinticuatro": 24, "veinticinco": 25,
-    "veintiséis": 26, "veintisiete": 27, "veintiocho": 28, "veintinueve": 29, "zwo": 2, "erste": 1, "ersten": 1,
-    "dritte": 3, "dritten": 3, "siebte": 7, "siebten": 7, "achte": 8, "achten": 8, "zwanzigste": 20, "zwanzigsten": 20,
-    "primero": 1, "primera": 1, "segundo": 2, "tercero": 3, "premier": 1, "première": 1,
-}  # fmt: skip
-_SCALES: Final = {
-    "hundred": 100, "thousand": 1000, "k": 1000, "grand": 1000, "million": 10**6, "billion": 10**9, "hundert": 100,
-    "tausend": 1000, "mille": 1000, "mil": 1000, "cien": 100, "ciento": 100, "cent": 100, "cento": 100, "honderd": 100,
-    "duizend": 1000, "millionen": 10**6, "millones": 10**6, "millions": 10**6, "m": 10**6, "mio": 10**6,
-}  # fmt: skip
+_FURTHER_WORDS: Final = """
+| 1 once first eine einen eins una uno une erste ersten primero primera premier première
+| 2 twice both couple pair twins twin second zweimal beide paar zwillinge ambos gemelos gemelas jumeaux zwo segundo
+| 3 thrice third dritte dritten tercero | 4 fourth | 5 fifth | 6 sixth | 7 seventh siebte siebten
+| 8 eighth achte achten | 9 ninth | 10 tenth | 11 eleventh | 12 dozen twelfth noon midnight dutzend docena
+| 15 quarter | 20 twentieth zwanzigste zwanzigsten | 21 veintiuno | 22 veintidós | 23 veintitrés | 24 veinticuatro
+| 25 veinticinco | 26 veintiséis | 27 veintisiete | 28 veintiocho | 29 veintinueve | 30 thirtieth half halb
+"""
+_SCALE_WORDS: Final = """
+| 100 hundred hundert cien ciento cent cento honderd | 1000 thousand k grand tausend mille mil duizend
+| 1000000 million millionen millones millions m mio | 1000000000 billion
+"""
 _JOINING: Final = frozenset({"and", "und", "y", "et", "e", "en"})
 _IDEOGRAPHS: Final = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "両": 2}
 _IDEOGRAPHIC_SCALES: Final = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "億": 10**8, "亿": 10**8}
 
 
+def _counted(table: str) -> list[tuple[str, int]]:
+    """Return words with what they count, of a table in which words follow their number."""
+    return [(word, int(value)) for value, *words in map(str.split, table.split("|")[1:]) for word in words]
+
+
+_SCALES: Final = dict(_counted(_SCALE_WORDS))
+
+
 def _table() -> dict[str, frozenset[int]]:
     """Return what a folded word may count; a word of two languages ("once") may count both."""
-    counted = [*_FURTHER.items()]
+    counted = _counted(_FURTHER_WORDS)
     for text in _SMALL.values():
         counted += [(word, value) for value, word in enumerate(text.split())]
     for text in _TENS.values():

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final, Literal
+from typing import Final
 
 from memory.config import Category
+from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact, is_protected, moment
 from memory.facts.repeats import without_repeats
 from memory.facts.snapshot import MemorySnapshot
@@ -17,8 +18,6 @@ from memory.recall import is_about_answers
 from memory.recall.documents import fact_sources
 from memory.recall.index import Hit
 from memory.recall.user_index import NOTHING, Recalled
-
-Rebase = Literal["first", "summary", "stale", "idle"]
 
 # What the user asked of the assistant holds for every turn, so it comes before facts that only some turns need.
 STANDING: Final[frozenset[Category]] = frozenset({"preference", "correction"})
@@ -54,6 +53,7 @@ class TurnConditions:
         delta_budget: Tokens of one message's delta at most, fence included; `None`: shares of the budget bound it.
         room: Tokens that all deltas together may take before one new block takes their place; the budget if it is more.
         recalled: What recall found for the newest message.
+        count: Counts tokens of a text.
     """
 
     thread_id: str
@@ -67,19 +67,22 @@ class TurnConditions:
     delta_budget: int | None = None
     room: int = 0
     recalled: Recalled = NOTHING
+    count: TextCounter = count_tokens
 
     def shows(self, fact: Fact) -> bool:
         """Say whether the model reads in the thread itself what a fact was taken from."""
         return fact.thread_id == self.thread_id and any(each in self.window for each in fact.message_ids)
+
+    def sizes(self, injected: Injected, snapshot: MemorySnapshot) -> dict[str, int]:
+        """Return the tokens of the deltas, by the messages that they stand before."""
+        return {name: self.count(text) for name, text in render_deltas(injected, snapshot).items()}
 
     def at_most(self, share: int) -> int:
         """Return a share of the budget, or what one delta may take if that is less."""
         return share if self.delta_budget is None else min(share, self.delta_budget)
 
 
-def inject(
-    previous: Injected | None, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
-) -> Injected:
+def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnConditions) -> Injected:
     """Return what the prompt of this turn shows: the block as it was, with what is new or matters now; or a new block.
 
     What holds no longer is not shown as current. The texts of past turns that it shows are not in the snapshot yet:
@@ -88,19 +91,19 @@ def inject(
     snapshot = snapshot.at(turn.now)
     if not snapshot.is_used:
         return Injected(since=NOT_USED, at=turn.now, edit=snapshot.edit)
-    if previous is not None and needs_rebase(previous, snapshot, turn) is None:
-        for kept, most in _kept(previous, snapshot, turn, token_counter):
-            after = _with_delta(kept, snapshot, turn, most, token_counter)
+    if previous is not None and not needs_rebase(previous, snapshot, turn):
+        for kept, most in _kept(previous, snapshot, turn):
+            after = _with_delta(kept, snapshot, turn, most)
             shown = told(after, snapshot, turn.recalled)
-            if tokens_of_deltas(after, shown, token_counter) <= _room(turn):
+            if sum(turn.sizes(after, shown).values()) <= _room(turn):
                 return after
     # With half of the budget first: that says which past turns a fact tells already.
     new = Injected(since=turn.now, at=turn.now, edit=snapshot.edit)
-    half = choose_block(snapshot, replace(turn, budget=turn.budget // 2), token_counter)
-    lines = _lines_beside(half, snapshot, turn, token_counter)
+    half = choose_block(snapshot, replace(turn, budget=turn.budget // 2))
+    lines = _lines_beside(half, snapshot, turn)
     new = replace(new, deltas=(Delta(turn.message_id, (), lines),) if lines else ())
-    left = turn.budget - tokens_of_deltas(new, told(new, snapshot, turn.recalled), token_counter)
-    return replace(new, block=choose_block(snapshot, replace(turn, budget=left), token_counter))
+    left = turn.budget - sum(turn.sizes(new, told(new, snapshot, turn.recalled)).values())
+    return replace(new, block=choose_block(snapshot, replace(turn, budget=left)))
 
 
 def _room(turn: TurnConditions) -> int:
@@ -108,9 +111,7 @@ def _room(turn: TurnConditions) -> int:
     return max(turn.room, turn.budget // DELTAS_SHARE)
 
 
-def _kept(
-    previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
-) -> Iterator[tuple[Injected, int]]:
+def _kept(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions) -> Iterator[tuple[Injected, int]]:
     """Yield what may stay of the deltas, most first, and how many tokens the newest message's delta then has at most.
 
     What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then the newest
@@ -124,10 +125,7 @@ def _kept(
     def kept(number: int) -> Injected:
         return replace(previous, deltas=(*previous.deltas[:number], *(each for each in bare[number:] if each.facts)))
 
-    def sizes(injected: Injected) -> dict[str, int]:
-        return {name: token_counter(text) for name, text in render_deltas(injected, snapshot).items()}
-
-    whole, least = sizes(previous), sizes(kept(0))
+    whole, least = turn.sizes(previous, snapshot), turn.sizes(kept(0), snapshot)
 
     def spare(number: int) -> int:
         used = [whole.get(each.message_id, 0) for each in previous.deltas[:number]]
@@ -151,15 +149,13 @@ def _is_news(fact: Fact, injected: Injected) -> bool:
     return written is not None and written.timestamp() > injected.since
 
 
-def _with_delta(
-    previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, most: int, token_counter: TextCounter
-) -> Injected:
+def _with_delta(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, most: int) -> Injected:
     """Return the choice with what is new, or matters to the newest message, and is not shown yet.
 
     With what matters, its delta has so many tokens at most.
     """
-    news = choose_news(previous, snapshot, turn, token_counter)
-    wanted = choose_recalled(previous, news, snapshot, turn, most, token_counter)
+    news = choose_news(previous, snapshot, turn)
+    wanted = choose_recalled(previous, news, snapshot, turn, most)
     facts = tuple((fact.id, fact.revision) for fact in snapshot.facts if fact.id in {*news, *wanted})
     lines = lines_by_entry((each for each in wanted if each in turn.recalled.entries), turn.recalled.entries)
     added = (Delta(turn.message_id, facts, lines),) if facts or lines else ()
@@ -172,49 +168,36 @@ def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> Me
     return replace(snapshot, lines={**snapshot.lines, **texts_of(recalled, new)}) if new else snapshot
 
 
-def _lines_beside(
-    entries: Iterable[Entry], snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
-) -> tuple[Line, ...]:
+def _lines_beside(entries: Iterable[Entry], snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Line, ...]:
     """Return the past turns that a new block's first delta shows: none that its facts tell already."""
     names = {name for name, _ in entries}
     of_facts = {source for fact in snapshot.facts if fact.id in names for source in fact_sources(fact)}
     in_window = {line_id(turn.thread_id, message_id) for message_id in turn.window}
     lines = choose_lines(
         turn.recalled,
-        budget=turn.budget // 2 - token_counter(render_delta([])),
-        token_counter=token_counter,
+        budget=turn.budget // 2 - turn.count(render_delta([])),
+        token_counter=turn.count,
         left_out=of_facts | in_window,
     )
     return lines_by_entry(lines, turn.recalled.entries)
 
 
-def needs_rebase(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnConditions) -> Rebase | None:
-    """Say why a new block is due: there is none, or the prefix is cold or wrong anyway; `None` if it is not.
+def needs_rebase(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions) -> bool:
+    """Say whether a new block is due: the prefix is cold or wrong anyway.
 
     A new block changes the prompt's prefix, so that the provider reads the whole prompt again at the full price. A
-    summary stands behind the block: it brings a new one only where there is something new to tell.
+    summary stands behind the block: it brings a new one only where there are facts, or texts of the profile, that are
+    newer than the block.
     """
-    if previous is None:
-        return "first"
-    if turn.will_summarize and has_news(previous, snapshot):
-        return "summary"
-    if previous.since == NOT_USED or previous.is_stale(snapshot):
-        return "stale"
-    return "idle" if turn.now - previous.at > turn.cache_ttl_seconds else None
+    if turn.will_summarize:
+        sections = {(name, section.revision) for name, section in snapshot.profile.items()}
+        if not sections <= set(previous.block) or any(_is_news(fact, previous) for fact in snapshot.facts):
+            return True
+    is_cold = turn.now - previous.at > turn.cache_ttl_seconds
+    return is_cold or previous.since == NOT_USED or previous.is_stale(snapshot)
 
 
-def has_news(injected: Injected, snapshot: MemorySnapshot) -> bool:
-    """Say whether there are facts, or texts of the profile, that are newer than the block."""
-    sections = {(name, section.revision) for name, section in snapshot.profile.items()}
-    return not sections <= set(injected.block) or any(_is_news(fact, injected) for fact in snapshot.facts)
-
-
-def tokens_of_deltas(injected: Injected, snapshot: MemorySnapshot, token_counter: TextCounter) -> int:
-    """Return how many tokens the deltas take together."""
-    return sum(token_counter(text) for text in render_deltas(injected, snapshot).values())
-
-
-def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter) -> tuple[Entry, ...]:
+def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry, ...]:
     """Return what the block shows: the profile, then facts while they fit.
 
     Protected facts come first; then what holds for every answer: wishes about answers, and fresh corrections; then what
@@ -233,7 +216,7 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, token_counter: 
 
     texts = {name: section.text for name, section in snapshot.profile.items()}
     data = memory_data(without_repeats(sorted(snapshot.facts, key=rank)), texts)
-    chosen = {fact.id for fact in fitting_facts(data, turn.budget, token_counter) if isinstance(fact, Fact)}
+    chosen = {fact.id for fact in fitting_facts(data, turn.budget, turn.count) if isinstance(fact, Fact)}
     sections = [(name, section.revision) for name, section in snapshot.profile.items()]
     facts = [(fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen]
     return (*sections, *facts)
@@ -246,9 +229,7 @@ def _holds_always(fact: Fact, now: float) -> bool:
     return fact.category == "correction" and written is not None and now - written.timestamp() < FRESH_SECONDS
 
 
-def choose_news(
-    previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, token_counter: TextCounter
-) -> list[str]:
+def choose_news(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions) -> list[str]:
     """Return the ids of facts written since the block was chosen that the prompt does not show yet, strongest first.
 
     A fact that was older when the block was chosen found no place there, and is no news.
@@ -258,7 +239,7 @@ def choose_news(
     for fact in snapshot.facts:
         if fact.id in shown or turn.shows(fact) or not _is_news(fact, previous):
             continue
-        if token_counter(render_delta([*new, fact])) <= turn.at_most(turn.budget // DELTA_SHARE):
+        if turn.count(render_delta([*new, fact])) <= turn.at_most(turn.budget // DELTA_SHARE):
             new.append(fact)
     return [fact.id for fact in new]
 
@@ -269,7 +250,6 @@ def choose_recalled(
     snapshot: MemorySnapshot,
     turn: TurnConditions,
     most: int,
-    token_counter: TextCounter,
 ) -> list[str]:
     """Return the ids of facts and past turns that matter to a message and that the prompt does not show yet.
 
@@ -285,7 +265,6 @@ def choose_recalled(
         snapshot: The memory.
         turn: The turn.
         most: Tokens of the delta at most, with its news and its fence.
-        token_counter: Counts tokens of a text.
     """
     recalled, facts = turn.recalled, {fact.id: fact for fact in snapshot.facts}
     if recalled.coverage < (LEAST_COVERAGE if recalled.entries else LEAST_COVERAGE_OF_FACTS):
@@ -295,12 +274,12 @@ def choose_recalled(
     told_by |= {line_id(turn.thread_id, message_id) for message_id in turn.window}
     # A line says what each fact of it does; a fact says nothing of the other facts that its message told.
     lines = {line for _, line in previous.lines()}
-    frame = token_counter(render_delta([fact for name, fact in facts.items() if name in news], [""]))
+    frame = turn.count(render_delta([fact for name, fact in facts.items() if name in news], [""]))
     room = turn.at_most(most) - frame
     chosen = choose_lines(
-        replace(recalled, hits=()), budget=room, token_counter=token_counter, left_out=told_by, shown=shown
+        replace(recalled, hits=()), budget=room, token_counter=turn.count, left_out=told_by, shown=shown
     )
-    wishes = sum(token_counter(line_of(each) + "\n") for each in recalled.standing if each.id in chosen)
+    wishes = sum(turn.count(line_of(each) + "\n") for each in recalled.standing if each.id in chosen)
     left, room = turn.budget - wishes, room - wishes
     counted = set(chosen)
     lines |= counted
@@ -318,7 +297,7 @@ def choose_recalled(
             text, sources = fact_line(fact), set(fact_sources(fact))
             if not is_shown and (turn.shows(fact) or (sources and sources <= lines)):
                 continue
-        tokens = token_counter(text + "\n")
+        tokens = turn.count(text + "\n")
         fitting = left if is_rest else min(left, half[hit.document.kind])
         if not text or tokens > (fitting if is_shown else min(fitting, room)):
             continue

@@ -66,6 +66,4 @@ def similarity_of(
     known = {name: vectors[key] for name, text in texts.items() if (key := text_key(text)) in vectors}
     if question is None or not known or not can_rank():
         return None
-    index = VectorIndex(question.embedder)
-    index.put(known)
-    return index.similarity(question)
+    return VectorIndex(question.embedder, known).similarity(question)

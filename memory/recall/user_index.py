@@ -162,8 +162,7 @@ class UserIndex:
 
     def follow_vectors(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep these vectors, as they are kept in the store, by the ids of their documents."""
-        fresh = VectorIndex(embedder)
-        fresh.put(vectors)
+        fresh = VectorIndex(embedder, vectors) if vectors else None
         with self._lock:
             self._vectors = fresh
 

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 _CHUNK: Final = 1024
 """Rows that are widened at a time: so many stay in the processor's cache."""
-_LEAST_ROWS: Final = 64
 _STEPS: Final = 127
 """Of a number of eight bits, to either side of zero."""
 
@@ -67,61 +66,31 @@ class VectorIndex:
 
     Args:
         embedder: Whose vectors.
+        vectors: As they are kept, by document id; at least one.
+
+    Raises:
+        ValueError: If the bytes of one are no vector, or one of another length than the first.
     """
 
-    def __init__(self, embedder: str) -> None:
+    def __init__(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         self.embedder = embedder
         self._numpy: Any = importlib.import_module("numpy")
-        self._rows: dict[str, int] = {}
-        self._ids: list[str] = []
-        self._steps: Any = None
-        self._scales: Any = None
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __contains__(self, document_id: object) -> bool:
-        return document_id in self._rows
-
-    @property
-    def size(self) -> int:
-        """How many bytes its numbers take."""
-        return 0 if self._steps is None else int(self._steps.nbytes + self._scales.nbytes)
-
-    def put(self, vectors: Mapping[str, bytes]) -> None:
-        """Add kept vectors by document id; one whose id is there takes the other's place.
-
-        Raises:
-            ValueError: If the bytes are no vector, or one of another length than those that are there.
-        """
-        if not vectors:
-            return
-        width = self._steps.shape[1] if self._ids else len(next(iter(vectors.values()))) // 2
+        self._ids = list(vectors)
+        self._rows = {document_id: row for row, document_id in enumerate(self._ids)}
+        width = len(vectors[self._ids[0]]) // 2
         if not width or any(len(vector) != 2 * width for vector in vectors.values()):
             raise ValueError(f"a vector must hold {width} numbers of two bytes, as the others do")
         values = self._numpy.frombuffer(b"".join(vectors.values()), "<f2").astype(self._numpy.float32)
         values = values.reshape(len(vectors), width)
-        scales = abs(values).max(axis=1) / _STEPS
-        if not (self._numpy.isfinite(scales) & (scales > 0)).all():
+        self._scales: Any = abs(values).max(axis=1) / _STEPS
+        if not (self._numpy.isfinite(self._scales) & (self._scales > 0)).all():
             raise ValueError("a vector must have a length that is finite and not zero")
-        rows = []
-        for document_id in vectors:
-            rows.append(self._rows.setdefault(document_id, len(self._ids)))
-            if rows[-1] == len(self._ids):
-                self._ids.append(document_id)
-        self._make_room(width)
-        self._steps[rows] = self._numpy.rint(values / scales[:, None])
-        self._scales[rows] = scales
+        self._steps: Any = self._numpy.rint(values / self._scales[:, None]).astype(self._numpy.int8)
 
-    def _make_room(self, width: int) -> None:
-        there = 0 if self._steps is None or self._steps.shape[1] != width else len(self._steps)
-        if there >= len(self._ids):
-            return
-        wanted = max(len(self._ids), 2 * there, _LEAST_ROWS)
-        steps, scales = self._numpy.zeros((wanted, width), self._numpy.int8), self._numpy.zeros(wanted, "f4")
-        if there:
-            steps[:there], scales[:there] = self._steps, self._scales
-        self._steps, self._scales = steps, scales
+    @property
+    def size(self) -> int:
+        """How many bytes its numbers take."""
+        return int(self._steps.nbytes + self._scales.nbytes)
 
     def remove(self, document_ids: Iterable[str]) -> None:
         """Forget the vectors of these documents; an unknown id is no error."""

@@ -32,9 +32,7 @@ def test_the_index_tells_the_cosine_of_what_was_put_and_not_removed(
     documents: dict[str, list[float]], question: list[float], data: st.DataObject
 ) -> None:
     pytest.importorskip("numpy")
-    index = VectorIndex("e")
-    index.put({each: packed([1.0] * 8) for each in documents})
-    index.put({each: packed(values) for each, values in documents.items()})
+    index = VectorIndex("e", {each: packed(values) for each, values in documents.items()})
     gone = data.draw(st.sets(st.sampled_from(sorted(documents))))
     index.remove(gone | {"never there"})
     asked = unit(question)
@@ -45,15 +43,11 @@ def test_the_index_tells_the_cosine_of_what_was_put_and_not_removed(
     }
     found = index.similarity(QueryVector.of("e", question))
     assert (found or {}) == pytest.approx(cosine, abs=0.03)
-    assert len(index) == len(cosine)
-    assert all((each in index) == (each in cosine) for each in documents)
 
 
 def test_vectors_of_another_embedder_or_length_are_not_compared() -> None:
     pytest.importorskip("numpy")
-    index = VectorIndex("one")
-    assert index.similarity(QueryVector.of("one", [1.0, 0.0])) is None
-    index.put({"a": packed([1.0, 0.0])})
+    index = VectorIndex("one", {"a": packed([1.0, 0.0])})
     assert index.similarity(None) is None
     assert index.similarity(QueryVector.of("other", [1.0, 0.0])) is None
     assert index.similarity(QueryVector.of("one", [1.0, 0.0, 0.0])) is None
@@ -63,17 +57,13 @@ def test_vectors_of_another_embedder_or_length_are_not_compared() -> None:
 @pytest.mark.parametrize("garbled", [b"", b"odd", packed([1.0] * 3), struct.pack("<2e", math.nan, 1.0), bytes(4)])
 def test_bytes_that_are_no_vector_of_the_index_are_refused(garbled: bytes) -> None:
     pytest.importorskip("numpy")
-    index = VectorIndex("e")
-    index.put({"a": packed([1.0, 0.0])})
     with pytest.raises(ValueError, match="a vector must"):
-        index.put({"b": garbled})
-    assert "b" not in index
+        VectorIndex("e", {"a": packed([1.0, 0.0]), "b": garbled})
 
 
 def test_memory_is_a_byte_a_number_and_a_removed_vector_is_overwritten() -> None:
     pytest.importorskip("numpy")
-    index = VectorIndex("e")
-    index.put({str(number): packed([1.0] * 384) for number in range(1000)})
+    index = VectorIndex("e", {str(number): packed([1.0] * 384) for number in range(1000)})
     assert index.size <= 1000 * 400
     index.remove([str(number) for number in range(1000)])
     assert not index._steps.any()

@@ -22,6 +22,7 @@ TURN = TurnConditions(
     cache_ttl_seconds=300,
     will_summarize=False,
     budget=20_000,
+    count=len,
 )
 LINES = (Path(__file__).parents[1] / "data" / "dialogues.jsonl").read_text("utf-8").splitlines()
 DIALOGUES: list[dict[str, str]] = [json.loads(line) for line in LINES]
@@ -59,6 +60,6 @@ def test_nearly_all_are_found_first(facts: FactStore) -> None:
 
 def test_the_prompt_shows_all_of_them_as_they_are(facts: FactStore) -> None:
     known = MemorySnapshot("e", tuple(facts.list()), {})
-    injected = inject(None, known, TURN, len)
+    injected = inject(None, known, TURN)
     block = render_block(injected, known, 20_000, len)
     assert [each["fact"] for each in DIALOGUES if each["fact"] not in block] == []

@@ -36,6 +36,7 @@ TURN = TurnConditions(
     cache_ttl_seconds=300,
     will_summarize=False,
     budget=2000,
+    count=len,
 )
 
 
@@ -56,13 +57,12 @@ def known(*facts: Fact, **sections: StoredSection) -> MemorySnapshot:
 
 
 def first(memory: MemorySnapshot, turn: TurnConditions = TURN) -> Injected:
-    return inject(None, memory, replace(turn, now=NOW), len)
+    return inject(None, memory, replace(turn, now=NOW))
 
 
 def test_the_first_turn_chooses_a_block() -> None:
     memory = known(fact(1), work=StoredSection("Nurse", 3))
 
-    assert needs_rebase(None, memory, TURN) == "first"
     assert first(memory) == Injected(block=(("user.work", 3), ("fact_00000001", 1)), since=NOW, at=NOW)
 
 
@@ -70,7 +70,7 @@ def test_the_block_stays_while_nothing_in_it_changes() -> None:
     before = first(known(fact(1)))
     grown = known(fact(1), fact(2, written=NOW + 30), work=StoredSection("Nurse"))
 
-    after = inject(before, grown, TURN, len)
+    after = inject(before, grown, TURN)
 
     assert after.block == before.block
     assert render_block(after, grown, 2000, len) == render_block(before, known(fact(1)), 2000, len)
@@ -80,8 +80,8 @@ def test_what_arrived_since_is_appended_before_the_newest_message_and_stays_ther
     memory = known(fact(1))
     arrived = known(fact(1), fact(2, written=NOW + 30))
 
-    then = inject(first(memory), arrived, TURN, len)
-    later = inject(then, arrived, replace(TURN, message_id="m10", now=NOW + 90), len)
+    then = inject(first(memory), arrived, TURN)
+    later = inject(then, arrived, replace(TURN, message_id="m10", now=NOW + 90))
 
     assert then.deltas == later.deltas == (Delta("m9", (("fact_00000002", 1),)),)
     assert render_deltas(later, arrived) == {"m9": render_delta([fact(2)])}
@@ -93,7 +93,7 @@ def test_what_did_not_fit_into_the_block_is_no_news() -> None:
     before = first(memory, replace(TURN, budget=600))
 
     assert len(before.block) < 40
-    assert inject(before, memory, replace(TURN, budget=600), len).deltas == ()
+    assert inject(before, memory, replace(TURN, budget=600)).deltas == ()
 
 
 def test_what_was_said_in_this_thread_and_is_still_in_the_window_needs_no_delta() -> None:
@@ -102,38 +102,38 @@ def test_what_was_said_in_this_thread_and_is_still_in_the_window_needs_no_delta(
     left_the_window = fact(3, written=NOW + 30, thread_id="t", message_ids=("m1",))
     said_elsewhere = fact(4, written=NOW + 30, thread_id="u", message_ids=("m8",))
 
-    after = inject(before, known(fact(1), said_here, left_the_window, said_elsewhere), TURN, len)
+    after = inject(before, known(fact(1), said_here, left_the_window, said_elsewhere), TURN)
 
     assert [name for name, _ in after.deltas[0].facts] == ["fact_00000003", "fact_00000004"]
 
 
 @pytest.mark.parametrize(
-    ("memory", "reason"),
+    ("memory", "is_stale"),
     [
-        (known(), "stale"),
-        (known(fact(1, "User likes milk", revision=2)), "stale"),
-        (known(fact(1), fact(9)), None),
+        (known(), True),
+        (known(fact(1, "User likes milk", revision=2)), True),
+        (known(fact(1), fact(9)), False),
     ],
 )
-def test_a_corrected_edited_or_deleted_fact_makes_the_block_stale(memory: MemorySnapshot, reason: str | None) -> None:
+def test_a_corrected_edited_or_deleted_fact_makes_the_block_stale(memory: MemorySnapshot, is_stale: bool) -> None:
     before = first(known(fact(1)))
 
-    after = inject(before, memory, TURN, len)
+    after = inject(before, memory, TURN)
 
-    assert needs_rebase(before, memory, TURN) == reason
-    assert (after.since > before.since) == (reason is not None)
+    assert needs_rebase(before, memory, TURN) == is_stale
+    assert (after.since > before.since) == is_stale
 
 
 def test_a_stale_fact_in_a_delta_is_reason_enough() -> None:
-    then = inject(first(known(fact(1))), known(fact(1), fact(2, written=NOW + 30)), TURN, len)
+    then = inject(first(known(fact(1))), known(fact(1), fact(2, written=NOW + 30)), TURN)
 
-    assert needs_rebase(then, known(fact(1)), TURN) == "stale"
+    assert needs_rebase(then, known(fact(1)), TURN)
 
 
 def test_a_deleted_fact_is_gone_from_the_very_next_prompt() -> None:
     before = first(known(fact(1), fact(2)))
 
-    after = inject(before, known(fact(2)), TURN, len)
+    after = inject(before, known(fact(2)), TURN)
 
     assert "number 1" not in render_block(after, known(fact(2)), 2000, len)
     assert "number 1" not in render_block(before, known(fact(2)), 2000, len)
@@ -142,20 +142,20 @@ def test_a_deleted_fact_is_gone_from_the_very_next_prompt() -> None:
 def test_a_cold_prefix_is_rebased() -> None:
     before = first(known(fact(1)))
 
-    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 300)) is None
-    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 301)) == "idle"
+    assert not needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 300))
+    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 301))
 
 
 def test_a_summary_brings_a_new_block_where_there_is_something_new_to_tell() -> None:
     before = first(known(fact(1), work=StoredSection("Nurse")))
     summarizing = replace(TURN, will_summarize=True)
 
-    assert needs_rebase(before, known(fact(1), work=StoredSection("Nurse")), summarizing) is None
-    assert needs_rebase(before, known(fact(1), fact(2), work=StoredSection("Nurse")), summarizing) is None
+    assert not needs_rebase(before, known(fact(1), work=StoredSection("Nurse")), summarizing)
+    assert not needs_rebase(before, known(fact(1), fact(2), work=StoredSection("Nurse")), summarizing)
     arrived = known(fact(1), fact(2, written=NOW + 30), work=StoredSection("Nurse"))
-    assert needs_rebase(before, arrived, summarizing) == "summary"
+    assert needs_rebase(before, arrived, summarizing)
     retold = known(fact(1), work=StoredSection("Nurse").changed("Doctor"))
-    assert needs_rebase(before, retold, summarizing) == "summary"
+    assert needs_rebase(before, retold, summarizing)
 
 
 def said(number: int, text: str = "") -> Document:
@@ -182,8 +182,8 @@ def test_a_message_that_is_about_nothing_known_is_shown_nothing() -> None:
     hits = (said(1), said(2))
     memory = known(fact(1))
 
-    about = inject(first(memory), memory, replace(TURN, recalled=found(*hits, coverage=LEAST_COVERAGE)), len)
-    else_ = inject(first(memory), memory, replace(TURN, recalled=found(*hits, coverage=LEAST_COVERAGE - 0.01)), len)
+    about = inject(first(memory), memory, replace(TURN, recalled=found(*hits, coverage=LEAST_COVERAGE)))
+    else_ = inject(first(memory), memory, replace(TURN, recalled=found(*hits, coverage=LEAST_COVERAGE - 0.01)))
 
     assert recalled_in(about) == {"line-1", "line-2"}
     assert else_.deltas == ()
@@ -194,7 +194,7 @@ def test_less_of_a_message_has_to_be_known_where_there_are_facts_only() -> None:
 
     def recalled(*documents: Document, coverage: float) -> set[str]:
         turn = replace(TURN, recalled=found(*documents, coverage=coverage))
-        return recalled_in(inject(before, memory, turn, len))
+        return recalled_in(inject(before, memory, turn))
 
     assert recalled(of_fact(fact(2)), coverage=LEAST_COVERAGE_OF_FACTS) == {fact(2).id}
     assert recalled(of_fact(fact(2)), coverage=LEAST_COVERAGE_OF_FACTS - 0.01) == set()
@@ -210,7 +210,7 @@ def test_a_fact_and_the_turn_that_it_was_taken_from_are_shown_once_the_better_of
     assert not {each.id for each in facts} & set(before.fact_ids())
 
     best_first = found(of_fact(facts[0]), turns[0], turns[1], of_fact(facts[1]))
-    after = inject(before, memory, replace(TURN, recalled=best_first), len)
+    after = inject(before, memory, replace(TURN, recalled=best_first))
 
     assert recalled_in(after) == {facts[0].id, turns[1].id}
 
@@ -220,8 +220,8 @@ def test_a_fact_is_recalled_beside_another_one_that_the_same_message_told() -> N
     line = replace(said(1), id=line_id("u", "said"))
     memory, before = known(shown, other), first(known(shown))
 
-    of_fact_only = inject(before, memory, replace(TURN, recalled=found(of_fact(other), line)), len)
-    of_line = inject(first(known()), memory, replace(TURN, recalled=found(line, of_fact(other))), len)
+    of_fact_only = inject(before, memory, replace(TURN, recalled=found(of_fact(other), line)))
+    of_line = inject(first(known()), memory, replace(TURN, recalled=found(line, of_fact(other))))
 
     assert recalled_in(of_fact_only) == {other.id}
     assert recalled_in(of_line) == {line.id}
@@ -236,7 +236,7 @@ def test_half_of_what_a_later_message_recalls_is_facts_and_half_past_turns(first
     before = first(known(fact(1)))
 
     def kinds(*documents: Document) -> tuple[int, int]:
-        after = inject(before, memory, replace(TURN, room=10_000, recalled=found(*documents)), len)
+        after = inject(before, memory, replace(TURN, room=10_000, recalled=found(*documents)))
         (text,) = render_deltas(after, told(after, memory, found(*documents))).values()
         lines = [len(line) for line in text.splitlines() if line.startswith("- 20")]
         return sum(len(line) for line in text.splitlines() if line.startswith("- [")), sum(lines)
@@ -252,10 +252,10 @@ def test_what_is_shown_already_takes_its_part_of_the_tokens() -> None:
     turns = [said(number) for number in range(80)]
     memory = known(fact(1))
     room = replace(TURN, room=10_000)
-    once = inject(first(memory), memory, replace(room, recalled=found(*turns)), len)
+    once = inject(first(memory), memory, replace(room, recalled=found(*turns)))
     texts = told(once, memory, found(*turns))
-    again = inject(once, texts, replace(room, message_id="m10", recalled=found(*turns)), len)
-    others = inject(once, texts, replace(room, message_id="m10", recalled=found(*reversed(turns))), len)
+    again = inject(once, texts, replace(room, message_id="m10", recalled=found(*turns)))
+    others = inject(once, texts, replace(room, message_id="m10", recalled=found(*reversed(turns))))
 
     assert 0 < len(recalled_in(once)) < len(turns)
     assert sum(len(text) + 1 for text in told(again, texts, found(*turns)).lines.values()) <= TURN.budget
@@ -268,7 +268,7 @@ def test_what_is_shown_already_takes_nothing_of_what_fits_better() -> None:
     memory, before = known(*shown, *better), first(known(*shown))
 
     recalled = found(*map(of_fact, (*better, *shown)))
-    after = inject(before, memory, replace(TURN, room=10_000, recalled=recalled), len)
+    after = inject(before, memory, replace(TURN, room=10_000, recalled=recalled))
 
     (text,) = render_deltas(after, memory).values()
     assert recalled_in(after) <= {each.id for each in better}
@@ -282,7 +282,7 @@ def test_what_stands_out_no_more_than_the_hundredth_hit_is_not_recalled() -> Non
     def recalled(number: int) -> set[str]:
         hits = [Hit(*each) for each in zip(turns[:number], scores[:number], strict=True)]
         turn = replace(TURN, room=10_000, budget=10_000, recalled=replace(found(*turns), hits=hits))
-        return recalled_in(inject(first(known(fact(1))), known(fact(1)), turn, len))
+        return recalled_in(inject(first(known(fact(1))), known(fact(1)), turn))
 
     assert recalled(2 + COMMON_PLACE) == {"line-0", "line-1"}
     assert len(recalled(COMMON_PLACE)) == COMMON_PLACE
@@ -296,7 +296,7 @@ def test_without_room_the_newest_that_was_recalled_goes_and_news_stays() -> None
     for number in range(10, 40):
         recalled = found(said(number, f"{number} " + "words " * 30))
         turn = replace(tight, message_id=f"m{number}", now=NOW + number, recalled=recalled)
-        after = inject(injected, memory, turn, len)
+        after = inject(injected, memory, turn)
         memory = told(after, memory, recalled)
         assert after.block == injected.block
         assert "line-10" in recalled_in(after, "m10")
@@ -314,7 +314,7 @@ def test_a_message_for_which_others_have_to_go_is_recalled_less(fitting: int) ->
     for number in range(fitting + 1):
         recalled = found(*(said(each, f"{each} " + "word " * 10) for each in range(100 * number, 100 * number + 60)))
         turn = replace(TURN, room=fitting * TURN.budget, message_id=f"m{number}", recalled=recalled)
-        injected = inject(injected, memory, turn, len)
+        injected = inject(injected, memory, turn)
         memory = told(injected, memory, recalled)
         sizes = {name: len(text) for name, text in render_deltas(injected, memory).items()}
 
@@ -336,7 +336,7 @@ def test_all_deltas_together_keep_their_room(sizes: list[tuple[int, int, bool]],
         turn = replace(
             TURN, room=room, message_id=f"m{number}", now=NOW + number, recalled=recalled, will_summarize=will_summarize
         )
-        after = inject(injected, memory, turn, len)
+        after = inject(injected, memory, turn)
         memory = told(after, memory, recalled)
         assert sum(map(len, render_deltas(after, memory).values())) <= max(room, TURN.budget // 2)
         assert after.block == injected.block
@@ -351,7 +351,7 @@ def test_what_was_recalled_for_earlier_messages_makes_room_and_the_block_stays()
         wanted = [each for each in facts if each.id not in {name for name, _ in injected.block}][number % 7 :: 7]
         hits = [Hit(Document(id=each.id, text=each.content), 1.0) for each in wanted]
         turn = replace(TURN, message_id=f"m{number}", now=NOW + number, recalled=Recalled(hits))
-        after = inject(injected, memory, turn, len)
+        after = inject(injected, memory, turn)
         assert after.block == injected.block
         assert {each.id for each in wanted} <= set(after.fact_ids())
         assert sum(map(len, render_deltas(after, memory).values())) <= turn.budget // 2
@@ -367,7 +367,7 @@ def test_too_many_deltas_make_a_new_block_that_holds_them() -> None:
     for number in range(2, 60):
         facts.append(fact(number, written=NOW + number))
         turn = replace(TURN, message_id=f"m{number}", now=NOW + number)
-        injected = inject(injected, known(*facts), turn, len)
+        injected = inject(injected, known(*facts), turn)
         used = sum(map(len, render_deltas(injected, known(*facts)).values()))
         assert used <= turn.budget
 
@@ -379,8 +379,8 @@ def test_one_delta_is_bounded_and_what_it_leaves_comes_later() -> None:
     before = first(known(fact(1)))
     many = known(fact(1), *(fact(n, written=NOW + 30) for n in range(2, 40)))
 
-    then = inject(before, many, TURN, len)
-    later = inject(then, many, replace(TURN, message_id="m10"), len)
+    then = inject(before, many, TURN)
+    later = inject(then, many, replace(TURN, message_id="m10"))
 
     (text,) = render_deltas(then, many).values()
     assert len(text) <= TURN.budget // DELTA_SHARE
@@ -396,10 +396,10 @@ def test_a_delta_takes_no_more_than_its_own_budget(budget: int, new: int, found_
     recalled = found(*(said(number) for number in range(found_count)), *map(of_fact, wanted))
 
     turn = replace(TURN, delta_budget=budget, recalled=recalled)
-    after = inject(before, memory, turn, len)
+    after = inject(before, memory, turn)
 
     assert all(len(text) <= budget for text in render_deltas(after, told(after, memory, recalled)).values())
-    wide, unbounded = (inject(before, memory, replace(turn, delta_budget=each), len) for each in (10_000, None))
+    wide, unbounded = (inject(before, memory, replace(turn, delta_budget=each)) for each in (10_000, None))
     assert wide == unbounded
 
 
@@ -411,7 +411,7 @@ def test_what_is_shown_already_takes_nothing_of_a_delta_s_own_budget() -> None:
         TURN, delta_budget=len(render_delta([fact(9)], [""])) + 1, recalled=found(*map(of_fact, memory.facts))
     )
 
-    assert recalled_in(inject(before, memory, turn, len)) == {fact(9).id}
+    assert recalled_in(inject(before, memory, turn)) == {fact(9).id}
 
 
 def test_the_block_holds_protected_facts_first_then_standing_instructions_then_the_strongest() -> None:
@@ -425,7 +425,7 @@ def test_the_block_holds_protected_facts_first_then_standing_instructions_then_t
 
     def chosen(budget: int) -> set[str]:
         turn = replace(TURN, budget=budget)
-        return {name for name, _ in choose_block(known(*facts), turn, len)}
+        return {name for name, _ in choose_block(known(*facts), turn)}
 
     sizes = {len(chosen(budget)): chosen(budget) for budget in range(0, 500, 5)}
     order = [sizes[n] - sizes[n - 1] for n in range(1, 6)]
@@ -437,7 +437,7 @@ def test_a_section_keeps_the_text_the_thread_began_with() -> None:
     new = old.changed("Doctor")
     before = first(known(fact(1), work=old))
 
-    assert needs_rebase(before, known(fact(1), work=new), TURN) is None
+    assert not needs_rebase(before, known(fact(1), work=new), TURN)
     assert "Work: Nurse" in render_block(before, known(fact(1), work=new), 2000, len)
     assert "Work: Doctor" in render_block(first(known(work=new)), known(work=new), 2000, len)
 
@@ -448,8 +448,8 @@ def test_a_section_that_is_gone_or_too_old_is_stale() -> None:
     for number in range(10):
         section = section.changed(f"Job {number}")
 
-    assert needs_rebase(before, known(work=section), TURN) == "stale"
-    assert needs_rebase(before, known(), TURN) == "stale"
+    assert needs_rebase(before, known(work=section), TURN)
+    assert needs_rebase(before, known(), TURN)
 
 
 facts_strategy = st.lists(
@@ -482,7 +482,7 @@ def test_the_rendered_block_fits_its_budget_and_shows_only_what_was_chosen(
 @given(facts_strategy)
 def test_the_state_holds_ids_and_comes_back_as_itself(facts: list[Fact]) -> None:
     memory = known(*facts)
-    injected = inject(first(memory), known(*facts, fact(100, written=NOW + 30)), TURN, len)
+    injected = inject(first(memory), known(*facts, fact(100, written=NOW + 30)), TURN)
 
     assert Injected.from_state(injected.to_state()) == injected
 
@@ -501,8 +501,8 @@ def test_a_fact_that_holds_no_longer_leaves_the_prompt_also_in_the_middle_of_a_t
     before = first(memory)
     assert before.fact_ids() == ("fact_00000001", "fact_00000002")
 
-    later = inject(before, memory, replace(TURN, now=NOW + 200, cache_ttl_seconds=1e9), len)
-    over = inject(later, memory, replace(TURN, now=NOW + 2 * 86_400, cache_ttl_seconds=1e9), len)
+    later = inject(before, memory, replace(TURN, now=NOW + 200, cache_ttl_seconds=1e9))
+    over = inject(later, memory, replace(TURN, now=NOW + 2 * 86_400, cache_ttl_seconds=1e9))
 
     assert later.fact_ids() == before.fact_ids()
     assert over.fact_ids() == ("fact_00000002",)

@@ -73,9 +73,9 @@ async def preview_of(call: Call, message: str) -> Preview:
     conditions = TurnConditions(
         thread_id="", message_id=_MESSAGE, window=(), now=now, cache_ttl_seconds=context.cache_ttl_seconds,
         will_summarize=False, budget=budget, protected_categories=settings.memory.protected_categories,
-        recalled=await asyncio.to_thread(recall),
+        recalled=await asyncio.to_thread(recall), count=counter.text,
     )  # fmt: skip
-    injected = inject(None, snapshot, conditions, counter.text)
+    injected = inject(None, snapshot, conditions)
     shown = told(injected, snapshot, conditions.recalled)
     block, recalled = render_block(injected, shown, budget, counter.text), render_deltas(injected, shown)
     text = recalled.get(_MESSAGE, "")
