@@ -34,6 +34,7 @@ _KEPT_QUERIES = 256
 _LATE_CALLS = 4
 """So many calls may run on past their deadline; while they do, no turn starts another."""
 _RETRY_SECONDS = 600.0
+_REMOTE_QUERY_SECONDS = 0.5  # so long a turn waits for a provider
 _NO_KEY = SecretStr("not-needed")  # the client insists on one
 _EXTRA = "install the extra `embedder`: pip install 'palimpsest-memory[embedder]'"
 
@@ -121,7 +122,7 @@ class Embedder:
             async with asyncio.timeout(self._query_seconds):
                 return await asyncio.shield(asyncio.wrap_future(call))
         except TimeoutError:
-            self._say("late", f"gave no vector within {self._query_seconds:.2f} s (PALIMPSEST_EMBEDDER_SECONDS)")
+            self._say("late", f"gave no vector within {self._query_seconds:.2f} s")
         except Exception:  # providers have exceptions of their own; `_say_failure` has named it
             return None
         return None
@@ -175,14 +176,14 @@ def embedder_of(settings: Settings, *, ranks: Callable[[], bool] = can_rank) -> 
     if settings.embedder in ("", NONE):
         return None
     if settings.embedder == LOCAL:
-        return Embedder(local.NAME, _load_local, query_seconds=settings.embedder_seconds)
+        return Embedder(local.NAME, _load_local)
 
     def load() -> Embeddings:
         if not ranks():
             raise EmbedderUnavailable(f"ranking vectors needs numpy: {_EXTRA}")
         return _load_remote(settings)
 
-    return Embedder(settings.embedder, load, query_seconds=settings.embedder_seconds)
+    return Embedder(settings.embedder, load, query_seconds=_REMOTE_QUERY_SECONDS)
 
 
 def _load_local() -> Embeddings:

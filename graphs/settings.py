@@ -3,7 +3,7 @@
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -25,12 +25,28 @@ _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _SERVER_URL = "LANGGRAPH_API_URL"
 _EVERY_HOST = re.compile(r"//(0\.0\.0\.0|\[::\])(?=:)")
+_PREFIX = "PALIMPSEST_"
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
+_IS_FIXED = "is read no more: unset it; a Deployment may choose it in its MemoryConfig"
 WENT = {
     "LANGGRAPH_AES_KEY": "encrypts nothing here any more: unset it, and encrypt the disk",
+    "PALIMPSEST_APPROVAL_DAYS": f"{_IS_FIXED} (approval_days, 0)",
     "PALIMPSEST_BUDGET_TOKENS": "limits nothing any more: unset it, and limit calls with PALIMPSEST_BUDGET_CALLS",
+    "PALIMPSEST_CONFIDENCE_THRESHOLD": f"{_IS_FIXED} (confidence_threshold, 0.5)",
+    "PALIMPSEST_DATABASE_CONNECTIONS": "is read no more: unset it; a process opens 10 each for checkpoints and memory",
+    "PALIMPSEST_EMBEDDER_SECONDS": "is read no more: unset it; a turn waits 0.15 s for a vector, 0.5 s with a provider",
+    "PALIMPSEST_HISTORY_DAYS": f"{_IS_FIXED} (history_days, 0)",
+    "PALIMPSEST_JOURNAL_BYTES": f"{_IS_FIXED} (journal_bytes, 8 million)",
+    "PALIMPSEST_MAX_WAITING": f"{_IS_FIXED} (max_waiting, 200)",
+    "PALIMPSEST_MAX_WAIT_SECONDS": f"{_IS_FIXED} (max_wait_seconds, 120)",
     "PALIMPSEST_MODEL_PRICES": "is read no more: unset it, and see what calls cost at your provider, or in a trace",
+    "PALIMPSEST_PREPARE_SUMMARY_SHARE": f"{_IS_FIXED} (prepare_summary_share, 0.7)",
+    "PALIMPSEST_READ_TIMEOUT_SECONDS": f"{_IS_FIXED} (read_timeout_seconds, 2)",
+    "PALIMPSEST_RECEIPT_DAYS": f"{_IS_FIXED} (receipt_days, 0)",
+    "PALIMPSEST_REQUESTS_PER_MINUTE": "is read no more: unset it; a Deployment may choose it in its Settings (300)",
+    "PALIMPSEST_SWEEP_SECONDS": f"{_IS_FIXED} (sweep_seconds, 60)",
+    "PALIMPSEST_WRITE_TIMEOUT_SECONDS": f"{_IS_FIXED} (write_timeout_seconds, 2)",
 }
 """Variables that meant something once, and what to do instead: one that is set is refused."""
 
@@ -51,8 +67,14 @@ class ClientSettings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> "ClientSettings":
-        """Read the variables; empty ones count as unset."""
-        read = _Variables(environ).text
+        """Read the variables; empty ones count as unset.
+
+        Raises:
+            ValueError: As `Settings.from_environment` does.
+        """
+        reader = _Variables(environ)
+        reader.refuse_others()
+        read = reader.text
         data_dir = Path(read("PALIMPSEST_DATA_DIR", ".palimpsest"))
         return cls(url=read("PALIMPSEST_URL", ""), token=read("PALIMPSEST_TOKEN", ""), data_dir=data_dir)
 
@@ -72,13 +94,11 @@ class Settings:
         local_model: Which weights `palimpsest dev` serves: a name from `graphs.local.weights` or a .gguf file.
         embedder: What finds texts by their meaning: `local`, `provider:model`, or `none`; empty means none, and lets
             `palimpsest dev` choose the local one.
-        embedder_seconds: How long a turn waits for the vector of its question.
         deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         database_uri: The Postgres that holds both instead; empty: there is none, or it is the server's own.
         locks_uri: The Postgres in which processes take turns to update a user; a server's own, too, in
             which erasing then looks for what no row of a thread leads to any more.
-        database_connections: How many connections a process opens to it at most, for checkpoints and for memory each.
         keeps_its_own: Whether the server keeps checkpoints and memory itself, as every one but `langgraph dev` does.
         own_url: Where the server of `langgraph dev` listens that this process is; empty means it is none.
         writes_threads: Whether the server keeps its rows of threads, messages included, in files of its own.
@@ -103,12 +123,10 @@ class Settings:
     local_background_url: str = ""
     local_model: str = _LOCAL_MODEL
     embedder: str = ""
-    embedder_seconds: float = 0.15
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
     database_uri: str = field(default="", repr=False)  # a password may be in it
     locks_uri: str = field(default="", repr=False)
-    database_connections: int = 10
     keeps_its_own: bool = False
     own_url: str = ""
     writes_threads: bool = False
@@ -129,10 +147,11 @@ class Settings:
             environ: Where to read; the process environment by default.
 
         Raises:
-            ValueError: If a value cannot be meant, or a variable means nothing any more; the message names it.
+            ValueError: If a value cannot be meant, or a variable of ours means nothing (any more); the message
+                names it, and what is perhaps meant.
         """
         reader = _Variables(_of_process() if environ is None else environ)
-        reader.refuse_what_went()
+        reader.refuse_others()
         openai_base_url = reader.text("OPENAI_BASE_URL", "")
         has_openai_key = bool(reader.text("OPENAI_API_KEY", ""))
         local_base_url = reader.text("PALIMPSEST_LOCAL_BASE_URL", "")
@@ -148,21 +167,18 @@ class Settings:
             local_base_url=local_base_url,
             local_background_url=local_background_url,
             local_model=reader.text("PALIMPSEST_LOCAL_MODEL", _LOCAL_MODEL),
-            embedder=(embedder := reader.embedder()),
-            embedder_seconds=reader.seconds("PALIMPSEST_EMBEDDER_SECONDS", 0.5 if ":" in embedder else 0.15),
+            embedder=reader.embedder(),
             deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
             database_uri="" if reader.keeps_its_own() else reader.database_uri(),
             locks_uri=reader.database_uri(),
-            database_connections=reader.count("PALIMPSEST_DATABASE_CONNECTIONS", 10),
             keeps_its_own=reader.keeps_its_own(),
             own_url=reader.own_url(),
             writes_threads=reader.under_dev(),
             single_user=reader.single_user(),
             open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
-            trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
-            requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
+            trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             thread_days=reader.count("PALIMPSEST_THREAD_DAYS", 0, 0),
             auth=reader.auth(),
             memory=reader.memory(memory_model or model),
@@ -212,16 +228,11 @@ def known_variables() -> frozenset[str]:
     return frozenset(read.names)
 
 
-def misspelt(environ: Mapping[str, str] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield each variable with our prefix that nothing reads, and the one that is perhaps meant, else nothing.
-
-    Args:
-        environ: Where to look; the process environment by default.
-    """
-    known = known_variables()
-    for name in sorted(_of_process() if environ is None else environ):
-        if name.startswith("PALIMPSEST_") and name not in known:
-            yield name, next(iter(difflib.get_close_matches(name, known, n=1)), "")
+def _unknown(name: str, known: Iterable[str]) -> str:
+    ours = {each.removeprefix(_PREFIX) for each in known if each.startswith(_PREFIX)}  # which alone is half of a name
+    close = difflib.get_close_matches(name.removeprefix(_PREFIX), ours, n=1)
+    meant = f"is {_PREFIX}{close[0]} meant?" if close else "unset it; .env.example lists all"
+    return f"is no variable of ours: {meant}"
 
 
 class _Asked(dict[str, str]):
@@ -280,12 +291,14 @@ class _Variables:
             raise ValueError(f"{name} must begin with postgresql://")  # without its value: a password is in it
         return value if _POSTGRES.match(value) else ""
 
-    def refuse_what_went(self) -> None:
-        for name in sorted(WENT.keys() & set(self.environ)):
+    def refuse_others(self) -> None:
+        """Refuse variables that nothing reads: those that went, and those with our prefix that never were."""
+        ours = {name for name in self.environ if name.startswith(_PREFIX)} | (WENT.keys() & set(self.environ))
+        known = known_variables() if ours else frozenset()
+        for name in sorted(name for name in ours - known if self.text(name, "")):
             # A platform reads its own variable, and so may a program of one's own for its checkpointer.
-            is_another_s = not name.startswith("PALIMPSEST_") and not (self.under_dev() and not self.keeps_its_own())
-            if self.text(name, "") and not is_another_s:
-                raise ValueError(f"{name} {WENT[name]}")
+            if name.startswith(_PREFIX) or (self.under_dev() and not self.keeps_its_own()):
+                raise ValueError(f"{name} {WENT.get(name) or _unknown(name, known)}")
 
     def single_user(self) -> bool:
         authenticates = bool(self.text(_SERVER_AUTH, ""))
@@ -302,12 +315,6 @@ class _Variables:
             return float(value)
         except ValueError:
             raise ValueError(f"{name} must be a number, not {value!r}") from None
-
-    def seconds(self, name: str, default: float) -> float:
-        value = self.number(name, default)
-        if not 0 < value < float("inf"):
-            raise ValueError(f"{name} must be a number of seconds above 0, not {value!r}")
-        return value
 
     def embedder(self) -> str:
         value = self.text("PALIMPSEST_EMBEDDER", "")
@@ -345,20 +352,9 @@ class _Variables:
                 enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
                 max_facts=self.count("PALIMPSEST_MAX_FACTS", default.max_facts),
                 approval=cast("frozenset[Topic]", self.names("PALIMPSEST_APPROVAL")),  # checked by MemoryConfig
-                approval_days=self.count("PALIMPSEST_APPROVAL_DAYS", default.approval_days, 0),
-                max_waiting=self.count("PALIMPSEST_MAX_WAITING", default.max_waiting),
-                confidence_threshold=self.number("PALIMPSEST_CONFIDENCE_THRESHOLD", default.confidence_threshold),
                 debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
-                max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),
-                sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
                 drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
-                read_timeout_seconds=self.number("PALIMPSEST_READ_TIMEOUT_SECONDS", default.read_timeout_seconds),
-                write_timeout_seconds=self.number("PALIMPSEST_WRITE_TIMEOUT_SECONDS", default.write_timeout_seconds),
                 journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
-                journal_bytes=self.count("PALIMPSEST_JOURNAL_BYTES", default.journal_bytes),
-                history_days=self.count("PALIMPSEST_HISTORY_DAYS", default.history_days, 0),
-                receipt_days=self.count("PALIMPSEST_RECEIPT_DAYS", default.receipt_days, 0),
-                prepare_summary_share=self.number("PALIMPSEST_PREPARE_SUMMARY_SHARE", default.prepare_summary_share),
                 budget_calls=self.count("PALIMPSEST_BUDGET_CALLS", default.budget_calls, 0),
                 time_zone=self.text("PALIMPSEST_TIME_ZONE", default.time_zone),
             )

@@ -31,6 +31,7 @@ from benchmarks.measuring import progress, rewrite
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
 from tests.e2e.guarded_server import SECRET, guarded_server
+from tests.limits import limits
 from tests.postgres import running_postgres
 
 DEBOUNCE_SECONDS = 2
@@ -102,8 +103,10 @@ def _servers(
     variables = {
         "PALIMPSEST_DEBOUNCE_SECONDS": str(DEBOUNCE_SECONDS),
         # As shipped: servers of tests wait longer for memory.
-        "PALIMPSEST_READ_TIMEOUT_SECONDS": str(MemoryConfig().read_timeout_seconds),
-        "PALIMPSEST_WRITE_TIMEOUT_SECONDS": str(MemoryConfig().write_timeout_seconds),
+        **limits(
+            read_timeout_seconds=MemoryConfig().read_timeout_seconds,
+            write_timeout_seconds=MemoryConfig().write_timeout_seconds,
+        ),
     }
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-load-")))

@@ -63,7 +63,10 @@ class Where:
 
 def client_settings(shell: Shell) -> ClientSettings:
     """Return which server is meant where the command line does not say; its URL is empty where none is known."""
-    given = ClientSettings.from_environment(environment(ENV_FILE, shell.environ))
+    try:
+        given = ClientSettings.from_environment(environment(ENV_FILE, shell.environ))
+    except ValueError as error:
+        raise Refused(f"{error}.") from error
     return given if given.url else replace(given, url=address_of(given.data_dir))
 
 

@@ -22,7 +22,7 @@ from graphs.cli.dev import CONFIG_HELP, has_login, has_module, server_environmen
 from graphs.cli.output import Output, counted
 from graphs.cli.shell import Refused, Shell
 from graphs.local import weights
-from graphs.settings import LOCAL, Settings, environment, misspelt
+from graphs.settings import LOCAL, Settings, environment
 
 _ASK_SECONDS = 60.0
 _SECONDS = 2
@@ -79,9 +79,6 @@ def doctor(
 
 def _examine(shell: Shell, config: Path, where: Where, *, asks: bool) -> Iterator[Finding]:
     environ = environment(ENV_FILE, shell.environ)
-    for name, meant in misspelt(environ):
-        fix = f"is {meant} meant?" if meant else "remove it; the project's .env.example lists all there are"
-        yield Finding("settings", "warning", f"{name} is no variable of ours: nothing reads it", fix)
     try:
         authenticates = has_login(config)
         settings = server_settings(environ, authenticates=authenticates)
@@ -178,10 +175,11 @@ def _check_database(uri: str) -> Finding:
 
 async def _check_server(shell: Shell, where: Where) -> Finding:
     """Look at the server that would be asked."""
-    url = where.url or client_settings(shell).url
-    if not url:
-        return Finding("server", "none", "none of this folder runs: `palimpsest dev` starts one")
+    url = where.url or ""
     try:
+        url = url or client_settings(shell).url
+        if not url:
+            return Finding("server", "none", "none of this folder runs: `palimpsest dev` starts one")
         async with connect(url, "", shell.transport) as http:
             (await http.get("/ok", timeout=_SECONDS)).raise_for_status()
         async with open_memory(shell, where) as memory:

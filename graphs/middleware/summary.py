@@ -71,7 +71,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists; with
             `after`, when the view first leaves them out.
         service: Keeps the summaries that are written before they are due, and says when that is begun
-            (`PALIMPSEST_PREPARE_SUMMARY_SHARE`); by default that of `memory`, or of this process.
+            (`prepare_summary_share` of `MemoryConfig`); by default that of `memory`, or of this process.
         name: Tells two instances in one agent apart.
 
     Raises:

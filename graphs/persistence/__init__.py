@@ -154,7 +154,7 @@ def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseChec
         check_postgres()
         from graphs.persistence.postgres_saver import open_postgres_checkpointer
 
-        return open_postgres_checkpointer(settings.database_uri, settings.database_connections)
+        return open_postgres_checkpointer(settings.database_uri)
     from graphs.persistence.sqlite_saver import open_checkpointer
 
     return open_checkpointer(settings.data_dir / CHECKPOINTS)
@@ -165,7 +165,7 @@ def _store_of(settings: Settings) -> AbstractAsyncContextManager[BaseStore]:
         check_postgres()
         from graphs.persistence.postgres_store import open_postgres_store
 
-        return open_postgres_store(settings.database_uri, settings.database_connections)
+        return open_postgres_store(settings.database_uri)
     from graphs.persistence.sqlite_store import open_store
 
     return open_store(settings.data_dir / STORE)

@@ -1,4 +1,4 @@
-"""What a server tells at its start: variables that nothing reads, and to its folder where it listens."""
+"""What a server tells its folder at its start: where it listens."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from graphs.address import leave, take_away
 from graphs.model_failures import WithoutTraceback
-from graphs.settings import Settings, misspelt
+from graphs.settings import Settings
 from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
@@ -18,10 +18,8 @@ _without_traceback = WithoutTraceback()
 
 @asynccontextmanager
 async def introduced(settings: Settings) -> AsyncIterator[None]:
-    """Warn of variables that nothing reads; while the block runs, the folder knows the server's address."""
+    """While the block runs, the folder knows the server's address."""
     _WORKER.addFilter(_without_traceback)
-    for name, meant in misspelt():
-        logger.warning("%s is no variable of ours, nothing reads it%s", name, f": is {meant} meant?" if meant else "")
     if not settings.own_url:
         yield
         return

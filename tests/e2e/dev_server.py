@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from langgraph.store.base import BaseStore
 
 from graphs.persistence import open_store
+from tests.limits import limits
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -32,11 +33,7 @@ _QUIET = {
     "LANGSMITH_TRACING": "false",
     "NO_COLOR": "1",
     "PYTHONUNBUFFERED": "1",
-    # Where a machine is slow, a turn is to wait for memory: that it goes on without is the test of those who say so.
-    "PALIMPSEST_READ_TIMEOUT_SECONDS": "60",
-    "PALIMPSEST_WRITE_TIMEOUT_SECONDS": "60",
-    # Who waits for a fact asks for it again and again: within half a minute more often than one user may by default.
-    "PALIMPSEST_REQUESTS_PER_MINUTE": "100000",
+    **limits(),
     "PALIMPSEST_EMBEDDER": "none",  # `palimpsest dev` would choose one where it is installed, and fetch its weights
 }
 

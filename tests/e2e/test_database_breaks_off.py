@@ -15,6 +15,7 @@ from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat, is_extraction
 from tests.e2e.waiting import eventually
+from tests.limits import limits
 from tests.postgres import Postgres
 from tests.stub_model import ChatRequest, Reply, StubModel
 
@@ -28,10 +29,8 @@ def server(serve: Serve, postgres: Postgres) -> DevServer:
     return serve(
         PALIMPSEST_DATABASE_URI=postgres.apart(),
         PALIMPSEST_DEBOUNCE_SECONDS="0.5",
-        PALIMPSEST_SWEEP_SECONDS="1",
         # A busy machine's first answers take seconds; a turn whose mode is not known by then is not learned.
-        PALIMPSEST_READ_TIMEOUT_SECONDS="10",
-        PALIMPSEST_WRITE_TIMEOUT_SECONDS="10",
+        **limits(sweep_seconds=1, read_timeout_seconds=10, write_timeout_seconds=10),
     )
 
 

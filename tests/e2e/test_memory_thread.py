@@ -20,10 +20,11 @@ from tests.e2e.guarded_server import api, guarded_server, headers_of, sdk
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import opens_when_joined, say
 from tests.e2e.waiting import PATIENCE, eventually
+from tests.limits import limits
 from tests.stub_model import StubModel
 
 LEARNS = {"moved to Bergen": "User lives in Bergen.", "green tent": "User has a tent."}
-QUICK = {"PALIMPSEST_DEBOUNCE_SECONDS": "1", "PALIMPSEST_SWEEP_SECONDS": "1", "PALIMPSEST_TRIGGER": "run"}
+QUICK = {"PALIMPSEST_DEBOUNCE_SECONDS": "1", "PALIMPSEST_TRIGGER": "run", **limits(sweep_seconds=1)}
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +111,7 @@ def test_a_thread_that_another_made_under_its_id_gets_no_run_and_costs_no_fact(
     model.respond = Scripted(learns=LEARNS)
     thread_id = memory_thread_id(Owner.of("victor"))
     # There is no run that the sweep could be too soon for.
-    server = guarded_server(tmp_path, model.url, **QUICK, PALIMPSEST_MAX_WAIT_SECONDS="1")
+    server = guarded_server(tmp_path, model.url, **QUICK | limits(sweep_seconds=1, max_wait_seconds=1))
     with server, sdk(server, "mallory") as mallory, sdk(server, "victor") as victor, api(server, "victor") as memory:
         mallory.threads.create(thread_id=thread_id)
         victor.runs.wait(victor.threads.create()["thread_id"], "chat", input=say("My tent is a green tent."))

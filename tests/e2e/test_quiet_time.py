@@ -17,6 +17,7 @@ from tests.e2e.scripted import is_chat, is_extraction
 from tests.e2e.speaking import say
 from tests.e2e.test_server_processes import PATIENCE, Things, all_running, facts, pending
 from tests.e2e.waiting import eventually
+from tests.limits import limits
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 QUIET = 30
@@ -42,7 +43,7 @@ class Timed(Things):
 def server(cluster: Cluster, serve: Serve) -> DevServer:
     # A sweep takes what waits longer than the longest wait: none may, on a busy machine.
     return serve(
-        PALIMPSEST_DEBOUNCE_SECONDS=str(QUIET), PALIMPSEST_TRIGGER="run", PALIMPSEST_MAX_WAIT_SECONDS=str(20 * QUIET)
+        PALIMPSEST_DEBOUNCE_SECONDS=str(QUIET), PALIMPSEST_TRIGGER="run", **limits(max_wait_seconds=20 * QUIET)
     )
 
 

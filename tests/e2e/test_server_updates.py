@@ -23,6 +23,7 @@ from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_extraction, is_roll_up
 from tests.e2e.speaking import speak_python
 from tests.e2e.waiting import eventually
+from tests.limits import limits
 from tests.stub_model import Reply, StubModel
 
 FIGS = {"like figs": "User likes figs."}
@@ -71,7 +72,7 @@ def test_behind_a_backlog_and_a_slow_memory_model_the_only_worker_answers_at_onc
     """Plain `langgraph dev` with one worker: what start-up and sweeps do must not stand before a chat."""
     gate = threading.Event()
     model.respond = Scripted(learns=FIGS, extraction_gate=gate)
-    with serving(tmp_path, model, 1, PALIMPSEST_SWEEP_SECONDS="1") as (server, client):
+    with serving(tmp_path, model, 1, **limits(sweep_seconds=1)) as (server, client):
         for _ in range(4):
             speak_python(server, "I like figs.", None, {})
         server.kill9()

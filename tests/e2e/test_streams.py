@@ -25,6 +25,8 @@ from tests.e2e.javascript import run_javascript
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import say
 from tests.e2e.support.tools import TOOLS, graph
+from tests.limited import limited
+from tests.limits import limits
 from tests.stream_checks import History, canonical, check
 from tests.stub_model import ChatRequest, Reply, StubModel
 
@@ -71,10 +73,9 @@ def environment(stub: StubModel) -> dict[str, str]:
         "PALIMPSEST_SINGLE_USER": "true",
         # What is learned of one conversation would be told of in the next one's events.
         "PALIMPSEST_DEBOUNCE_SECONDS": "3600",
-        "PALIMPSEST_MAX_WAIT_SECONDS": "3600",
         # A summary that one process wrote ahead of time no other has: the next cut, and so what is told of it, would
         # depend on who is asked.
-        **({"PALIMPSEST_PREPARE_SUMMARY_SHARE": "1"} if DevServer.cluster else {}),
+        **limits(max_wait_seconds=3600, prepare_summary_share=1 if DevServer.cluster else 0.7),
     }
 
 
@@ -102,7 +103,7 @@ async def head_of(client: LangGraphClient, thread_id: str) -> str | None:
 
 async def talk_in_process(environment: dict[str, str]) -> list[Parts]:
     """Return what each step streams from the graph in this process."""
-    settings = Settings.from_environment(environment)
+    settings = limited(Settings.from_environment(environment), environment)
     model = ChatOpenAI(
         model="stub", base_url=settings.openai_base_url, api_key=SecretStr("stub"), use_responses_api=False
     )

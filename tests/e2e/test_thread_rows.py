@@ -12,13 +12,14 @@ from langgraph_sdk.client import LangGraphClient
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.speaking import say
+from tests.limits import limits
 
 PATIENCE = 180.0
 
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> DevServer:
-    return serve(PALIMPSEST_SWEEP_SECONDS="1")
+    return serve(**limits(sweep_seconds=1))
 
 
 async def turn(client: LangGraphClient, thread_id: str | None) -> Any:

@@ -16,6 +16,7 @@ from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.scripted import Scripted, is_extraction
 from tests.e2e.speaking import speak_python
 from tests.e2e.waiting import eventually
+from tests.limits import limits
 from tests.stub_model import StubModel
 
 SHIPPED: dict[str, Any] = json.loads((PROJECT / "langgraph.json").read_text())
@@ -51,7 +52,7 @@ def test_killed_before_a_turn_is_written_down_the_next_start_writes_it_down_once
     served = SHIPPED if saver == "ours" else {name: value for name, value in SHIPPED.items() if name != "checkpointer"}
     config = tmp_path / "langgraph.json"
     config.write_text(json.dumps({**served, "dependencies": [str(PROJECT)]}))
-    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_WRITE_TIMEOUT_SECONDS": "5"}
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", **limits(write_timeout_seconds=5)}
     with (
         DevServer(tmp_path, config=config, environment=variables) as server,
         get_sync_client(url=server.url) as client,

@@ -139,6 +139,11 @@ def test_a_deployment_brings_models_of_its_own(run: Run, model: StubModel) -> No
     assert model.requests[-1].model == "house-large"
 
 
+def test_a_deployment_chooses_limits_that_have_no_variable(run: Run) -> None:
+    memory = run("limits")["make_service"](palimpsest.Settings.from_environment()).settings.memory
+    assert (memory.history_days, memory.receipt_days) == (365, 30)
+
+
 def test_a_program_brings_its_store_and_its_checkpointer(model: StubModel, tmp_path: Path) -> None:
     assert output("store", model, tmp_path) == "re: Hello, I am Ada.\n"
     assert {file.name for file in tmp_path.glob("*.sqlite")} == {"checkpoints.sqlite", "store.sqlite"}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from tests.limits import limits
 from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -34,11 +35,7 @@ _SETTINGS = {
     "PALIMPSEST_MEMORY_MODEL": "openai:memory",
     "PALIMPSEST_EMBEDDER": "none",
     "PALIMPSEST_DEBOUNCE_SECONDS": "0.2",
-    "PALIMPSEST_SWEEP_SECONDS": "1",
-    # A busy machine makes a turn wait for memory; that a turn goes on without is no story here.
-    "PALIMPSEST_READ_TIMEOUT_SECONDS": "60",
-    "PALIMPSEST_WRITE_TIMEOUT_SECONDS": "60",
-    "PALIMPSEST_REQUESTS_PER_MINUTE": "100000",
+    **limits(sweep_seconds=1),
 }
 
 

@@ -100,7 +100,7 @@ def test_what_is_broken_is_named_with_its_fix(
 
 def test_a_misspelt_variable_is_named_with_the_one_that_is_meant(folder: Path) -> None:
     done = Typed(NOBODY, {**PROVIDER, "PALIMPSEST_MODLE": "openai:gpt-4.1"}).run("doctor", "--no-ask")
-    assert done.exit_code == 0
+    assert done.exit_code == 1
     assert "PALIMPSEST_MODLE is no variable of ours" in done.stdout
     assert "is PALIMPSEST_MODEL meant?" in done.stdout
 

@@ -6,12 +6,14 @@ from graphs.deployment import Deployment
 from graphs.models import load_chat_model
 from graphs.service import MemoryService
 from graphs.settings import Settings
+from tests.limited import limited
 
 SECONDS = 40 * 86_400.0
 
 
 def make_service(settings: Settings) -> MemoryService:
     """Return the service of the settings, later."""
+    settings = limited(settings)
     return MemoryService(
         settings,
         lambda name, purpose: load_chat_model(name, settings, purpose=purpose),
