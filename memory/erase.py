@@ -166,7 +166,7 @@ async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Ca
 
 
 def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> StoreEffects[Chain]:
-    deleted = yield from FactEffects(owner, MemoryConfig(), lambda: seconds).delete(fact_id)
+    deleted = yield from FactEffects(owner, MemoryConfig(), lambda: seconds).delete_chain(fact_id)
     chain = deleted.chain
     dropped = yield from _forget_words(owner, chain, fact_id, seconds, chain.wording.is_mentioned_in)
     yield from tell_again(owner, (yield from read_epoch(owner)), [*deleted.sections, *dropped])

@@ -68,8 +68,8 @@ def find(call: ToolCall, query: str, limit: int, question: QueryVector | None = 
     """
     own = FactEffects(call.owner, call.config, lambda: call.now)
     facts, evicted, snapshot, zone = yield from side_by_side(
-        own.search(query, None, "active", question),
-        own.search(query, None, "evicted"),
+        own.search(query, None, question=question),
+        own.search(query, None, status="evicted"),
         read_snapshot(call.owner),
         read_known_time_zone(call.owner),
     )
@@ -114,7 +114,7 @@ def tell_found(found: Lookup, query: str, limit: int) -> str:
 
 def read_around(call: ToolCall, source: str) -> StoreEffects[Told]:
     """Tell what was said around a hit of a search, oldest first."""
-    epoch, _ = yield from side_by_side(read_epoch(call.owner), read_known_time_zone(call.owner))
+    epoch = yield from read_epoch(call.owner)
     journal = yield from read_past(call.owner, epoch)
     hit = next((entry for entry in journal if entry.key == source.strip()), None)
     if hit is None:

@@ -5,6 +5,8 @@ from typing import Any
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
+from memory.control import read_epoch
+from memory.effects import run
 from memory.facts.changes import Change, Extraction, Outcome
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
@@ -33,6 +35,18 @@ def change(content: str = "", action: Any = "new", target: str | None = None, me
 
 def apply(facts: FactStore, *changes: Change, thread_id: str = "t", epoch: str = "initial", now: str = NOW) -> Outcome:
     return facts.apply(Extraction(changes=changes), thread_id=thread_id, epoch=epoch, now=now)
+
+
+def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
+    """Let a fact wait for its user's yes, as the page does where somebody takes a no back."""
+    epoch, now = run(facts._store, read_epoch(facts.owner)), facts._facts._now()
+    draft = Fact(
+        id="", content=content, category="knowledge", confidence=confidence, created_at=now, updated_at=now,
+        status="waiting", epoch=epoch,
+    )  # fmt: skip
+    (fact,) = run(facts._store, facts._facts.insert(epoch, [draft], frozenset())).done
+    assert isinstance(fact, Fact)
+    return fact
 
 
 def item_of(store: BaseStore, fact: Fact, user: str = "ada") -> dict[str, Any]:

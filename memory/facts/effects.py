@@ -22,7 +22,6 @@ from memory.facts.deletions import (
     deletion_drops,
     edit_puts,
     forget,
-    let_go,
     message_deletion_puts,
     read_erasure,
 )
@@ -66,6 +65,7 @@ from memory.facts.rules import (
     same_content,
     update,
 )
+from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.facts.undo import UndoneFacts, undo
 from memory.facts.waiting import lapsed, quarantine, release
 from memory.facts.writing import FactWriting
@@ -93,7 +93,7 @@ class DeletedFacts:
 
 
 class FactEffects:
-    """One owner's facts. What each method promises is told by the method of `FactStore` with its name.
+    """One owner's facts.
 
     Args:
         owner: Whose facts.
@@ -110,12 +110,28 @@ class FactEffects:
         content: str,
         category: str,
         confidence: float,
-        source: Source,
-        pinned: bool,
-        status: Status = "active",
+        *,
+        source: Source = "library",
+        pinned: bool = False,
         expires_at: str = "",
     ) -> StoreEffects[Fact]:
-        """Add a fact; one of status `waiting` waits for a person's yes, and one that reads as an order for review."""
+        """Add a fact and return it; one that is already known is returned as it is, and counted as confirmed.
+
+        One that reads as an order to the assistant, or may hold a secret, is quarantined: it waits for `release`.
+
+        Args:
+            content: One statement, at most 10,000 characters.
+            category: One of the six categories.
+            confidence: From 0.0 to 1.0; no threshold applies here.
+            source: Who writes it; what the page, the API or the command line write is spared by evictions.
+            pinned: Spare it too.
+            expires_at: Until when it holds (`2026-05-08`, `2026-05` or `2026`, that included): then no prompt shows it
+                any more, and it goes to history. Empty: it has no end.
+
+        Raises:
+            ValueError: If a value is invalid, or the content holds a secret; the message names the field.
+            MemoryFull: If `max_facts` is reached and every fact is protected.
+        """
         said = checked_content(content)
         suspect = admitted(said, "content") is not None
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
@@ -123,20 +139,15 @@ class FactEffects:
         for _ in range(_TRIES):
             epoch, before = yield from self._current((said,), said_again=True)
             known = same_content(before, said)
-            if known is not None and status == "waiting":  # nobody has to say yes to what is known
-                return known
             now = self._now()
             draft = Fact(
                 id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
-                pinned=pinned, epoch=epoch, status="quarantined" if suspect and known is None else status,
+                pinned=pinned, epoch=epoch, status="quarantined" if suspect and known is None else "active",
                 valid_to=until,
             )  # fmt: skip
             after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
             settled = yield from self._writing.write(epoch, before, after)
             yield from self._writing.take_back_evicted(epoch, after)
-            if status == "waiting":  # those that have waited longest made room
-                lost = [row for key, row in before.rows.items() if key not in after.rows and row.status == status]
-                yield from let_go(self.owner, epoch, lost, now=now)
             # The person wants it all the same: it is written again, under the new epoch.
             if settled is None:
                 continue
@@ -148,10 +159,14 @@ class FactEffects:
         raise RuntimeError(_ERASED)
 
     def restore(self, fact_id: str) -> StoreEffects[Fact]:
-        """Make a fact that went at the limit an active one again."""
+        """Make a fact that went at the limit an active one, in the weakest's place; `FactNotFound` for any other id."""
         for fact in (yield from self.list("evicted")):
             if fact.id == fact_id:
-                return (yield from self.create(fact.content, fact.category, fact.confidence, fact.source, fact.pinned))
+                return (
+                    yield from self.create(
+                        fact.content, fact.category, fact.confidence, source=fact.source, pinned=fact.pinned
+                    )
+                )
         raise FactNotFound(fact_id)
 
     def insert(self, epoch: str, drafts: Sequence[Fact], fresh: frozenset[str]) -> StoreEffects[InsertedFacts]:
@@ -172,12 +187,16 @@ class FactEffects:
         return InsertedFacts(tuple(done), keys)
 
     def get(self, fact_id: str) -> StoreEffects[Fact]:
-        """Read one fact that is no history."""
+        """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
         _, fact_set = yield from self._current()
         return find(fact_set, fact_id)[1]
 
     def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
-        """Read the facts of one status, pinned ones first, then the strongest; `None` reads all that are no history."""
+        """Return the facts of one status, pinned ones first, then the strongest; of history, `superseded` and `ended`.
+
+        Args:
+            status: Which ones; `None` returns all that are no history.
+        """
         epoch, fact_set = yield from self._current()
         found: Sequence[Fact] = list(fact_set.rows.values())
         if status in ("superseded", "ended", "evicted"):
@@ -190,13 +209,22 @@ class FactEffects:
     def search(
         self,
         query: str,
-        limit: int | None,
-        status: Status,
-        question: QueryVector | None = None,
+        limit: int | None = 10,
         *,
+        status: Status = "active",
+        question: QueryVector | None = None,
         only_asked: bool = False,
     ) -> StoreEffects[Facts]:
-        """Find facts that hold the query, or that recall ranks for it."""
+        """Return the facts that hold the query, strongest first, then those that recall ranks for it, best first.
+
+        Args:
+            query: A word or a sentence, whatever its case; nothing is found by white space or punctuation alone.
+            limit: So many at most; `None` returns all.
+            status: Which facts are searched.
+            question: What an embedder makes of the query: then facts are found by their meaning, too.
+            only_asked: Leave out what nothing of the query finds, but words that it shares with another hit, or the
+                conversation that both are from: for a search that a person typed.
+        """
         facts, epoch = yield from side_by_side(self.list(status), read_epoch(self.owner))
         vectors = {}
         if question is not None:
@@ -205,7 +233,14 @@ class FactEffects:
         return found[: None if limit is None else max(0, limit)]
 
     def history(self, fact_id: str) -> StoreEffects[Facts]:
-        """Read the revisions of one fact and of those that corrected it or that it corrected, oldest first."""
+        """Return all that a fact said, oldest first; the last one is what it says now, if it is still there.
+
+        What it corrected, and what corrected it, is among it: `replaces` and `replaced_by` name the other, and
+        `valid_to` of what was corrected is the day on which the other was said.
+
+        Raises:
+            FactNotFound: If no fact has or had the id.
+        """
         epoch, fact_set = yield from self._current()
         before = yield from read_history(self.owner, epoch)
         found = corrections([*before, *fact_set.rows.values()], fact_id)
@@ -216,15 +251,34 @@ class FactEffects:
     def update(
         self,
         fact_id: str,
-        content: str | None,
-        category: str | None,
-        confidence: float | None,
-        pinned: bool | None,
-        source: Source | None,
+        *,
+        content: str | None = None,
+        category: str | None = None,
+        confidence: float | None = None,
+        pinned: bool | None = None,
+        source: Source | None = None,
         expires_at: str | None = None,
         revision: int | None = None,
     ) -> StoreEffects[Fact]:
-        """Change the given fields of a fact."""
+        """Change the given fields and return the fact; its id and `created_at` stay, what it said goes to history.
+
+        What was said before this does not change the fact any more, nor bring back what it said.
+
+        Args:
+            fact_id: Which fact.
+            content: What it is to say.
+            category: One of the six categories.
+            confidence: From 0.0 to 1.0.
+            pinned: Whether an eviction spares it.
+            expires_at: Until when it holds, as in `create`; empty takes an end back.
+            source: Who edits it, if not the library; evictions spare what the page, the API or the command line wrote.
+            revision: The fact's `revision` as the caller read it; `None` changes whatever is there.
+
+        Raises:
+            FactNotFound: If the id is unknown.
+            FactChanged: If it has another revision by now, with what is there (`fact`).
+            ValueError: If a value is invalid, or another fact already says the new content.
+        """
         writer = None if source is None else checked_source(source)
         edit = yield from count_edit(self.owner)
         epoch, before = yield from self._current()
@@ -243,7 +297,11 @@ class FactEffects:
         return fact
 
     def quarantine(self, fact_id: str) -> StoreEffects[Fact]:
-        """Put an active fact aside until a person releases it."""
+        """Put an active fact aside, where nothing uses it until `release`; what was said before does not bring it back.
+
+        Raises:
+            FactNotFound: If no active fact has the id.
+        """
         edit = yield from count_edit(self.owner)
         epoch, before = yield from self._current()
         now, old = self._now(), find(before, fact_id)[1]
@@ -255,8 +313,11 @@ class FactEffects:
         logger.info("quarantined %s", fact_id)
         return fact
 
-    def release(self, fact_id: str, status: Status = "quarantined", content: str | None = None) -> StoreEffects[Fact]:
-        """Make a fact of this status an active one, in other words if there are any."""
+    def release(self, fact_id: str, *, content: str | None = None) -> StoreEffects[Fact]:
+        """Make a quarantined fact an active one, after a person read it; arguments and errors are `approve`'s."""
+        return self._release(fact_id, "quarantined", content)
+
+    def _release(self, fact_id: str, status: Status, content: str | None) -> StoreEffects[Fact]:
         edit = yield from count_edit(self.owner)
         epoch, before = yield from self._current(said_again=True)
         old = find(before, fact_id)[1]
@@ -276,14 +337,34 @@ class FactEffects:
         yield from count_edit(self.owner)
         return fact
 
-    def approve(self, fact_id: str, source: Source, content: str | None = None) -> StoreEffects[Fact]:
-        """Make a waiting fact an active one, if a person says so."""
+    def approve(self, fact_id: str, *, source: Source, content: str | None = None) -> StoreEffects[Fact]:
+        """Make a waiting fact an active one, because a person said yes. To say no, `retire` it.
+
+        Args:
+            fact_id: Which fact.
+            source: Where the person said so: `page`, `api` or `cli`. What a conversation or a program says is no yes.
+            content: What it is to say instead, in the person's words.
+
+        Raises:
+            FactNotFound: If no waiting fact has the id, or it has waited too long.
+            MemoryFull: If every fact that is there is protected: it goes on waiting.
+            ValueError: If the source is none of a person's, or the content is invalid.
+        """
         if checked_source(source) not in BY_HAND:
             raise ValueError(f"source must be one of {', '.join(sorted(BY_HAND))}, as only a person approves")
-        return (yield from self.release(fact_id, "waiting", content))
+        return (yield from self._release(fact_id, "waiting", content))
 
     def retire(self, *fact_ids: str) -> StoreEffects[str]:
-        """Move facts into history as one change, keep them from coming back by themselves, and return its time."""
+        """Stop using facts: they go to history, from where one `undo` restores them, and do not come back otherwise.
+
+        One that waits for a person goes without a way back: nobody used it. Of several, unknown ids are passed over.
+
+        Returns:
+            The time of the change, for `undo`.
+
+        Raises:
+            FactNotFound: If there is none of them.
+        """
         epoch = yield from read_epoch(self.owner)
         before, erasure = yield from side_by_side(read_fact_set(self.owner, epoch), read_erasure(self.owner, epoch))
         there, now = {fact.id: (key, fact) for key, fact in before.rows.items()}, self._now()
@@ -307,8 +388,19 @@ class FactEffects:
         epoch, fact_set = yield from read_current_fact_set(self.owner, contents, said_again=said_again)
         return epoch, remove(fact_set, *lapsed(fact_set, self._clock(), self.config.approval_days))
 
-    def delete(self, fact_id: str) -> StoreEffects[DeletedFacts]:
-        """Delete a fact's chain for good, and the profile's sections that tell of it."""
+    def delete(self, fact_id: str) -> StoreEffects[None]:
+        """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
+
+        It does not come back from messages said before, and no undo reaches behind it. What is pending, and the
+        journal, keep such messages: `memory.erase.erase_fact` deletes those too.
+
+        Raises:
+            FactNotFound: If no fact has or had the id.
+        """
+        yield from self.delete_chain(fact_id)
+
+    def delete_chain(self, fact_id: str) -> StoreEffects[DeletedFacts]:
+        """Do what `delete` does, and tell what it took."""
         epoch = yield from read_epoch(self.owner)
         chain = yield from forget(self.owner, epoch, fact_id, token=uuid.uuid4().hex, now=self._now())
         sections = yield from drop_sections_about(self.owner, epoch, chain.contents)
@@ -316,7 +408,16 @@ class FactEffects:
         return DeletedFacts(chain, tuple(sections))
 
     def undo(self, at: str = "") -> StoreEffects[UndoneFacts | None]:
-        """Take back a change of the facts, by default the last; `None` if there is none since facts were erased."""
+        """Take back the last change of the facts, whoever made it; undoing again does it again.
+
+        What was deleted for good, and what an update wrote into the profile, does not come back.
+
+        Args:
+            at: The time (ISO 8601) of the change to take back, whatever came after it; by default the last one.
+
+        Returns:
+            What that changed; `None` if nothing changed since facts were erased, or at that time.
+        """
         epoch = yield from read_epoch(self.owner)
         erasure, before, history = yield from side_by_side(
             read_erasure(self.owner, epoch), read_fact_set(self.owner, epoch), read_history(self.owner, epoch)
@@ -332,12 +433,20 @@ class FactEffects:
         return done
 
     def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
-        """Read how often a fact was said again."""
+        """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""
         _, confirmations = yield from side_by_side(self.get(fact_id), read_confirmations(self.owner, fact_id))
         return confirmations
 
-    def apply(self, extraction: Extraction, thread_id: str, epoch: str, now: str) -> StoreEffects[Outcome]:
-        """Apply what was extracted; twice is the same as once."""
+    def snapshot(self) -> StoreEffects[MemorySnapshot]:
+        """Return everything that may be injected or shown to the extractor: active facts and profile, as stored.
+
+        A stored text that holds a secret or reads as an order is left out, whoever wrote it there, unless a person
+        released it from quarantine.
+        """
+        return read_snapshot(self.owner)
+
+    def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> StoreEffects[Outcome]:
+        """Apply what was extracted; applying it twice is the same as once."""
         outcome, writes = yield from change_facts(
             self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config
         )

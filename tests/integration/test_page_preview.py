@@ -16,6 +16,7 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
+from tests.fact_sets import propose
 from tests.fakes import Clock, RecordingModel
 from tests.memory_app import MemoryApp
 from tests.page_client import Page
@@ -44,7 +45,7 @@ async def test_what_a_new_thread_would_see(page: Page, whole: bool) -> None:
 
 
 async def test_a_preview_tells_of_past_conversations_and_of_nothing_that_waits(page: Page) -> None:
-    page.facts.propose("User has asthma", "knowledge", 0.9)
+    propose(page.facts, "User has asthma")
     text = "The harbour festival in Bergen was lovely."
     message = StoredMessage("m1", "user", text, "2025-10-01T10:00:00+00:00")
     entry = JournalEntry("2025-10-01", "t", (message,), "initial")

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.store.memory import InMemoryStore
 
 from palimpsest import Context, FactStore, MemoryConfig, aerase_thread
+from tests.fact_sets import propose
 from tests.fakes import WordEmbeddings
 from tests.laws.doors import DAY, House
 from tests.laws.embedding import embedded, embedder, indexed
@@ -117,7 +118,7 @@ async def test_what_a_deployment_asks_everybody_about_waits_whatever_they_chose(
 @pytest.mark.parametrize("source", ["conversation", "tool"])
 def test_only_a_person_says_yes(source: Any) -> None:
     facts = FactStore(InMemoryStore(), "ada")
-    waits = facts.propose("Has insulin", "knowledge", 0.9)
+    waits = propose(facts, "Has insulin")
     with pytest.raises(ValueError, match="source"):
         facts.approve(waits.id, source=source)
     assert facts.list() == []
@@ -168,7 +169,7 @@ async def test_what_is_written_down_again_waits_on() -> None:
 
 async def test_what_a_person_lets_in_at_a_full_memory_is_not_what_goes() -> None:
     facts = FactStore(InMemoryStore(), "ada", config=MemoryConfig(max_facts=2))
-    weak = facts.propose("Has asthma", "knowledge", 0.1)
+    weak = propose(facts, "Has asthma", 0.1)
     for content in ("Lives in Oslo", "Likes tea"):
         facts.create(content, "knowledge", 0.9)
     facts.approve(weak.id, source="page")

@@ -17,6 +17,7 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import append, read_journal
 from memory.message import StoredMessage, iso_time
 from memory.worker.rollup import CHUNK_CHARS, REPLY_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
+from tests.fact_sets import propose
 from tests.fakes import RecordingModel, accounts, learns
 from tests.memory_bench import ADA, MemoryBench
 
@@ -188,7 +189,7 @@ async def test_nothing_that_would_wait_for_a_yes_is_told_though_no_fact_was_made
     assert profile(bench) == {"history.recent": "They like plums."}
     # With the yes to what it says, it is told.
     facts = FactStore.of_owner(bench.store, ADA, config=bench.config, clock=bench.clock)
-    facts.approve(facts.propose("They have type 2 diabetes", "knowledge", 0.9).id, source="page")
+    facts.approve(propose(facts, "They have type 2 diabetes").id, source="page")
     run(bench.store, append(ADA, [entry(day(2), "And figs")]))
     bench.clock.advance(86_400)
     assert await bench.updater.aroll_up([ADA]) == [True]
