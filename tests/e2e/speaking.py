@@ -1,6 +1,5 @@
 """One turn with the chat graph, through either SDK: what a test says and what comes back."""
 
-from collections.abc import Callable
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -10,7 +9,6 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.schema import Json
 
 from tests.e2e.dev_server import DevServer
-from tests.e2e.javascript import run_javascript
 
 Choices = dict[str, Any]
 """Values for a run's `configurable`: whose memory (`user_id`, in single-user mode) and what `Context` knows."""
@@ -21,9 +19,6 @@ class Turn(NamedTuple):
 
     thread_id: str
     answer: str
-
-
-Speak = Callable[[DevServer, str, str | None, Choices], Turn]
 
 
 def say(text: str) -> Json:
@@ -50,11 +45,3 @@ def speak_python(server: DevServer, text: str, thread_id: str | None = None, cho
         thread = client.threads.create(thread_id=thread_id, graph_id="chat", if_exists="do_nothing")["thread_id"]
         state: Any = client.runs.wait(thread, "chat", input=say(text), config={"configurable": choices or {}})
         return Turn(thread, str(state["messages"][-1]["content"]))
-
-
-def speak_javascript(
-    server: DevServer, text: str, thread_id: str | None = None, choices: Choices | None = None
-) -> Turn:
-    """Say something with the JavaScript SDK."""
-    done = run_javascript("chat.mjs", url=server.url, text=text, threadId=thread_id, configurable=choices or {})
-    return Turn(done["threadId"], str(done["messages"][-1]["content"]))

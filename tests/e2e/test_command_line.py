@@ -2,7 +2,6 @@
 
 import os
 import pty
-import re
 import select
 import signal
 import subprocess
@@ -50,27 +49,6 @@ def answer(request: ChatRequest) -> str:
     return "You like figs, I recall." if FIGS in request.text else "Noted."
 
 
-def test_what_is_said_is_learned_shown_taken_back_and_erased(typed: Typed, model: StubModel) -> None:
-    model.respond = Scripted(learns={"like figs": FIGS}, chat=answer)
-    first = typed.run("chat", "--wait", "120", typed="I like figs.\n")
-    assert (first.exit_code, first.stdout) == (0, "Noted.\n"), first.stderr
-    assert f"learned: {FIGS}" in first.stderr
-    second = typed.json("chat", "What do I like?")
-    assert second["answer"] == "You like figs, I recall."
-    assert second["events"]["memory.injected"]["facts"]
-
-    (fact,) = typed.json("facts", "list")["facts"]
-    assert fact["content"] == FIGS
-    assert typed("facts", "undo") == f"removed  {fact['id']}\n"
-    assert typed("facts", "undo") == f"restored {fact['id']}  {FIGS}\n"
-    assert typed.json("export", "backup.json")["bytes"] > 0
-
-    (thread,) = re.findall(r"thread (\S+)", first.stderr)
-    assert typed.json("erase", "thread", thread, "--yes")["threads"] == 1
-    assert typed("facts", "list") == ""
-    assert typed.json("erase", "everything", "--yes")["threads"] == 1
-
-
 def test_the_local_files_beside_a_running_server_are_its_memory(typed: Typed) -> None:
     fact = typed.json("facts", "add", "Likes dates")["id"]
     assert fact in typed("facts", "list", "--local")
@@ -78,13 +56,6 @@ def test_the_local_files_beside_a_running_server_are_its_memory(typed: Typed) ->
     assert "Likes plums" in typed("facts", "list")
     assert "another process has" in typed.refused("erase", "fact", fact, "--yes", "--local")
     assert typed.json("erase", "fact", fact, "--yes")["items"] > 0
-
-
-def test_incognito_turns_are_not_learned(typed: Typed, model: StubModel) -> None:
-    model.respond = Scripted(learns={"like figs": FIGS})
-    done = typed.run("chat", "I like figs.", "--mode", "incognito", "--wait", "60")
-    assert "without memory: incognito" in done.stderr
-    assert typed("pending", "list") == ""
 
 
 class Terminal:

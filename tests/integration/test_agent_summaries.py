@@ -14,7 +14,6 @@ from langchain_core.tools import tool
 from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
 from memory.context.running_summary import divide, summarized_ids
 from memory.context.tokens import shared_counter
-from memory.erase import aerase_user
 from memory.turn import MemoryMode
 from tests.summary_chat import Chat, Held
 from tests.threads import varied
@@ -138,15 +137,6 @@ async def test_no_turn_of_a_long_conversation_asks_for_a_summary(door: str) -> N
         assert len(chat.asked_in) <= len(chat.events) + 1
 
 
-async def test_without_summaries_ahead_of_time_a_turn_asks(plain: str) -> None:
-    with talking(plain, prepare_summary_share=1.0) as chat:
-        for number in range(20):
-            await chat.turn(number)
-        assert {*chat.asked_in} == {"turn"}
-        assert chat.writing == []
-        assert not any(event["ready"] for event in chat.events)
-
-
 @pytest.mark.parametrize(
     "summary",
     [
@@ -187,89 +177,6 @@ async def test_after_no_turn_waits_and_all_that_leaves_is_written_down_once(door
         assert len(chat.events) >= 4
         assert all(event["ready"] for event in chat.events)
         assert len(chat.asked_in) <= len(chat.events) + 1
-
-
-async def test_while_a_summary_is_written_turns_go_on_within_the_budget_and_it_is_asked_for_once(plain: str) -> None:
-    held = Held()
-    with talking(plain, begin=held, **after()) as chat:
-        for number in range(24):
-            await chat.turn(number)
-            await check(chat)
-            assert shared_counter()(chat.answers.prompts[-1]) <= TRIGGER + BESIDE
-            assert f"question {number} " in chat.answers.prompts[-1][-1].text
-        assert len(held.waiting) == 1
-        assert (await chat.receipt())["left_out"]["messages"] > 10
-        for number in range(24, 28):
-            await held.finish()
-            await chat.turn(number)
-            await check(chat)
-        assert chat.events
-        assert all(event["ready"] for event in chat.events)
-        assert "left_out" not in await chat.receipt()
-
-
-async def test_a_failing_preparation_fails_no_turn_and_loses_nothing(
-    plain: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with talking(plain, **after()) as chat:
-        chat.summaries.respond = lambda _: RuntimeError("no model")
-        for number in range(24):
-            await chat.turn(number)
-            await check(chat)
-            await chat.written()
-        assert caplog.text.count("a summary could not be written ahead of time") == 1
-        assert len(str(await chat.summary())) < 2_000  # it does not grow with the thread
-        chat.summaries.respond = chat._summary
-        for number in range(24, 28):
-            await chat.turn(number)
-            await chat.written()
-        await check(chat)
-        assert chat.events
-
-
-async def _until_prepared(chat: AgentChat) -> int:
-    for number in itertools.count():
-        await chat.turn(number)
-        await chat.written()
-        if chat.writing:
-            return number + 1
-    raise AssertionError("no summary was written ahead")
-
-
-async def test_after_an_erase_it_is_not_used(plain: str) -> None:
-    with talking(plain) as chat:
-        at = await _until_prepared(chat)
-        calls = len(chat.asked_in)
-        await aerase_user(chat.store, "ada")
-        for number in itertools.count(at):
-            await chat.turn(number)
-            if chat.events:
-                break
-        assert len(chat.asked_in) > calls
-
-
-@pytest.mark.parametrize("said_in", ["context", "metadata"])
-async def test_when_the_way_to_incognito_is_taken_it_is_not_used(plain: str, said_in: str) -> None:
-    with talking(plain) as chat:
-        at = await _until_prepared(chat)
-        calls = len(chat.asked_in)
-        if said_in == "metadata":
-            normal = chat.config()
-            chat.config = lambda: {**normal, "metadata": {"memory_mode": "incognito"}}  # type: ignore[method-assign]
-        for number in itertools.count(at):
-            await chat.turn(number, mode="incognito" if said_in == "context" else "normal")
-            if chat.events:
-                break
-        assert len(chat.asked_in) > calls
-        assert chat.cut_ids() == []
-
-
-async def test_what_an_erase_takes_from_the_process_is_gone(plain: str) -> None:
-    with talking(plain) as chat:
-        await _until_prepared(chat)
-        assert len(chat.service.summaries) == 1
-        chat.service.forget("t")
-        assert len(chat.service.summaries) == 0
 
 
 async def test_a_state_that_nobody_keeps_waits_for_its_summary(plain: str) -> None:
@@ -314,12 +221,3 @@ async def test_a_turn_of_many_tools_waits_for_nothing(plain: str) -> None:
 def test_when_it_summarizes_is_one_of_two() -> None:
     with pytest.raises(ValueError, match="summarize must be 'before' or 'after', not 'never'"):
         PalimpsestSummary(Chat().summaries, summarize="never")  # type: ignore[arg-type]
-
-
-async def test_two_threads_have_a_summary_each(plain: str) -> None:
-    with talking(plain) as chat:
-        await _until_prepared(chat)
-        chat.config = lambda: {"configurable": {"thread_id": "other", "langgraph_auth_user_id": "ada"}}  # type: ignore[method-assign]
-        chat.writing.clear()
-        await _until_prepared(chat)
-        assert len(chat.service.summaries) == 2

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
-from langgraph.store.base import SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from memory import FactStore
-from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
 from memory.erase import aerase_user, erase_user
 from memory.turn import MemoryMode
@@ -34,13 +32,6 @@ def house(enter: NewHouse) -> House:
     return enter()
 
 
-async def test_a_turn_is_answered_and_written_down_before_it_ends(house: House) -> None:
-    state = await house.say("I am allergic to peanuts.")
-    assert state["messages"][-1].text.startswith("reply to")
-    assert house.pending() == {"I am allergic to peanuts."}
-    assert "reply to" in json.dumps(house.outbox()[-1])
-
-
 async def test_G2_what_is_said_in_one_thread_is_known_in_the_next(house: House) -> None:
     house.facts = [FACT]
     await house.say("I am allergic to peanuts.")
@@ -60,14 +51,6 @@ async def test_the_state_keeps_no_text_of_what_is_known(house: House) -> None:
     assert "peanuts" not in str(state)
 
 
-async def test_users_do_not_see_each_other(house: House) -> None:
-    house.facts = [FACT]
-    await house.say("I am allergic to peanuts.", user="ada")
-    await house.settle("ada")
-    await house.say("What should I cook?", thread="other", user="bob")
-    assert "peanuts" not in house.shown()
-
-
 async def test_what_is_learned_meanwhile_stands_before_the_question_and_stays_there(house: House) -> None:
     house.facts = [FACT]
     await house.say("I am allergic to peanuts.", thread="another")
@@ -80,18 +63,6 @@ async def test_what_is_learned_meanwhile_stands_before_the_question_and_stays_th
     await house.say("And for dessert?", id="h3")
     prompt = house.chat.prompts[-1]
     assert "User is allergic to peanuts" in next(message.text for message in prompt if message.id == "h2")
-
-
-async def test_a_correction_takes_the_place_of_what_was_known(house: House) -> None:
-    house.facts = [FACT]
-    await house.say("I am allergic to peanuts.")
-    await house.settle()
-    house.facts = [{**FACT, "action": "corrects", "known": 1, "content": "User is allergic to almonds"}]
-    await house.say("No: I am allergic to almonds.")
-    await house.settle()
-    await house.say("What should I cook?", thread="another")
-    assert "almonds" in house.shown()
-    assert "peanuts" not in house.shown()
 
 
 async def test_what_is_said_in_a_turn_that_an_edit_overtakes_does_not_change_the_fact(house: House) -> None:
@@ -112,25 +83,6 @@ async def test_what_is_said_in_a_turn_that_an_edit_overtakes_does_not_change_the
     await house.say("Really, I am allergic to peanuts.")
     await house.settle()
     assert [each.content for each in facts.list()] == ["User is allergic to peanuts"]
-
-
-async def test_an_edited_message_is_learned_in_its_newest_words(house: House) -> None:
-    house.chat.respond = lambda _: "Noted."
-    for city in ("Oslo", "Bergen"):
-        await house.say(f"I live in {city}.", id="h1")
-    await house.settle()
-    assert "Bergen" in house.memory.prompts[-1][-1].text
-    assert "I live in Oslo." not in house.memory.prompts[-1][-1].text
-
-
-async def test_an_erased_fact_is_gone_from_the_next_prompt(house: House) -> None:
-    facts = FactStore(house.store, "local")
-    fact = facts.create("User is allergic to peanuts", "knowledge", 0.9)
-    await house.say("What should I cook?")
-    assert "peanuts" in house.shown()
-    facts.delete(fact.id)
-    await house.say("And now?")
-    assert "peanuts" not in house.shown()
 
 
 async def test_erase_wins_over_a_turn_that_is_being_answered(house: House) -> None:
@@ -155,38 +107,6 @@ async def test_erase_wins_over_a_question_that_was_never_answered(house: House) 
     assert house.pending() == {"Hello again."}
 
 
-class DownWhileReading(InMemoryStore):
-    """A store that does not answer who looks for facts, while told so."""
-
-    down = False
-
-    def batch(self, ops: Any) -> Any:
-        listed = list(ops)
-        if self.down and any(isinstance(op, SearchOp) for op in listed):
-            raise ConnectionError("down")
-        return super().batch(listed)
-
-    async def abatch(self, ops: Any) -> Any:
-        listed = list(ops)
-        if self.down and any(isinstance(op, SearchOp) for op in listed):
-            raise ConnectionError("down")
-        return await super().abatch(listed)
-
-
-async def test_erase_wins_though_memory_could_not_be_read_in_the_turn_after_it(enter: NewHouse) -> None:
-    store = DownWhileReading()
-    house = enter(store=store)
-    await house.say("Hello.")
-    house.chat.replies = [ConnectionError("down")]
-    with pytest.raises((RuntimeError, ConnectionError)):
-        await house.say("I am allergic to peanuts.")
-    await aerase_user(store, "local")
-    store.down = True
-    await house.say("Hello again.")
-    store.down = False
-    assert "peanuts" not in str([item.value for item in store.search(("palimpsest",), limit=1000)])
-
-
 async def test_a_question_that_no_model_answered_is_learned(house: House) -> None:
     house.facts = [FACT]
     house.chat.replies = [ConnectionError("down")]
@@ -206,14 +126,6 @@ async def test_what_is_said_in_a_stricter_mode_is_never_learned(house: House, mo
     assert "peanuts" not in json.dumps(house.outbox())
 
 
-async def test_an_incognito_turn_is_shown_nothing(house: House) -> None:
-    FactStore(house.store, "local").create("User is allergic to peanuts", "knowledge", 0.9)
-    await house.say("What should I cook?", mode="incognito")
-    assert "peanuts" not in house.shown()
-    await house.say("What should I cook?", mode="read_only")
-    assert "peanuts" in house.shown()
-
-
 class BrokenStore(InMemoryStore):
     def batch(self, ops: Any) -> Any:
         raise OSError("disk full")
@@ -228,12 +140,6 @@ async def test_a_broken_store_never_fails_a_turn(enter: NewHouse, caplog: pytest
     assert state["messages"][-1].text == "reply to Hello"
     assert "OSError" in caplog.text
     assert "Hello" not in caplog.text
-
-
-async def test_B8_memory_switched_off_writes_nothing_down(enter: NewHouse) -> None:
-    house = enter(memory=MemoryConfig(enabled=False))
-    await house.say("I am allergic to peanuts.")
-    assert house.store.search(("palimpsest",), limit=10) == []
 
 
 async def test_C1_G2_a_long_thread_is_summarized_and_keeps_its_messages(enter: NewHouse) -> None:

@@ -22,11 +22,10 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.namespaces import Owner, user_segment
-from memory.outbox.outbox import read_entries, remove
+from memory.outbox.outbox import read_entries
 from tests.fakes import RecordingModel
 
 ADA, BOB = Owner.of("ada"), Owner.of("bob")
-DAY = 86_400.0
 
 
 class FailingStore(InMemoryStore):
@@ -98,23 +97,6 @@ async def entered(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         yield House(tmp_path, saver, request.param)
 
 
-async def test_what_was_left_is_written_down_once_though_the_state_still_names_it(entered: House) -> None:
-    house = entered
-    await house.say("I like pears.", "bob")
-    house.store.fails = True
-    await house.say("I like figs.")
-    await house.say("I like plums.")
-    await house.heal()
-    assert await house.file.unwritten(10) == [("of ada", "ada")]
-    assert await write_down_left(house.service, house.store) == 2
-    assert await house.pending() == ["I like figs.", "I like plums."]
-    await arun(house.store, remove(await arun(house.store, read_entries(ADA))))  # they were applied
-    assert await write_down_left(house.service, house.store) == 0
-    await house.say("I like kiwis.")
-    assert await house.pending() == ["I like kiwis."]
-    assert await house.file.unwritten(10) == []
-
-
 async def test_threads_that_are_written_down_keep_no_later_one_from_being_found(tmp_path: Path) -> None:
     async with open_checkpointer(tmp_path / CHECKPOINTS) as saver:
         house = House(tmp_path, saver)
@@ -126,73 +108,6 @@ async def test_threads_that_are_written_down_keep_no_later_one_from_being_found(
         assert await write_down_left(house.service, house.store, page=2) == len(users)
         assert [await house.pending(Owner.of(user_id)) for user_id in users] == [["I like figs."]] * len(users)
         assert await write_down_left(house.service, house.store, page=2) == 0
-
-
-async def test_what_a_client_sent_that_is_no_message_keeps_no_turn_of_anybody_from_being_found(house: House) -> None:
-    house.store.fails = True
-    users = ["ada", "bob", "cleo"]
-    for user_id in users:
-        await house.say("I like figs.", user_id)
-    with pytest.raises(ValueError, match="Unexpected message type"):
-        await house.graph.ainvoke({"messages": [{"role": "nobody", "content": "x"}]}, house.who("bob"))
-    await house.heal()
-    assert await write_down_left(house.service, house.store) == len(users)
-    assert [await house.pending(Owner.of(user_id)) for user_id in users] == [["I like figs."]] * len(users)
-    await house.say("I like plums.", "bob")
-    assert await house.pending(Owner.of("bob")) == ["I like figs.", "I like plums."]
-
-
-async def test_a_client_may_edit_a_thread_to_which_it_sent_what_is_no_message(house: House) -> None:
-    await house.say("I like figs.")
-    with pytest.raises(ValueError, match="Unexpected message type"):
-        await house.graph.ainvoke({"messages": [{"role": "nobody", "content": "x"}]}, house.who())
-    await house.graph.aupdate_state(house.who(), {"messages": [HumanMessage("I like plums.")]})
-    messages = (await house.graph.aget_state(house.who())).values["messages"]
-    assert [message.text for message in messages][::2] == ["I like figs.", "I like plums."]
-
-
-@pytest.mark.parametrize("entered", ["agent", "deep agent"], indirect=True)
-async def test_a_turn_of_an_agent_that_never_ended_is_written_down_once(entered: House) -> None:
-    house = entered
-    house.store.fails = True
-    house.chat.replies = [ConnectionError("down")]
-    with pytest.raises(ConnectionError):
-        await house.say("I like figs.")
-    await house.heal()
-    assert await write_down_left(house.service, house.store) == 1
-    assert await house.pending() == ["I like figs."]
-    assert await write_down_left(house.service, house.store) == 0
-    await house.say("I like plums.")
-    assert await house.pending() == ["I like figs.", "I like plums."]
-    assert await house.file.unwritten(10) == []
-
-
-@pytest.mark.parametrize("entered", ["agent"], indirect=True)
-async def test_what_a_client_wrote_into_an_agents_state_gets_nothing_into_anothers_memory(entered: House) -> None:
-    house = entered
-    house.store.fails = True
-    await house.say("I like figs.")
-    await house.heal()
-    kept = (await house.graph.aget_state(house.who())).values["palimpsest_memory"]
-    (turn,) = kept["Memory"]["unwritten"]
-    forged = {**kept, "Memory": {**kept["Memory"], "unwritten": [{**turn, "owner": BOB.due_key}]}, "Team": "text"}
-    await house.graph.aupdate_state(house.who(), {"palimpsest_memory": forged}, as_node="model")
-    assert await write_down_left(house.service, house.store) == 0
-    await house.say("Hello.")
-    assert await house.pending(BOB) == []
-
-
-async def test_what_a_client_wrote_into_a_state_gets_nothing_into_anothers_memory(house: House) -> None:
-    house.store.fails = True
-    await house.say("I like figs.")
-    await house.heal()
-    memory = (await house.graph.aget_state(house.who())).values["memory"]
-    (turn,) = memory["unwritten"]
-    forged = {**memory, "unwritten": [{**turn, "owner": BOB.due_key}]}
-    await house.graph.aupdate_state(house.who(), {"memory": forged}, as_node="flush_memory")
-    assert await write_down_left(house.service, house.store) == 0
-    await house.say("Hello.")
-    assert await house.pending(BOB) == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
 from graphs.chat import build_graph
-from graphs.model_failures import ModelUnavailable
 from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, open_checkpointer, open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -30,16 +29,12 @@ from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from memory.outbox.outbox import read_entries
-from tests.fakes import RecordingModel, Reply, learns
-from tests.stores import FaultyStore, fail_at
+from tests.fakes import RecordingModel, learns
+from tests.stores import FaultyStore
 
 LOCAL = Owner.of("local")
 PATIENCE = 120.0
 NO_BACK_OFF = MemoryConfig(retry_base_seconds=0, update_spacing_seconds=0)
-
-
-class RateLimited(Exception):
-    status_code = 429
 
 
 CONTEXT = Context(max_tokens=900, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
@@ -128,18 +123,6 @@ async def execute(connection: aiosqlite.Connection, *pragmas: str) -> None:
         await (await connection.execute(pragma)).close()
 
 
-async def test_a_failing_chat_model_keeps_the_message_and_the_next_turn_remembers_it(deployment: OnDisk) -> None:
-    deployment.chat.replies.append(ConnectionError("down"))
-    with pytest.raises(ModelUnavailable):
-        await deployment.say("I like figs.")
-    assert await deployment.said() == ["I like figs."]
-    await deployment.say("Are you there?")
-    assert await deployment.said() == ["I like figs.", "Are you there?"]
-    assert await deployment.pending() == ["I like figs.", "Are you there?"]
-    await deployment.drain()
-    assert await deployment.facts() == ["Likes figs"]
-
-
 async def test_a_run_that_ends_between_answer_and_writing_down_is_written_down_by_the_next_turn(
     deployment: OnDisk,
 ) -> None:
@@ -160,26 +143,6 @@ async def test_a_secret_run_that_ends_there_is_never_written_down(deployment: On
     await deployment.graph.ainvoke(said, deployment.config, context=secret, interrupt_before=["flush_memory"])
     await deployment.say("I like plums.")
     assert await deployment.pending() == ["I like plums."]
-
-
-async def test_a_failing_memory_model_changes_no_summary_and_keeps_updates(deployment: OnDisk) -> None:
-    deployment.memory.respond = lambda _: ConnectionError("down")
-    await deployment.talk()
-    await deployment.drain()
-    assert await deployment.summary() is None
-    assert len(await deployment.said()) == 12
-    assert len(await deployment.pending()) == 12
-    assert await deployment.facts() == []
-
-
-async def test_a_failing_memory_model_that_comes_back_summarizes_and_learns_all(deployment: OnDisk) -> None:
-    deployment.memory.respond = lambda _: ConnectionError("down")
-    await deployment.talk()
-    deployment.memory.respond = deployment._answer
-    await deployment.say("And now?")
-    assert await deployment.summary() is not None
-    await deployment.drain()
-    assert len(await deployment.facts()) == 12
 
 
 class SilentModel(RecordingModel):
@@ -282,42 +245,3 @@ async def test_checkpoints_that_cannot_be_written_fail_the_turn_and_keep_what_wa
     await execute(deployment.checkpoints_file, *HEALED)
     await deployment.say("And now?")
     assert (await deployment.said())[:-1] == before
-
-
-async def conversation(deployment: Deployment) -> None:
-    """Three turns, with updates in between and after them; what fails on the way is tried again later."""
-    for text in ("I like figs.", "I like plums.", "I like kiwis."):
-        assert await deployment.say(text)
-        with suppress(OSError):
-            await deployment.drain()
-
-
-async def test_the_nth_store_call_may_fail_and_every_turn_answers_and_is_remembered() -> None:
-    n, calls = 0, 1
-    while n < calls:
-        n += 1
-        store = FaultyStore()
-        store.fault = fail_at(n)
-        deployment = Deployment(store, InMemorySaver())
-        await conversation(deployment)
-        store.fault = lambda _: None
-        calls = store.calls
-        await deployment.drain()
-        assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"], n
-        assert await deployment.pending() == [], n
-    assert n > 25
-
-
-async def test_the_nth_call_of_the_memory_model_may_fail_and_every_turn_is_remembered() -> None:
-    for n in range(3):
-        deployment = Deployment(FaultyStore(), InMemorySaver())
-        answers: list[Reply] = [RateLimited() if number == n else "" for number in range(3)]
-
-        def respond(messages: list[BaseMessage], answers: list[Reply] = answers) -> Reply:
-            return (answers.pop(0) if answers else "") or learns(messages)
-
-        deployment.memory.respond = respond
-        await conversation(deployment)
-        await deployment.drain()
-        assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
-        assert await deployment.pending() == []

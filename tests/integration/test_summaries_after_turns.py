@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
-from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
@@ -15,8 +13,6 @@ from graphs.chat import build_graph
 from graphs.tools import time_tool
 from memory.context.running_summary import divide, summarized_ids
 from memory.context.tokens import shared_counter
-from memory.facts.store import FactStore
-from memory.namespaces import Owner
 from tests.summary_chat import CONTEXT, Chat, Held, chatting
 from tests.threads import varied
 
@@ -47,82 +43,6 @@ async def check(chat: Chat) -> None:
     assert set(written) >= ({*missing} | summarized_ids(state["messages"], running)) & said
 
 
-@pytest.mark.parametrize("transcript", ["keep", "compact"])
-@pytest.mark.parametrize("share", [0.7, 1.0])
-async def test_no_turn_waits_and_all_that_leaves_is_written_down_once(transcript: Any, share: float) -> None:
-    with chatting(prepare_summary_share=share) as chat:
-        for number in range(40):
-            await chat.turn(number, replace(AFTER, transcript=transcript))
-            await check(chat)
-            if chat.writing:
-                await asyncio.wrap_future(chat.writing[-1])
-        assert len(chat.events) >= 4
-        assert all(event["ready"] for event in chat.events)
-        # Without summaries ahead of time one turn misses what the next one's summary tells. Four exchanges fit, so that
-        # whole ones that leave may be more than a call takes.
-        assert len(chat.asked_in) <= 2 * (len(chat.events) + 1)
-
-
-async def test_while_a_summary_is_written_turns_go_on_and_it_is_asked_for_once() -> None:
-    held = Held()
-    with chatting(begin=held) as chat:
-        for number in range(30):
-            await chat.turn(number, AFTER)
-            await check(chat)
-        assert len(held.waiting) == 1
-        assert missing_in(await chat.state()) > 10
-        await held.finish()
-        await chat.turn(30, AFTER)
-        await check(chat)
-        assert [event["ready"] for event in chat.events] == [True]
-        for number in range(31, 34):
-            await held.finish()
-            await chat.turn(number, AFTER)
-            await check(chat)
-        assert missing_in(await chat.state()) == 0
-
-
-async def test_the_prompt_of_a_turn_mostly_begins_with_the_one_before_while_a_summary_is_written() -> None:
-    """Else a local model would read all of it again in each turn."""
-    context = replace(AFTER, max_tokens=2400, memory_tokens=120)
-    with chatting(begin=Held()) as chat:
-        facts = FactStore.of_owner(chat.store, Owner.of("ada"))
-        for number in range(40):
-            await facts.acreate(f"Wrote question {number} of the list", category="context", confidence=0.6)
-        continued = turns = 0
-        for number in range(55):
-            await chat.turn(number, context)
-            now, before = chat.answers.prompts[-1], chat.answers.prompts[-2:-1]
-            if missing_in(await chat.state()):
-                turns += 1
-                same = sum(one.text == other.text for one, other in zip(now, before[0], strict=False))
-                continued += same >= len(before[0]) - 1  # the newest question had what was recalled for it
-        assert turns > 25
-        assert continued > 0.7 * turns
-
-
-async def test_a_summary_that_never_gets_through_in_one_go_comes_in_parts_and_what_is_missing_does_not_grow() -> None:
-    context = replace(AFTER, model="local")
-    with chatting() as chat:
-        calls = 0
-
-        def every_other(messages: list[BaseMessage]) -> str | Exception:
-            nonlocal calls
-            calls += "too long" not in messages[-1].text
-            return chat._summary(messages) if calls % 2 else TimeoutError("late")
-
-        chat.summaries.respond = every_other
-        missing = list[int]()
-        for number in range(80):
-            await chat.turn(number, context)
-            await check(chat)
-            if chat.writing:
-                await asyncio.gather(asyncio.wrap_future(chat.writing[-1]), return_exceptions=True)
-            missing.append(missing_in(await chat.state()))
-        assert max(missing) <= 12, missing
-        assert len(chat.events) > 5
-
-
 async def test_a_process_that_ends_while_a_summary_is_written_loses_nothing() -> None:
     saver, store = InMemorySaver(), InMemoryStore()
     with chatting(saver=saver, store=store, begin=Held()) as chat:
@@ -141,107 +61,6 @@ async def test_a_process_that_ends_while_a_summary_is_written_loses_nothing() ->
         summarized = summarized_ids(state["messages"], state["context"]["running_summary"])
         said = {str(message.id) for message in state["messages"]}
         assert {*summarized, *shown(again.answers.prompts[-1])} >= said - {str(state["messages"][-1].id)}
-
-
-async def test_two_processes_that_take_turns_come_to_a_summary_too() -> None:
-    saver, store = InMemorySaver(), InMemoryStore()
-    with (
-        chatting(saver=saver, store=store, prepare_summary_share=1.0) as one,
-        chatting(saver=saver, store=store, prepare_summary_share=1.0) as other,
-    ):
-        for number in range(50):
-            chat = (one, other)[number % 2]
-            await chat.turn(number, AFTER)
-            await check(chat)
-            if chat.writing:
-                await asyncio.wrap_future(chat.writing[-1])
-        assert len([*one.events, *other.events]) >= 4
-        assert missing_in(await chat.state()) <= 6
-
-
-async def test_a_preparation_that_keeps_failing_fails_no_turn_and_is_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    with chatting() as chat:
-        chat.summaries.respond = lambda _: RuntimeError("no model")
-        for number in range(60):
-            await chat.turn(number, AFTER)
-            await check(chat)
-            if chat.writing:
-                await asyncio.gather(asyncio.wrap_future(chat.writing[-1]), return_exceptions=True)
-        assert caplog.text.count("a summary could not be written ahead of time") == 1
-        state = await chat.state()
-        assert missing_in(state) > 90
-        assert len(str(state["context"])) < 2_000  # it does not grow with the thread
-        chat.summaries.respond = chat._summary
-        for number in range(60, 64):
-            await chat.turn(number, AFTER)
-            await asyncio.gather(asyncio.wrap_future(chat.writing[-1]), return_exceptions=True)
-        await check(chat)
-        assert chat.events
-        assert missing_in(await chat.state()) == 0
-
-
-async def test_in_incognito_nothing_is_written_down_and_no_turn_waits() -> None:
-    incognito = replace(AFTER, memory_mode="incognito")
-    with chatting() as chat:
-        await chat.turns(0, 30, incognito)
-        assert "turn" not in chat.asked_in
-        assert chat.events
-        assert chat.cut_ids() == []
-
-
-async def test_where_memory_cannot_write_what_left_is_handed_over_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = Held()
-    with chatting(begin=held) as chat:
-        await chat.turns(0, 9, AFTER)
-        real = chat.service.aremember
-        is_down = True
-
-        async def remember(*given: Any, **more: Any) -> Any:
-            if is_down:
-                raise OSError("the disk is gone")
-            return await real(*given, **more)
-
-        monkeypatch.setattr(chat.service, "aremember", remember)
-        await chat.turns(9, 14, AFTER)
-        state = await chat.state()
-        assert state["context"]["not_summarized"] == "h13"
-        is_down = False
-        await chat.turn(14, AFTER)
-        await check(chat)
-
-
-async def test_a_prompt_that_the_provider_finds_too_long_is_asked_again_smaller() -> None:
-    held, refused = Held(), list[int]()
-    with chatting(begin=held) as chat:
-
-        def answer(prompt: list[BaseMessage]) -> str | Exception:
-            tokens = shared_counter()(prompt)
-            if tokens <= 400:
-                return varied(25, "answer")
-            refused.append(tokens)
-            return ContextOverflowError("too long")
-
-        chat.answers.respond = answer
-        for number in range(20):
-            await chat.turn(number, AFTER)
-            assert "turn" not in chat.asked_in
-        assert refused
-        written = chat.cut_ids()
-        assert len(written) == len(set(written))
-
-
-async def test_a_question_larger_than_the_budget_is_answered_and_shortened() -> None:
-    with chatting(prepare_summary_share=1.0) as chat:
-        for number in range(12):
-            await chat.turn(number, AFTER, size=300)
-            assert f"question {number} " in chat.answers.prompts[-1][-1].text
-            assert shared_counter()(chat.answers.prompts[-1]) <= CONTEXT.max_tokens
-            if chat.writing:
-                await asyncio.wrap_future(chat.writing[-1])
-        assert "turn" not in chat.asked_in
-        assert chat.events
 
 
 async def test_a_turn_of_many_tools_waits_for_nothing() -> None:

@@ -15,7 +15,7 @@ from tests.fact_sets import propose
 from tests.fakes import WordEmbeddings
 from tests.laws.doors import DAY, House
 from tests.laws.embedding import embedded, embedder, indexed
-from tests.laws.talk import Talk, in_thread
+from tests.laws.talk import AGENTS, Talk, in_thread
 
 NONE, HEALTH, MONEY = "none", "health", "money"
 FACTS = {
@@ -135,8 +135,9 @@ async def test_a_model_brings_nothing_back_that_its_user_wants_to_be_asked_about
     assert "Restored" in await person.calls("restore", fact_id=gone.id)
 
 
-async def test_a_message_of_which_no_fact_was_made_waits_too() -> None:
-    person = Person()
+@pytest.mark.parametrize("door", ["graph", AGENTS[0]])
+async def test_a_message_of_which_no_fact_was_made_waits_too(door: str) -> None:
+    person = Person(door=door)
     await person.asks_about([HEALTH])
     await person.learns("My insulin is in the fridge door")
     assert await person.waiting() == []

@@ -1,25 +1,37 @@
 """G1, G2: what the chat graph promises of its picture, its prompt, its state and its checkpoints."""
 
+import asyncio
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import ormsgpack
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, JsonPlusSerializer, _msgpack_ext_hook_to_json
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from langgraph.errors import InvalidUpdateError
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.store.base import Op, PutOp, Result
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import interrupt
 
 from palimpsest import Context, FactStore, RunningSummary, build_graph
+from tests.fakes import RecordingModel
 from tests.laws.talk import LONG, NARROW, Talk
 
 HOUSE = Path(__file__).parents[2]
 TRANSCRIPTS = pytest.mark.parametrize("transcript", ["keep", "compact"])
+WRITES = {
+    "inject_memory": {"memory"},
+    "summarize": {"summarized_messages", "messages", "context"},
+    "call_model": {"messages"},
+    "flush_memory": {"memory"},
+}
 NODES = (None, "inject_memory", "summarize", "call_model", "tools", "flush_memory")
 
 
@@ -97,10 +109,13 @@ def words_of(values: dict[str, Any]) -> str:
     return str({**values, "context": context})
 
 
+@TRANSCRIPTS
 @pytest.mark.parametrize("how", ["at once", "one by one"])
 @pytest.mark.parametrize("node", NODES)
-async def test_of_a_thread_whose_messages_are_all_removed_nothing_is_left(node: str | None, how: str) -> None:
-    talk = Talk(context=NARROW, memory={"enabled": False})
+async def test_of_a_thread_whose_messages_are_all_removed_nothing_is_left(
+    node: str | None, how: str, transcript: Any
+) -> None:
+    talk = Talk(context=replace(NARROW, transcript=transcript), memory={"enabled": False})
     talk.summaries.respond = lambda _: "They talked about quinces."
     for _ in range(15):
         await talk.say(f"I grow quinces.{LONG}")
@@ -124,6 +139,95 @@ async def test_a_message_that_is_removed_or_rewritten_is_so_in_what_the_model_se
     await talk.say("Hello.")
     assert "I like kiwis." in talk.shown()
     assert not {"I like plums.", "I like figs."} & {message.text for message in talk.chat.prompts[-1]}
+
+
+async def test_a_run_that_only_removes_messages_is_refused_and_leaves_nothing_of_them(talk: Talk) -> None:
+    await talk.say("I grow quinces.")
+    with pytest.raises(ValueError, match="nothing to answer"):
+        await talk.run({"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
+    assert "quinces" not in words_of(await talk.values())
+
+
+async def test_an_edit_while_a_run_waits_is_what_the_model_sees_and_names_a_node_that_there_is(talk: Talk) -> None:
+    asked = {"messages": [HumanMessage("Where is Oslo?", id="h1")]}
+    await talk.graph.ainvoke(asked, talk.who(), interrupt_before=["call_model"])
+    edit = {"messages": [HumanMessage("Where is Bergen?", id="h1"), HumanMessage("Please.", id="h2")]}
+    with pytest.raises(InvalidUpdateError):
+        await talk.graph.aupdate_state(talk.who(), edit, as_node="nobody")
+    talk.graph.update_state(talk.who(), edit)  # without an event loop
+    await talk.run(None)
+    assert talk.shown().endswith("Where is Bergen?\n\nPlease.")
+
+
+@TRANSCRIPTS
+async def test_S2_C8_streams_have_what_changed_in_one_order_and_neither_a_summary_nor_a_removal(
+    transcript: Any,
+) -> None:
+    talk, streamed = Talk(context=replace(NARROW, transcript=transcript)), list[Any]()
+    for number in range(14):
+        sent, updates, state = {"messages": [HumanMessage(f"{number}:{LONG}")]}, list[Any](), None
+        modes: Any = {"context": talk.context, "stream_mode": ["updates", "messages", "values"]}
+        async for mode, part in talk.graph.astream(sent, talk.who(), **modes):
+            updates += part.items() if mode == "updates" else []
+            streamed += [part[0]] if mode == "messages" else []
+            state = part if mode == "values" else state
+        assert [node for node, _ in updates] == list(WRITES)
+        assert all(set(written or ()) <= WRITES[node] for node, written in updates)
+        assert state == await talk.values()
+    assert "They talked." in talk.shown()
+    assert "".join(message.text for message in streamed) == "Noted." * 14
+    assert not [message for message in streamed if isinstance(message, RemoveMessage)]
+
+
+@TRANSCRIPTS
+async def test_what_a_client_says_under_the_id_of_summaries_is_said(transcript: Any) -> None:
+    talk, another = Talk(context=replace(NARROW, transcript=transcript)), Talk(context=NARROW)
+    for number in range(14):
+        await another.say(f"{number}:{LONG}")
+    (summary,) = [one.id for one in (await another.values())["summarized_messages"] if "They talked" in one.text]
+    state = await talk.say("I like bees.", id=summary)
+    assert talk.shown().endswith("I like bees.")
+    assert state["messages"][0].id != summary
+    for number in range(14):
+        await talk.say(f"{number}:{LONG}")
+    assert "I like bees." in str(talk.summaries.prompts)
+    assert "Likes bees" in await talk.learn()
+
+
+async def test_a_memory_model_that_cannot_be_loaded_fails_no_turn() -> None:
+    class NoMemoryModel(Talk):
+        def _model(self, _: str, purpose: str) -> RecordingModel:
+            if purpose != "chat":
+                raise RuntimeError("no key")
+            return self.chat
+
+    talk = NoMemoryModel(context=NARROW)
+    for number in range(14):
+        assert (await talk.say(f"{number}:{LONG}"))["messages"][-1].text == "Noted."
+    assert f"13:{LONG}" in talk.stored()
+
+
+class SlowToWrite(InMemoryStore):
+    """A store that writes down what was said in a while, as behind another process's lock."""
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        listed = list(ops)
+        if any(isinstance(op, PutOp) and "peanuts" in str(op.value) for op in listed):
+            await asyncio.sleep(0.05)
+        return await super().abatch(listed)
+
+
+async def test_a_slow_write_is_waited_for_though_reading_took_all_that_it_may() -> None:
+    talk = Talk(store=SlowToWrite())
+
+    def slowly(_: list[BaseMessage]) -> str:
+        for left in talk.service.deadlines._left.values():
+            left["read"] = 0.0
+        return "Noted."
+
+    talk.chat.respond = slowly
+    assert (await talk.say("I am allergic to peanuts."))["memory"]["receipt"]["queued"]
+    assert "peanuts" in talk.stored()
 
 
 @pytest.mark.parametrize("key", ["context", "memory"])

@@ -95,7 +95,9 @@ def test_06_incognito_uses_nothing_and_leaves_no_trace(ada: Person) -> None:
 def test_07_read_only_uses_memory_and_learns_nothing_and_no_run_loosens_it(ada: Person) -> None:
     ada.writes("Likes pears")
     thread = ada.thread(memory_mode="read_only")
-    ada.says("I grow plums.", thread, context={"memory_mode": "normal"})
+    normal = {"memory_mode": "normal"}
+    for loosened in {"context": normal}, {"metadata": normal}, {"config": {"configurable": normal}}:
+        ada.says("I grow plums.", thread, **loosened)
     assert "Likes pears" in ada.sees("fruit", thread)
     ada.knows("Likes pears")
     assert "Likes pears" not in ada.sees("fruit", context={"memory_mode": "incognito"})
