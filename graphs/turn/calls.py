@@ -20,7 +20,7 @@ from langchain_core.messages.tool import tool_call
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._config import patch_configurable
 from langgraph._internal._constants import CONFIG_KEY_DURABILITY
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import SCHEDULED
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.errors import GraphBubbleUp
@@ -88,10 +88,21 @@ class Calls:
         for _ in range(_MOST_ANCESTORS):
             calls._read(saved.pending_writes or [])
             is_all = saved.metadata.get("source") == "loop" and not before
-            if is_all or not saved.parent_config or not (parent := await saver.aget_tuple(saved.parent_config)):
+            if is_all or not (earlier := await calls._earlier(saved)):
                 break
-            saved = parent
+            saved = earlier
         return calls
+
+    async def _earlier(self, saved: CheckpointTuple) -> CheckpointTuple | None:
+        """Return the checkpoint that one was made from: its parent or, for a copy, what it copies."""
+        metadata = saved.metadata
+        if metadata.get("source") == "fork":
+            thread = patch_configurable(self.config, {"checkpoint_id": None})
+            async for one in self.saver.alist(thread, filter={"step": metadata["step"] - 1}):
+                # A copy has the same parent.
+                if one.checkpoint["channel_versions"] == saved.checkpoint["channel_versions"]:
+                    return one
+        return await self.saver.aget_tuple(saved.parent_config) if saved.parent_config else None
 
     def _read(self, writes: Sequence[tuple[str, str, Any]]) -> None:
         for _, channel, value in writes:

@@ -23,7 +23,7 @@ from langgraph.types import Command, Send, interrupt
 
 from palimpsest import Context, FactStore, build_graph, open_checkpointer
 from tests.laws.doors import open_saver_on_postgres
-from tests.laws.paying import Shop, calls
+from tests.laws.shop import Shop, calls
 from tests.laws.talk import DOORS, Talk
 
 KINDS = ["memory", "sqlite", "postgres"]
@@ -115,6 +115,22 @@ async def test_a_call_that_was_stopped_is_not_made_again(talk: Talk, shop: Shop,
     first, second = results(talk.chat.prompts[-1])
     assert first == UNKNOWN
     assert second in ("sent to x", UNKNOWN)  # the stop may come before the result is stored
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+async def test_a_copy_of_a_checkpoint_knows_what_had_begun(talk: Talk, shop: Shop, copies: int) -> None:
+    talk.chat.replies = [calls(("slow", {}), ("mail", {"to": "x"}))]
+    run = asyncio.create_task(talk.say("Do it."))
+    await shop.waits.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    # As a server does at its start with the newest checkpoint of a thread that it was killed in.
+    for _ in range(copies):
+        await talk.graph.aupdate_state(talk.who(), None, as_node="__copy__")
+    await talk.run(None)
+    assert sorted(shop.done()) == ["mail x", "slow"]
+    assert UNKNOWN in results(talk.chat.prompts[-1])
 
 
 @pytest.mark.parametrize("transcript", ["keep", "compact"])
