@@ -24,10 +24,6 @@ SourceName = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only read the files, and say what there is. Asks nobody.")]
 NoLearn = Annotated[bool, typer.Option("--no-learn", help="Only write it into the journal, where it can be searched.")]
-Price = Annotated[
-    str | None,
-    typer.Option(metavar="IN,OUT", help="What a million tokens cost, read and written: `--price 0.40,1.60`."),
-]
 SourceToken = Annotated[str, typer.Option(metavar="TOKEN", help="Your token on the LangGraph server that is read.")]
 
 
@@ -39,7 +35,6 @@ async def backfill(
     source: SourceName = None,
     dry_run: DryRun = False,
     no_learn: NoLearn = False,
-    price: Price = None,
     source_token: SourceToken = "",
 ) -> None:
     """Learn from conversations that you had elsewhere. Twice is the same as once, and what was broken off goes on.
@@ -47,11 +42,9 @@ async def backfill(
     First all of it goes into the journal, at its own dates. Then it is learned, oldest first, as turns are.
     """
     # Only here, as other commands need neither the SDK nor what reads messages.
-    from graphs.cli.importing import ImportPlan, estimate, gather, prices_of, send_all, tell
-    from memory.config import MemoryConfig
+    from graphs.cli.importing import ImportPlan, estimate, gather, send_all, tell
     from memory.namespaces import checked_source
 
-    prices = prices_of(price)
     try:
         name = checked_source(source) if source else None
     except ValueError as error:
@@ -59,10 +52,9 @@ async def backfill(
     plan = ImportPlan()
     flaws = await gather(files, source_token, plan)
     if dry_run:
-        portion = MemoryConfig().portion_messages
-        out.answer(estimate(plan, portion, prices), lambda: tell(out, plan, portion, prices))
+        out.answer(estimate(plan), lambda: tell(out, plan))
     else:
-        await send_all(memory, out, plan, name, learn=not no_learn, prices=prices)
+        await send_all(memory, out, plan, name, learn=not no_learn)
     if flaws:  # the others are in, and a script must know that these are not
         for flaw in flaws[:_FLAWS_SHOWN]:
             out.note(f"left out: {flaw.place}: {flaw.reason}")

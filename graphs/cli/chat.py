@@ -218,11 +218,7 @@ def told(answered: "Answered") -> list[str]:
         tokens = injected["tokens"]
         used = sum(count for part, count in tokens.items() if part != "budget")
         lines.append(f"shown {counted(len(injected['facts']), 'fact')}; {used} of {tokens['budget']} tokens")
-    queued = answered.events.get("memory.queued")
-    if queued and answered.waits_until:
-        begins = datetime.fromisoformat(answered.waits_until).astimezone().strftime("%Y-%m-%d %H:%M")
-        lines.append(f"written down; memory's budget of the day is used up: read from {begins} on")
-    elif queued:
+    if queued := answered.events.get("memory.queued"):
         due = datetime.fromisoformat(queued["due"]).astimezone().strftime("%H:%M:%S")
         lines.append(f"written down; read once it is quiet, at {due} at the latest")
     return lines

@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from graphs.cli.shell import Json, Refused
 from memory.archive.importing import FORMAT, SCHEMA
 from memory.backfill.conversation import Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
+from memory.config import MemoryConfig
 from memory.outbox.transcript import exchanges, strip_scheduled
 
 _PIECE_MESSAGES = 200
@@ -33,10 +33,6 @@ _LOOK_AGAIN_SECONDS = 1.0
 _PATIENCE_SECONDS = 600.0
 # A replay of 30 messages took the local model six seconds a message.
 _LOCAL_MODEL_SECONDS = 6.0
-_BYTES_PER_TOKEN = 4
-# What an extraction is told beside the conversation: what to do, and the facts that are known; and what it answers.
-_PROMPT_TOKENS = 2_000
-_ANSWER_TOKENS = 200
 
 
 @dataclass(slots=True)
@@ -60,7 +56,7 @@ class Sum:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """What there is to import, and estimates of what reading it costs.
+    """What there is to import, and estimates of how often a model is asked.
 
     Attributes:
         messages: How many.
@@ -100,14 +96,9 @@ class ImportPlan:
         self.first = min(self.first or conversation.begun, conversation.begun)
         self.last = max(self.last, *(one.time for one in conversation.messages))
 
-    def extractions(self, portion_messages: int) -> int:
+    def extractions(self) -> int:
         """Return how many extractions read it, at least: short conversations are not read together."""
-        return max(self.conversations, -(-self.messages // portion_messages))
-
-    def tokens(self, portion_messages: int) -> tuple[int, int]:
-        """Return about how many tokens a model reads and writes."""
-        calls = self.extractions(portion_messages)
-        return self.bytes // _BYTES_PER_TOKEN + calls * _PROMPT_TOKENS, calls * _ANSWER_TOKENS
+        return max(self.conversations, -(-self.messages // MemoryConfig().portion_messages))
 
     def oldest_first(self) -> Iterator[Conversation]:
         """Yield the conversations, oldest first: what was said later corrects what was said before."""
@@ -117,17 +108,6 @@ class ImportPlan:
             said = {one.id: one for part in parts for one in part.messages}.values()
             messages = tuple(said if len(parts) == 1 else sorted(said, key=lambda one: one.time))
             yield Conversation(*key, messages, pasted=frozenset().union(*(part.pasted for part in parts)))
-
-
-def prices_of(price: str | None) -> tuple[float, float] | None:
-    """Return what a million tokens cost, read and written."""
-    if price is None:
-        return None
-    try:
-        read, written = map(float, price.split(","))
-    except ValueError:
-        raise typer.BadParameter("--price takes two numbers with a comma: --price 0.40,1.60") from None
-    return read, written
 
 
 async def gather(files: Iterable[str], token: str, plan: ImportPlan) -> list[Flaw]:
@@ -153,40 +133,25 @@ async def _each(found: Iterable[Conversation | Flaw]) -> AsyncIterator[Conversat
         yield one
 
 
-def estimate(plan: ImportPlan, portion: int, prices: tuple[float, float] | None) -> Json:
+def estimate(plan: ImportPlan) -> Json:
     """Return what there is to import, and what learning it takes."""
-    read, written = plan.tokens(portion)
-    cost = round((read * prices[0] + written * prices[1]) / 1e6, 4) if prices else None
-    seconds = {"seconds_with_the_local_model": round(plan.messages * _LOCAL_MODEL_SECONDS)}
-    counts = {"extractions": plan.extractions(portion), "tokens_read": read, "tokens_written": written, "cost": cost}
     names = ("conversations", "messages", "bytes", "first", "last", "pasted", "facts", "left_out")
+    seconds = round(plan.messages * _LOCAL_MODEL_SECONDS)
     told = {name: getattr(plan, name) for name in names}
-    return {**told, **counts, **seconds}
+    return {**told, "extractions": plan.extractions(), "seconds_with_the_local_model": seconds}
 
 
-def tell(out: Output, plan: ImportPlan, portion: int, prices: tuple[float, float] | None) -> None:
+def tell(out: Output, plan: ImportPlan) -> None:
     """Say what there is to import, and what learning it takes."""
-    found = estimate(plan, portion, prices)
+    found = estimate(plan)
     when = f", from {plan.first[:10]} to {plan.last[:10]}" if plan.messages else ""
     out.say(f"{counted(plan.conversations, 'conversation')} with {counted(plan.messages, 'message')}{when}")
-    cost = "" if found["cost"] is None else f", which cost about {found['cost']:.2f}"
-    out.say(
-        f"to learn it, a model is asked about {counted(found['extractions'], 'time')}, and reads about "
-        f"{found['tokens_read']:,} tokens and writes about {found['tokens_written']:,}{cost}"
-    )
+    out.say(f"to learn it, a model is asked about {counted(found['extractions'], 'time')}")
     out.say(_besides(plan))
     out.say(f"the local model takes {in_words(found['seconds_with_the_local_model'])}; a provider's is quicker")
 
 
-async def send_all(
-    memory: MemoryClient,
-    out: Output,
-    plan: ImportPlan,
-    name: str | None,
-    *,
-    learn: bool,
-    prices: tuple[float, float] | None,
-) -> None:
+async def send_all(memory: MemoryClient, out: Output, plan: ImportPlan, name: str | None, *, learn: bool) -> None:
     """Write all of it into the journal, and have it learned."""
     tokens: dict[str, str] = {}
     limits: Json = {}
@@ -198,7 +163,7 @@ async def send_all(
             f"the journal keeps {limits['journal_bytes'] / 1e6:.0f} MB, and this is {plan.bytes / 1e6:.0f} MB: of the "
             "oldest conversations only facts will stay"
         )
-    sending = _Sending(memory, out, name, tokens, plan, limits.get("portion_messages", 20), prices)
+    sending = _Sending(memory, out, name, tokens, plan, limits.get("portion_messages", 20))
     done = await sending.send(learn=False)
     if learn and plan.messages:
         learned = await sending.send(learn=True)
@@ -252,14 +217,12 @@ class _Sending:
     tokens: dict[str, str]
     plan: ImportPlan
     portion: int
-    prices: tuple[float, float] | None
 
     async def send(self, *, learn: bool) -> Sum:
         """Send all of it once; while it is learned, no faster than that."""
         done, sent = Sum(), 0
         what = "learning" if learn else "writing down"
-        spent = partial(_spent, self.plan, self.portion, self.prices) if learn else lambda _: ""
-        with counting(what, self.plan.messages, spent, self.out.note) as show:
+        with counting(what, self.plan.messages, self.out.note) as show:
             for source, piece in _pieces(self.plan, self.name, self.portion if learn else _PIECE_MESSAGES):
                 while learn and not self.memory.is_local and done.waiting >= _ON_THE_WAY:
                     await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -324,11 +287,3 @@ def _parts(conversation: Conversation, most: int) -> Iterator[Conversation]:
         size += more
     if said:
         yield replace(conversation, messages=tuple(said), goes_on=goes_on)
-
-
-def _spent(plan: ImportPlan, portion: int, prices: tuple[float, float] | None, messages: int) -> str:
-    """Return about how many tokens it took so far, and what they cost."""
-    share = min(1.0, max(0, messages) / max(1, plan.messages))
-    read, written = (round(each * share) for each in plan.tokens(portion))
-    cost = f", about {(read * prices[0] + written * prices[1]) / 1e6:.2f}" if prices else ""
-    return f"about {read + written:,} tokens{cost}"

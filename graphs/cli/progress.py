@@ -27,32 +27,26 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
-def counting(
-    what: str, total: int, spent: Callable[[int], str], note: Callable[[str], None]
-) -> Iterator[Callable[[int], None]]:
+def counting(what: str, total: int, note: Callable[[str], None]) -> Iterator[Callable[[int], None]]:
     """Show how many messages are done, at what rate, how long the rest takes: a bar, or a line now and then elsewhere.
 
     Args:
         what: What is being done.
         total: How many there are.
-        spent: Says what so many cost; empty for nothing.
         note: Prints a line where there is no terminal.
     """
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    more = TextColumn("{task.fields[spent]}")
-    with Progress(*columns, more, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total, spent="")
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
         last = bar.get_time()
 
         def show(done: int) -> None:
             nonlocal last
-            cost = spent(done)
-            bar.update(task, completed=max(0, done), spent=cost)
+            bar.update(task, completed=max(0, done))
             if not console.is_terminal and bar.get_time() - last >= _EVERY_SECONDS:
                 last = bar.get_time()
                 left = bar.tasks[0].time_remaining
-                parts = [f"{done} of {total} messages", "" if left is None else f"{in_words(left)} left", cost]
-                note(f"{what}: {', '.join(filter(None, parts))}")
+                note(f"{what}: {done} of {total} messages" + ("" if left is None else f", {in_words(left)} left"))
 
         yield show

@@ -25,13 +25,11 @@ class Answered:
         answer: The text.
         events: What memory reported, by the event's name.
         without_memory: Why the turn went on without memory; empty where it did not.
-        waits_until: Until when (ISO 8601) memory asks no model, as the budget of the day is used up; else empty.
     """
 
     answer: str
     events: Mapping[str, Json]
     without_memory: str = ""
-    waits_until: str = ""
 
 
 @dataclass(slots=True)
@@ -109,8 +107,7 @@ class ThreadClient:
             shown.append(_text(state["messages"][-1]))
             show(shown[0])
         receipt = (state.get("memory") or {}).get("receipt") or {}
-        without, until = (str(receipt.get(name) or "") for name in ("without_memory", "budget_used_up_until"))
-        return Answered("".join(shown), events, without, until)
+        return Answered("".join(shown), events, str(receipt.get("without_memory") or ""))
 
     async def learned(self) -> list[Json]:
         """Return the facts that were learned from this thread since the last time, as they are now."""

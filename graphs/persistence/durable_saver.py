@@ -1,7 +1,6 @@
-"""What is the same in our checkpointers, wherever they keep what they hold: deletions, and what of a history may go."""
+"""What is the same in our checkpointers, wherever they keep what they hold: deletions of threads and of runs."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointMetadata
@@ -13,13 +12,17 @@ from memory.text import check_encodable
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
 
-
-class CheckpointKey(NamedTuple):
-    """One checkpoint's primary key."""
-
-    thread_id: str
-    checkpoint_ns: str
-    checkpoint_id: str
+_KEY = "thread_id, checkpoint_ns, checkpoint_id"
+GOING = f"""
+    WITH RECURSIVE doomed AS (SELECT {_KEY}, parent_checkpoint_id AS parent FROM checkpoints WHERE {{of_runs}}),
+    needed AS (
+        SELECT doomed.* FROM checkpoints AS child JOIN doomed ON child.thread_id = doomed.thread_id
+            AND child.checkpoint_ns = doomed.checkpoint_ns AND child.parent_checkpoint_id = doomed.checkpoint_id
+        WHERE child.checkpoint_id NOT IN (SELECT checkpoint_id FROM doomed)
+        UNION SELECT doomed.* FROM needed JOIN doomed ON needed.thread_id = doomed.thread_id
+            AND needed.checkpoint_ns = doomed.checkpoint_ns AND needed.parent = doomed.checkpoint_id)
+    SELECT {_KEY} FROM doomed EXCEPT SELECT {_KEY} FROM needed ORDER BY 1, 2, 3"""
+"""Selects the keys of runs' checkpoints, but for those that another run goes on from: it may be replayed from them."""
 
 
 class DurableSaver:
@@ -87,40 +90,3 @@ def may_be_first(metadata: CheckpointMetadata) -> bool:
 
 EARLY_SECONDS = 600
 """So long after a task's first writes its thread has a checkpoint, or its process was killed before it saved one."""
-
-
-async def removable(
-    doomed: set[CheckpointKey],
-    children: Callable[[CheckpointKey], Awaitable[Sequence[tuple[str, set[str]]]]],
-    stored: Callable[[CheckpointKey], Awaitable[tuple[str | None, set[str]] | None]],
-) -> set[CheckpointKey]:
-    """Return those of some checkpoints that no surviving delta channel is replayed from.
-
-    Args:
-        doomed: Those that are to go.
-        children: Returns the ids of a checkpoint's children that have delta channels, each with their names.
-        stored: Returns the id of a checkpoint's parent, and the channels whose values it holds; `None` if it is gone.
-    """
-
-    async def chain(start: CheckpointKey, channels: set[str]) -> list[CheckpointKey]:
-        """Return the checkpoints from `start` up to the one where the last of the channels has a stored value."""
-        found: list[CheckpointKey] = []
-        following: str | None = start.checkpoint_id
-        while channels and following:
-            key = start._replace(checkpoint_id=following)
-            state = await stored(key)
-            if state is None:
-                break
-            found.append(key)
-            following, held = state
-            channels = channels.difference(held)
-        return found
-
-    spared = [
-        ancestor
-        for parent in doomed
-        for child, channels in await children(parent)
-        if parent._replace(checkpoint_id=child) not in doomed
-        for ancestor in await chain(parent, channels)
-    ]
-    return doomed.difference(spared)

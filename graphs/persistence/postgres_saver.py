@@ -22,14 +22,13 @@ from graphs.persistence.deletions import KEPT_SECONDS, Deletions, ancestors
 from graphs.persistence.durable_saver import (
     CHECKPOINTED_TYPES,
     EARLY_SECONDS,
-    CheckpointKey,
     DurableSaver,
     may_be_first,
     thread_of,
     user_of,
 )
 from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, transaction
-from graphs.persistence.postgres_history import remove
+from graphs.persistence.postgres_history import remove_runs
 
 _DEAD = """
     CREATE TABLE IF NOT EXISTS palimpsest_dead_checkpoints (
@@ -93,9 +92,6 @@ _COPY = (
     FROM checkpoint_writes WHERE thread_id = %(source)s ON CONFLICT DO NOTHING""",
 )
 _THREADS_OF_RUNS = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
-_OF_RUNS = """
-    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
-    WHERE thread_id = %s AND metadata ->> 'run_id' = ANY(%s)"""
 
 
 class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
@@ -199,15 +195,14 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
                 await cursor.execute(f"DELETE FROM {table} WHERE thread_id = %s", (thread_id,))
 
     async def adelete_for_runs(self, run_ids: Iterable[str]) -> None:
-        """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
+        """Delete the checkpoints and writes of these runs; what another run goes on from stays."""
         await self._deletions.carried_out()
         runs = [str(run_id) for run_id in run_ids]
         async with self._transaction(pipeline=False) as (_, cursor):
             await cursor.execute(_THREADS_OF_RUNS, (runs,))
             for thread_id in sorted(row["thread_id"] for row in await cursor.fetchall()):  # in one order, for all
                 await cursor.execute(_OWN, (thread_id,))
-                await cursor.execute(_OF_RUNS, (thread_id, runs))
-                await remove(cursor, {CheckpointKey(**row) for row in await cursor.fetchall()})
+                await remove_runs(cursor, thread_id, runs)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""

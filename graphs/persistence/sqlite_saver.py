@@ -25,10 +25,9 @@ from graphs.persistence.deletions import CREATE, Deletions, ancestors, bury, bur
 from graphs.persistence.durable_saver import (
     CHECKPOINTED_TYPES,
     EARLY_SECONDS,
-    CheckpointKey,
+    GOING,
     DurableSaver,
     may_be_first,
-    removable,
     thread_of,
     user_of,
 )
@@ -37,7 +36,6 @@ METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS T
 _RUN_ID = f"json_extract({METADATA}, '$.run_id')"
 USER_OF_CHECKPOINT = f"IFNULL(json_extract({METADATA}, '$.langgraph_auth_user_id'), '')"
 """Whose checkpoint it is, as the server wrote it into the metadata; empty where nobody logs in."""
-_DELTA_COUNTERS = f"json_extract({METADATA}, '$.counters_since_delta_snapshot')"
 
 _INDEXES = (
     # Metadata lies behind each row's state: finding a run without an index would read the whole file.
@@ -72,15 +70,7 @@ _COPY_WRITES = """
     SELECT :target, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value
     FROM writes WHERE thread_id = :source"""
 
-_OF_RUNS = f"""
-    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
-    WHERE {_RUN_ID} IN (SELECT value FROM json_each(?))"""
-_DELTA_CHILDREN = f"""
-    SELECT checkpoint_id, {_DELTA_COUNTERS} FROM checkpoints
-    WHERE thread_id = ? AND checkpoint_ns = ? AND parent_checkpoint_id = ? AND {_DELTA_COUNTERS} IS NOT NULL"""
-_ONE = """
-    SELECT type, checkpoint, parent_checkpoint_id FROM checkpoints
-    WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"""
+_GOING = GOING.format(of_runs=f"{_RUN_ID} IN (SELECT value FROM json_each(?))")
 _DELETE = ("checkpoints", "writes")
 
 
@@ -195,12 +185,11 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
             await self.conn.execute(statement, (time.time() - EARLY_SECONDS,))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints and writes of these runs; what later delta channels are replayed from stays."""
+        """Delete the checkpoints and writes of these runs; what another run goes on from stays."""
         await self._deletions.carried_out()
         async with self._transaction():
-            async with self.conn.execute(_OF_RUNS, (json.dumps([str(run_id) for run_id in run_ids]),)) as cursor:
-                doomed = {CheckpointKey(*row) async for row in cursor}
-            keys = sorted(await removable(doomed, self._delta_children, self._stored))
+            async with self.conn.execute(_GOING, (json.dumps([str(run_id) for run_id in run_ids]),)) as cursor:
+                keys = list(await cursor.fetchall())
             for table in _DELETE:
                 await self.conn.executemany(
                     f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?", keys
@@ -220,15 +209,6 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         await self.setup()
         async with self._writing, transaction(self.conn):
             yield
-
-    async def _delta_children(self, parent: CheckpointKey) -> list[tuple[str, set[str]]]:
-        async with self.conn.execute(_DELTA_CHILDREN, parent) as cursor:
-            return [(child, set(json.loads(counters))) async for child, counters in cursor]
-
-    async def _stored(self, key: CheckpointKey) -> tuple[str | None, set[str]] | None:
-        async with self.conn.execute(_ONE, key) as cursor:
-            row = await cursor.fetchone()
-        return (row[2], set(self.serde.loads_typed((row[0], row[1]))["channel_values"])) if row else None
 
 
 @asynccontextmanager

@@ -35,8 +35,6 @@ async def end_turn(memory: TurnMemory, run: Run, thread: Thread, view: ThreadVie
         receipt["not_written"] = closed.not_written
     if (left_out := thread.left_out).messages:
         receipt["left_out"] = LeftOutMessages(messages=left_out.messages, ids=[*left_out.ids])
-    if until := memory.waits_until(run):
-        receipt["budget_used_up_until"] = until
     memory.count(receipt)
     kept = {key: value for key, value in thread.memory.items() if key not in Named.__annotations__}
     return MemoryState(**{**kept, "receipt": receipt, **named(closed.unwritten)})  # type: ignore[typeddict-item]

@@ -22,7 +22,6 @@ from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected
 from memory.injection.past_turns import read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
-from memory.message import iso_time
 from memory.recall.user_index import NOTHING, Asked, Recalled
 from memory.tracing import span
 from memory.turn import MemoryMode, Opening, may_learn, may_read, open_turn
@@ -199,11 +198,6 @@ class TurnMemory:
         if run.owner is not None and run.store is not None:
             store, look = run.store, partial(self._service.purse.look, run.owner)
             await self._deadlines.ask(run.turn, store, "read", lambda: arun(store, look()))
-
-    def waits_until(self, run: Run) -> str | None:
-        """Return until when (ISO 8601) the user's memory asks no model, as the budget of the day is used up."""
-        until = self._service.purse.used_up_until(run.owner) if run.owner else None
-        return None if until is None else iso_time(until)
 
     def count(self, receipt: Receipt) -> None:
         """Count a turn that has ended."""

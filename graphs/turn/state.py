@@ -158,9 +158,6 @@ class Receipt(TypedDict, total=False):
     """What the turn's last model call was not shown for want of room, though no summary stands for it yet."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
-    budget_used_up_until: str
-    """Until when (ISO 8601) memory asks no model for this user: what was said waits, and summaries are put off. Absent
-    while there is budget left, or no limit."""
     not_written: NotWritten
     """Why the turn ended before it was written down; absent where it was, or was not to be."""
 

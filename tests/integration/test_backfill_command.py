@@ -121,15 +121,14 @@ def test_a_wrong_file_leaves_nothing_behind(folder: Path) -> None:
 
 def test_a_dry_run_asks_nobody(ada: Typed) -> None:
     nobody = Typed(None, {"PALIMPSEST_URL": "http://127.0.0.1:1"})
-    found = nobody.json("backfill", "chatgpt.zip", "--dry-run", "--price", "1,10")
+    found = nobody.json("backfill", "chatgpt.zip", "--dry-run")
     assert (found["conversations"], found["messages"], found["extractions"]) == (2, 6, 2)
     assert (found["first"][:10], found["last"][:10]) == ("2023-01-01", "2024-01-01")
-    assert found["cost"] == pytest.approx((found["tokens_read"] + 10 * found["tokens_written"]) / 1e6, abs=1e-4)
     assert "2 conversations with 6 messages, from 2023-01-01 to 2024-01-01" in nobody(
         "backfill", "chatgpt.zip", "--dry-run"
     )
     Path("one.jsonl").write_text('{"role": "user", "content": "I moved to Bergen.", "time": 1715169600}\n')
-    assert "a model is asked about 1 time, and" in nobody("backfill", "one.jsonl", "--dry-run")
+    assert "a model is asked about 1 time\n" in nobody("backfill", "one.jsonl", "--dry-run")
     assert ada.json("sources")["sources"] == []
 
 
@@ -150,7 +149,6 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(ada: Typed, folder:
     (folder / "cut.json").write_text('[{"mapping": {')
     assert "cut.json is damaged or was cut off" in ada.refused("backfill", "cut.json")
     assert "cannot be read" in ada.refused("backfill", "nowhere.zip")
-    assert ada.run("backfill", "chatgpt.zip", "--price", "cheap").exit_code == 2
     assert ada.run("backfill", "chatgpt.zip", "--source", "a:b").exit_code == 2
 
 
