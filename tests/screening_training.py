@@ -20,12 +20,12 @@ from pathlib import Path
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Final, NamedTuple
 
+from memory.screening import secrets
 from memory.screening.door import (
     JUDGES_FILE,
     ORDER_JUDGE,
     SECRET_JUDGE,
     compatible,
-    holds_secret,
     is_instruction_like,
     plain,
 )
@@ -263,7 +263,9 @@ def counted(own: list[Example], order: Judge, secret: Judge) -> tuple[dict[str, 
     """Return how many of each kind are held, and lines about what is missed or held wrongly."""
     held, wrong = Counter[str](), []
     for _, kind, text in own:
-        is_held = holds_secret(text, secret) or is_instruction_like(text, order)
+        composed = compatible(text)
+        is_told = secrets.is_known_secret(composed) or secrets.may_hold_secret(composed)
+        is_held = is_told or secret.holds(composed, cased=True) or is_instruction_like(text, order)
         held[kind] += is_held
         if is_held != (kind in ("attacks", "secrets")):
             wrong.append(f"  {kind}: {text!r}")

@@ -49,10 +49,12 @@ def screened(text: str) -> Verdict | None:
 @lru_cache(maxsize=4096)
 def secrecy(text: str) -> Literal["secret", "suspected"] | None:
     """Say whether a text holds a key or a payment card's number, or may hold a password, a passphrase or a code."""
-    line, composed = one_line(_UNSEEN.sub("", text)), compatible(text)
-    if secrets.is_known_secret(line) or secrets.is_known_secret(composed):
+    composed = compatible(text)
+    lines = {one_line(_UNSEEN.sub("", text)), composed}
+    if any(map(secrets.is_known_secret, lines)):
         return "secret"
-    return "suspected" if holds_secret(text) else None
+    may_hold = any(map(secrets.may_hold_secret, lines)) or SECRET_JUDGE.holds(composed, cased=True)
+    return "suspected" if may_hold else None
 
 
 def secret_parts(text: str) -> list[str]:
@@ -95,14 +97,6 @@ def may_be_shown(text: str, *, is_released: bool = False) -> bool:
         is_released: Whether a person released these words: then only what is known for a secret may not.
     """
     return secrecy(text) != "secret" if is_released else screened(text) is None
-
-
-def holds_secret(text: str, judge: Judge = SECRET_JUDGE) -> bool:
-    """Say whether a text holds, or may hold, a key, a password, a passphrase, a code or a payment card's number."""
-    line, composed = one_line(_UNSEEN.sub("", text)), compatible(text)
-    lines = {line, composed}
-    known = any(secrets.is_known_secret(each) or secrets.may_hold_secret(each) for each in lines)
-    return known or judge.holds(composed, cased=True)
 
 
 def compatible(text: str) -> str:

@@ -11,6 +11,7 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -144,35 +145,35 @@ def tokens(text: str, *, cased: bool = False) -> list[str]:
         text: On one line.
         cased: Whether a word with a capital, digit or sign inside counts as the form it has: a password's, maybe.
     """
-    found: list[str] = []
-    for piece in text.split():
-        bare = piece.strip(".,;:!?()[]{}<>\"'\u201c\u201d`*")
-        low = bare.lower()
-        ending = _DOMAIN.search(low[:200])
-        if "@" in bare[1:] and "." in bare:
-            found.append("<email>")
-        elif "://" in low or low.startswith("www.") or (ending and ending[1] not in _FILE_ENDINGS):
-            found.append("<link>")
-        elif ending:
-            found.append("<file>")
-        elif _DATE.fullmatch(bare):
-            found.append("<date>")
-        elif cased and _form(bare):
-            found.append(_form(bare))
-        else:
-            lower = piece.lower()
-            digits, letters = sum(map(str.isdigit, lower)), sum(map(str.isalpha, lower))
-            # "1gn0re": digits for letters. A number with its unit is short, or has more digits than letters.
-            is_disguised = digits > 0 and len(lower) > 3 and 2 * letters >= len(lower)
-            for word in _PART.findall(lower.translate(_LEET) if is_disguised else lower):
-                plain = word.replace("\u2019", "'")[:_LONGEST_WORD]
-                found.append(f"<{min(len(word), 9)} digits>" if word.isdigit() else plain)
-            continue
-        if piece[-1] in _CLAUSE_ENDS:
-            found.append(piece[-1])
-    return found
+    return [token for piece in text.split() for token in _tokens_of(piece, cased)]
 
 
+@lru_cache(maxsize=4096)
+def _tokens_of(piece: str, cased: bool) -> list[str]:
+    bare = piece.strip(".,;:!?()[]{}<>\"'\u201c\u201d`*")
+    low = bare.lower()
+    ending = _DOMAIN.search(low[:200])
+    if "@" in bare[1:] and "." in bare:
+        found = "<email>"
+    elif "://" in low or low.startswith("www.") or (ending and ending[1] not in _FILE_ENDINGS):
+        found = "<link>"
+    elif ending:
+        found = "<file>"
+    elif _DATE.fullmatch(bare):
+        found = "<date>"
+    elif not cased or not (found := _form(bare)):
+        lower = piece.lower()
+        digits, letters = sum(map(str.isdigit, lower)), sum(map(str.isalpha, lower))
+        # "1gn0re": digits for letters. A number with its unit is short, or has more digits than letters.
+        is_disguised = digits > 0 and len(lower) > 3 and 2 * letters >= len(lower)
+        return [
+            f"<{min(len(word), 9)} digits>" if word.isdigit() else word.replace("\u2019", "'")[:_LONGEST_WORD]
+            for word in _PART.findall(lower.translate(_LEET) if is_disguised else lower)
+        ]
+    return [found, piece[-1]] if piece[-1] in _CLAUSE_ENDS else [found]
+
+
+@lru_cache(maxsize=4096)
 def _form(word: str) -> str:
     """Return the form of what is no plain word; nothing for plain words and numbers."""
     digits, letters = sum(map(str.isdigit, word)), sum(map(str.isalpha, word))

@@ -144,10 +144,8 @@ def held_topic(text: str, wanted: Collection[Topic], told: Iterable[Topic] = ())
         wanted: The topics that wait, as the user or the deployment asked.
         told: The topics that the model named.
     """
-    if not wanted:
-        return None
-    found = topics_of(text).union(told)
-    return next((topic for topic in TOPICS if topic in wanted and (topic in found or topic == "everything")), None)
+    found = topics_of(text).union(told, ("everything",)) if wanted else ()
+    return next((topic for topic in TOPICS if topic in wanted and topic in found), None)
 
 
 def held_topics(text: str, wanted: Collection[Topic]) -> tuple[Topic, ...]:

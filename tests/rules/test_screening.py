@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.screening.door import holds_secret, is_instruction_like
+from memory.screening.door import is_instruction_like, secrecy
 
 SECRETS = [
     "User's password is hunter2",
@@ -84,12 +84,12 @@ STATEMENTS = [
 
 @pytest.mark.parametrize("text", SECRETS)
 def test_a_secret_is_recognized(text: str) -> None:
-    assert holds_secret(text)
+    assert secrecy(text)
 
 
 @pytest.mark.parametrize("text", [*ORDINARY, *STATEMENTS])
 def test_an_ordinary_fact_is_no_secret(text: str) -> None:
-    assert not holds_secret(text)
+    assert not secrecy(text)
 
 
 @pytest.mark.parametrize("text", ORDERS)
@@ -132,5 +132,5 @@ def test_a_statement_or_a_wish_about_answers_is_no_such_order_whatever_words_are
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_screened(text: str) -> None:
-    assert holds_secret(text) in (True, False)
+    assert secrecy(text) in ("secret", "suspected", None)
     assert is_instruction_like(text) in (True, False)

@@ -26,7 +26,7 @@ from memory.facts.fact import checked_content
 from memory.facts.words import words
 from memory.injection.block import escape, format_memory_for_injection
 from memory.message import StoredMessage
-from memory.screening.door import ORDER_JUDGE, SECRET_JUDGE, holds_secret, is_instruction_like, without_suspects
+from memory.screening.door import ORDER_JUDGE, SECRET_JUDGE, is_instruction_like, secrecy, without_suspects
 from memory.text import fenced, normalize, one_line, sanitize
 
 HOUSE = Path(memory.__file__).parents[1]
@@ -248,7 +248,7 @@ READERS: dict[str, Reader] = {
     "escape": escape,
     "checked_content": checked,
     "parse_answer": parse,
-    "holds_secret": holds_secret,
+    "secrecy": secrecy.__wrapped__,
     "is_instruction_like": is_instruction_like,
     "without_suspects": without_suspects,
     "judge of orders": ORDER_JUDGE.holds,
