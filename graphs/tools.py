@@ -34,7 +34,7 @@ def time_tool(clock: Callable[[], float] = time.time) -> BaseTool:
     @tool
     async def current_time(runtime: ToolRuntime[Context | None, State]) -> str:
         """Tell the current date, weekday and time where the user is."""
-        context = runtime.context or Context()
+        context = runtime.context if isinstance(runtime.context, Context) else Context()
         settings = Settings.from_environment()
         configurable = runtime.config.get("configurable", {})
         owner = owner_of_run(configurable, context.agent_name, single_user=settings.single_user)

@@ -75,7 +75,8 @@ class Run:
             ValueError: If its thread's id cannot be stored.
         """
         # In process there is no context unless the caller passes one; a server always makes it.
-        context = runtime.context or Context()
+        # A graph above may have a context of its own.
+        context = runtime.context if isinstance(runtime.context, Context) else Context()
         limits = profile(context.model, settings)
         configurable = config.get("configurable", {})
         thread_id = str(configurable.get("thread_id") or STATELESS)

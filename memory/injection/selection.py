@@ -200,18 +200,18 @@ def needs_rebase(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditi
 def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry, ...]:
     """Return what the block shows: the profile, then facts while they fit.
 
-    Protected facts come first; then what holds for every answer: wishes about answers, and fresh corrections; then what
-    fits the message, best first; then standing instructions; then the others; of equals the strongest. What says the
-    same as another fact is shown once.
+    Pinned facts come first, then the other protected ones; then what holds for every answer: wishes about answers, and
+    fresh corrections; then what fits the message, best first; then standing instructions; then the others; of equals
+    the strongest. What says the same as another fact is shown once.
     """
     places = {hit.document.id: place for place, hit in enumerate(turn.recalled.hits)}
 
-    def rank(fact: Fact) -> tuple[bool, bool, int, bool, float, str]:
+    def rank(fact: Fact) -> tuple[bool, bool, bool, int, bool, float, str]:
         protected = is_protected(fact, turn.protected_categories)
         place = places.get(fact.id, len(places))
         return (
-            not protected, not _holds_always(fact, turn.now), place, fact.category not in STANDING, -fact.confidence,
-            fact.id,
+            not fact.pinned, not protected, not _holds_always(fact, turn.now),
+            place, fact.category not in STANDING, -fact.confidence, fact.id,
         )  # fmt: skip
 
     texts = {name: section.text for name, section in snapshot.profile.items()}

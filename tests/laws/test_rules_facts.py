@@ -252,3 +252,14 @@ async def test_a_roll_up_is_shown_and_tells_nothing_that_was_deleted_or_waits(wo
     assert "garden" in asked[-1].text
     assert word not in asked[-1].text
     assert "insulin" not in json.dumps(await person.api("GET", "/profile"))
+
+
+async def test_a_pinned_fact_is_shown_first_whatever_is_asked() -> None:
+    talk = Talk(context=Context(memory_tokens=200))
+    facts = FactStore(talk.store, "ada")
+    for number in range(30):
+        await facts.acreate(f"Owns thing number {number} of shop {number * 7}", "context", 1.0, source="api")
+    await facts.acreate("Is allergic to peanuts", "knowledge", 1.0, source="api", pinned=True)
+    for text in ("Good morning!", "What do I own?", "Suggest a snack.", "Which thing of which shop?"):
+        await talk.say(text, thread=text)
+        assert re.findall(r"^- \[.*", talk.shown(), re.MULTILINE)[0] == "- [knowledge | 1.00] Is allergic to peanuts"

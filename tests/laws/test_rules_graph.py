@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, JsonPlusSerializer, _msgpack_ext_hook_to_json
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.errors import InvalidUpdateError
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import interrupt
+from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from palimpsest import Context, FactStore, RunningSummary, build_graph
 from tests.fakes import RecordingModel
+from tests.laws.shop import calls
 from tests.laws.talk import LONG, NARROW, Talk
 
 HOUSE = Path(__file__).parents[2]
@@ -295,3 +299,29 @@ async def test_a_model_that_fails_gives_one_clear_sentence_and_an_overflow_is_as
 async def test_a_thread_without_a_message_is_refused_with_what_to_send(talk: Talk, nothing: Any) -> None:
     with pytest.raises(ValueError, match="messages must hold at least one message"):
         await talk.run(nothing)
+
+
+@dataclass
+class Mine:
+    tenant: str = "x"
+
+
+class Named(TypedDict):
+    tenant: str
+
+
+class Checked(BaseModel):
+    tenant: str = "x"
+
+
+@pytest.mark.parametrize(
+    ("schema", "context"), [(Mine, Mine()), (Named, {"tenant": "x"}), (Checked, Checked()), (None, None)]
+)
+async def test_a_graph_above_may_have_a_context_of_its_own(talk: Talk, schema: Any, context: Any) -> None:
+    below = build_graph(service=talk.service).compile()
+    above = StateGraph(MessagesState, context_schema=schema).add_node("chat", below).add_edge(START, "chat")
+    graph = above.compile(checkpointer=talk.saver, store=talk.store)
+    talk.chat.replies = [calls(("current_time", {}))]
+    state = await graph.ainvoke({"messages": [HumanMessage("I like plums.")]}, talk.who(), context=context)
+    assert state["messages"][-1].text == "Noted."
+    assert "I like plums." in talk.stored()
