@@ -147,24 +147,21 @@ def test_the_place_of_the_chat_is_there_before_its_scripts_are(page: Any) -> Non
 
 
 def by(page: Any, how: str) -> None:
-    """Have the list show what fits one filter: a category, a day, or a conversation."""
+    """Have the list show what fits one filter: a category or a day."""
     page.reload()
     filters = page.locator("#find")
     if how != "category":
-        filters.get_by_text("By day or conversation").click()
+        filters.get_by_text("By day or confirmation").click()
     with shown_anew(page):
         if how == "category":
             filters.get_by_label("Category").select_option("goal")
-        elif how == "day":
-            filters.get_by_label("until").fill("2001-12-31")
         else:
-            filters.get_by_label("Conversation").select_option(index=1)
+            filters.get_by_label("until").fill("2001-12-31")
 
 
 CHOSEN = {
     "category": ["Wants a boat", "Wants a dog"],
     "day": ["Kept bees as a child", "Wants a dog"],
-    "conversation": [ALLERGY],
 }
 
 

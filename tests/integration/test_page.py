@@ -98,16 +98,14 @@ async def test_only_a_button_takes_the_filter_along(page: Page) -> None:
         assert set(re.findall(r"<(\w+)[^>]*\shx-include=", text)) <= {"button"}
 
 
-async def test_facts_are_sorted_and_narrowed_by_day_and_conversation(page: Page) -> None:
+async def test_facts_are_sorted_and_narrowed_by_day(page: Page) -> None:
     page.facts.create("b", "knowledge", 0.5)
     page.app.clock.advance(86_400)
     page.facts.create("a", "knowledge", 0.9)
     today = page.facts.list()[0].created_at[:10]
     assert shown(await page.post("facts-list", sort="oldest")) == ["b", "a"]
-    assert shown(await page.post("facts-list", sort="words")) == ["a", "b"]
     assert shown(await page.post("facts-list", since=today)) == ["a"]
     assert shown(await page.post("facts-list", until="2001-01-01")) == []
-    assert shown(await page.post("facts-list", thread="nobody's")) == []
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])

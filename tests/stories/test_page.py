@@ -172,7 +172,7 @@ def test_53_the_journal_the_profile_and_what_was_learned_last_are_there_to_read(
 
 def test_54_what_nobody_confirmed_for_long_is_found_and_a_new_thread_is_previewed(page: Any, ada: Person) -> None:
     ada.writes("User lives in Bergen")
-    page.get_by_text("By day, confirmation or conversation").click()
+    page.get_by_text("By day or confirmation").click()
     page.get_by_label("Not confirmed for long").check()
     expect(page.get_by_text("No fact fits this search.")).to_be_visible()
     go(page, "Preview")

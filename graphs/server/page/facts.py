@@ -26,9 +26,9 @@ pages = PageRoutes()
 
 PAGE_SIZE = 100
 UNCONFIRMED_DAYS = 180
-SORTS = {"strength": "strongest first", "newest": "newest first", "oldest": "oldest first", "words": "A to Z"}
-Sort = Literal["strength", "newest", "oldest", "words"]
-_NARROWS = ("text", "category", "thread", "since", "until", "unconfirmed")
+SORTS = {"strength": "strongest first", "newest": "newest first", "oldest": "oldest first"}
+Sort = Literal["strength", "newest", "oldest"]
+_NARROWS = ("text", "category", "since", "until", "unconfirmed")
 
 
 class Filter(StrictModel):
@@ -36,7 +36,6 @@ class Filter(StrictModel):
 
     text: str = Field("", max_length=1000)
     category: Category | None = None
-    thread: str = Field("", max_length=200)
     since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
     until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
     unconfirmed: bool = False
@@ -46,17 +45,12 @@ class Filter(StrictModel):
     @property
     def is_narrow(self) -> bool:
         """Whether it leaves any fact out."""
-        return bool(self.text or self.category or self.thread or self.since or self.until or self.unconfirmed)
+        return bool(self.text or self.category or self.since or self.until or self.unconfirmed)
 
     def admits(self, fact: Fact) -> bool:
-        """Say whether a fact is of the category, the thread and the days; when it was confirmed it does not say."""
+        """Say whether a fact is of the category and the days; when it was confirmed it does not say."""
         day = fact.created_at[:10]
-        return (
-            self.category in (None, fact.category)
-            and self.thread in ("", fact.thread_id)
-            and self.since <= day
-            and (not self.until or day <= self.until)
-        )
+        return self.category in (None, fact.category) and self.since <= day and (not self.until or day <= self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +62,17 @@ class Found:
     total: int
     of_all: int
     confirmed: dict[str, int]
-    threads: list[str]
     is_learning: bool
     is_used: bool
-
-
-def ordered(facts: Sequence[Fact], sort: Sort, *, is_searched: bool) -> list[Fact]:
-    """Return the facts in the order that is asked for; by strength they stand already, and what fits a search best."""
-    if sort == "strength" or (is_searched and sort == "words"):
-        return list(facts)
-    if sort == "words":
-        return sorted(facts, key=lambda fact: fact.content.casefold())
-    return sorted(facts, key=lambda fact: (fact.created_at, fact.id), reverse=sort == "newest")
 
 
 async def found(asked: PageRequest) -> Found:
     """Return the facts that the request's filter admits."""
     wanted = asked.fields(Filter, *_NARROWS, "sort", "offset")
     everything = await facts_of(asked.call).alist()
-    facts = ordered(await _admitted(asked, wanted, everything), wanted.sort, is_searched=bool(wanted.text))
+    facts = await _admitted(asked, wanted, everything)
+    if wanted.sort != "strength":  # by which they stand already, or, where something is searched, by how well they fit
+        facts.sort(key=lambda fact: (fact.created_at, fact.id), reverse=wanted.sort == "newest")
     learning, use = await asked.call.run(read_many(asked.call.owner.control, [LEARNING_KEY, USE_KEY]))
     return Found(
         wanted=wanted,
@@ -94,7 +80,6 @@ async def found(asked: PageRequest) -> Found:
         total=len(facts),
         of_all=len(everything),
         confirmed=await asked.call.run(read_counts(asked.call.owner)),
-        threads=sorted({fact.thread_id for fact in everything if fact.thread_id}),
         is_learning=learning_in(learning) and asked.call.service.settings.memory.enabled,
         is_used=use_in(use),
     )

@@ -164,7 +164,7 @@ addEventListener("popstate", () => {
 });
 
 document.addEventListener("click", (event) => {
-  const pressed = event.target.closest("[data-close], [data-download], [data-copy]");
+  const pressed = event.target.closest("[data-close], [data-download]");
   if (!pressed) return;
   if (pressed.matches("[data-close]")) {
     const fact = pressed.closest("li.fact");
