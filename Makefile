@@ -19,20 +19,20 @@ $(VENV)/created:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or set PYTHON=/path/to/python3."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Set PYTHON=/path/to/python3.11."; exit 1; }
 	@echo "Creating the environment in $(VENV) ..."
-	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed (Debian: apt install python3-venv)."; exit 1; }
+	@$(call patiently,$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed (Debian: apt install python3-venv)."; false; })
 	@touch $@
 
-# pip is silent for minutes where it does not write to a terminal, and for one where it does. In front, as an interrupt
-# would not reach it behind; what counts ends with this shell.
-THERE = $$(ls -d $(VENV)/lib/*/site-packages/*.dist-info 2>/dev/null | wc -l)
-patiently = while sleep 5 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "  ... $$SECONDS s, $(THERE) packages are there"; done & \
+# pip and npm are silent for minutes where they do not write to a terminal, and for one where they do. In front, as an
+# interrupt would not reach them behind; what counts ends with this shell.
+THERE = , $$(ls -d $(VENV)/lib/*/site-packages/*.dist-info | wc -l) packages are there
+patiently = while sleep 5 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "  ... $$SECONDS s$(2)"; done & \
 	$(1); code=$$?; kill $$! 2>/dev/null; exit $$code
 
+PIP = $(BIN)/pip install -qq --disable-pip-version-check --no-deps
 $(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
 	@echo "Installing requirements/$*.lock, $$(grep -c == $<) packages (a minute the first time) ..."
-	@$(call patiently,$(BIN)/pip install -qq --disable-pip-version-check --require-hashes --no-deps $(INSTALL) -r $<)
-	@$(call patiently,$(BIN)/pip install -qq --disable-pip-version-check --no-deps --editable .)
-	@$(if $(INSTALL),,$(BIN)/python -m compileall -qq graphs memory palimpsest)
+	@$(call patiently,$(PIP) --require-hashes $(INSTALL) -r $< && $(PIP) --editable . \
+		$(if $(INSTALL),,&& $(BIN)/python -m compileall -qq graphs memory palimpsest),$(THERE))
 	@touch $@
 
 # A configured provider makes the local model needless; `local` asks for it by name.
@@ -54,12 +54,13 @@ dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
 		else echo "Without Node.js the page at /memory works as plain forms and links, and has no chat."; fi
 	@exec $(BIN)/palimpsest dev $(ARGS)
 
+NPM_CI = npm ci --silent --no-audit --no-fund
 # Third-party code that the page sends to browsers: never in git, always by the lock file.
 BUILT := graphs/server/page/static/built
 $(BUILT)/langgraph.js: page/package-lock.json page/build.mjs
 	@command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is needed to build the page's browser code."; exit 1; }
 	@echo "Building the page's browser code ..."
-	@cd page && npm ci --silent --no-audit --no-fund && node build.mjs
+	@$(call patiently,cd page && $(NPM_CI) && node build.mjs)
 
 page: $(BUILT)/langgraph.js ## Build the browser code of the page at /memory (needs Node.js)
 
@@ -67,7 +68,7 @@ JS := tests/e2e/js
 $(JS)/node_modules/installed: $(JS)/package-lock.json
 	@command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is needed for the tests of the JavaScript client."; exit 1; }
 	@echo "Installing the JavaScript client ..."
-	@cd $(JS) && npm ci --silent --no-audit --no-fund
+	@$(call patiently,cd $(JS) && $(NPM_CI))
 	@touch $@
 
 # A browser for the page's tests, by lock file, where none is installed. It is for Linux on x86-64; elsewhere, and where
@@ -76,7 +77,7 @@ BROWSER := tests/e2e/browser
 CHROMIUM := $(if $(shell command -v chromium || command -v google-chrome),,$(if $(findstring Linux x86_64,$(shell uname -sm)),$(BROWSER)/node_modules/unpacked))
 $(BROWSER)/node_modules/unpacked: $(BROWSER)/package-lock.json $(BROWSER)/unpack.mjs
 	@echo "Unpacking a browser for the page's tests ..."
-	@cd $(BROWSER) && npm ci --silent --no-audit --no-fund && node unpack.mjs || echo "No browser can be had here: the page's tests are skipped."
+	@$(call patiently,cd $(BROWSER) && $(NPM_CI) && node unpack.mjs || echo "No browser can be had here: the page's tests are skipped.")
 	@mkdir -p $(@D) && touch $@
 
 # Server tests mostly wait for their servers, so more workers than cores pay; a file's tests share its server. They come

