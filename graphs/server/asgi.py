@@ -1,8 +1,8 @@
 """What the layers before the server's routes do with requests: read one and hand it on, or ask one in its name."""
 
 import asyncio
-import json
 
+from pydantic_core import from_json
 from starlette.types import ASGIApp, Message, Receive, Scope
 
 
@@ -65,7 +65,7 @@ async def get(app: ASGIApp, scope: Scope, path: str, *, without: frozenset[bytes
 def json_object(body: bytes) -> dict[str, object]:
     """Return the object in the body of a request; empty if there is none, which the server says."""
     try:
-        read = json.loads(body)
+        read = from_json(body)
     except ValueError:
         return {}
     return read if isinstance(read, dict) else {}

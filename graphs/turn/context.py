@@ -23,7 +23,7 @@ _PROMPT = {"langgraph_nodes": ["call_model"], "langgraph_type": "prompt"}
 _MODEL = {"langgraph_nodes": ["call_model"], "langgraph_type": "llm"}
 _SUMMARY_PROMPT = {"langgraph_nodes": ["summarize"], "langgraph_type": "prompt"}
 
-_KINDS = {"integer": "a whole number", "number": "a number", "array": "a list", "string": "text"}
+_KINDS = {"integer": "a whole number", "number": "a number", "string": "text"}
 _LIMITS = {"minimum": "at least", "maximum": "at most", "maxLength": "at most", "maxItems": "at most"}
 
 MemoryToolName = Literal["search_memory", "read_conversation", "list_memories", "remember", "forget", "restore"]
@@ -167,5 +167,6 @@ def _taken(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         *others, last = schema["enum"]
         return f"{', '.join(others)} or {last}"
-    kind = _KINDS[schema["type"]] + (" of a certain form" if "pattern" in schema else "")
+    kind = f"a list of {_taken(schema['items'])}" if "items" in schema else _KINDS[schema["type"]]
+    kind += " of a certain form" if "pattern" in schema else ""
     return ", ".join([kind, *(f"{limit} {schema[name]}" for name, limit in _LIMITS.items() if name in schema)])

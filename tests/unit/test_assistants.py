@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from graphs.background import graph as memory_graph
@@ -31,8 +31,8 @@ SCHEMAS: dict[str, Any] = {
 
 
 async def ask(method: str, path: str, body: Any) -> httpx.Response:
-    async def echo(request: Request) -> JSONResponse:
-        return JSONResponse(json.loads(await request.body()))
+    async def echo(request: Request) -> Response:
+        return Response(await request.body())
 
     async def schemas(request: Request) -> JSONResponse:
         if await request.body() or request.headers["authorization"] != "Bearer mine":
@@ -44,7 +44,7 @@ async def ask(method: str, path: str, body: Any) -> httpx.Response:
     routes = [*asked, Route("/{rest:path}", echo, methods=["POST", "PATCH"])]
     app = Starlette(routes=routes, middleware=[Middleware(AssistantContexts)])
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
-        return await client.request(method, path, json=body, headers={"Authorization": "Bearer mine"})
+        return await client.request(method, path, content=json.dumps(body), headers={"Authorization": "Bearer mine"})
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,9 @@ async def test_a_bad_value_is_refused_wherever_it_stands(method: str, path: str,
     }
 
 
+TOOLS = "search_memory, read_conversation, list_memories, remember, forget or restore"
+
+
 def description(field: str) -> str:
     """What Studio shows of a field."""
     return str(OURS["properties"][field]["description"])
@@ -91,7 +94,7 @@ def description(field: str) -> str:
         ("transcript", "short", "must be keep or compact"),
         ("memory_mode", "off", "must be normal, read_only or incognito"),
         ("time_zone", "Oslo", "must be an IANA time zone such as Europe/Oslo, not 'Oslo'"),
-        ("memory_tools", "remember", "must be a list, at most 6"),
+        ("memory_tools", "remember", f"must be a list of {TOOLS}, at most 6"),
         ("time_zone", "Oslo" * 20, "must be text, at most 64"),
     ],
 )
@@ -99,6 +102,12 @@ async def test_the_sentence_says_what_a_field_takes(field: str, value: Any, wron
     answer = await ask("POST", "/runs/wait", {"assistant_id": "chat", "context": {field: value}})
     assert answer.status_code == 422
     assert answer.json()["detail"] == f"context.{field}: {wrong}. {description(field)}"
+
+
+@pytest.mark.parametrize("context", [{"\ud800": 1}, {"model": "\ud800"}])
+async def test_characters_that_are_no_text_are_left_to_the_server_to_refuse(context: dict[str, Any]) -> None:
+    answer = await ask("POST", "/runs/wait", {"assistant_id": "chat", "context": context})
+    assert answer.status_code == 200
 
 
 async def test_of_a_list_the_wrong_place_is_named() -> None:
