@@ -23,7 +23,6 @@ from langgraph._internal._constants import CONFIG_KEY_DURABILITY
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import SCHEDULED
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
-from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
@@ -140,7 +139,7 @@ async def carry_out_once(request: ToolCallRequest, execute: Execute) -> Result:
     await calls.mark(info, call, begun=True)
     try:
         return await execute(request)
-    except GraphBubbleUp:
+    except Exception:  # it interrupts, or refuses a person's answer, who is asked again; other errors are results
         await calls.mark(info, call, begun=False)
         raise
 

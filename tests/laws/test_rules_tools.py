@@ -20,6 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Send, interrupt
+from pydantic import ValidationError
 
 from palimpsest import Context, FactStore, build_graph, open_checkpointer
 from tests.laws.doors import open_saver_on_postgres
@@ -76,6 +77,24 @@ async def test_approved_calls_run_once_and_each_gets_the_answer_to_its_own_quest
     assert sorted(shop.done()) == ["mail x", "pay 1", "pay 2", "pay 3"]
     sent = ["paid 1, yes 1", "sent to x", "paid 2, yes 2", "paid 3, yes 3"]
     assert results((await talk.values())["messages"]) == results(talk.chat.prompts[-1]) == sent
+
+
+async def test_an_answer_of_the_wrong_form_is_refused_and_can_be_given_again(talk: Talk, shop: Shop) -> None:
+    @tool
+    def pay_once_sure() -> str:
+        """Pay, once a person has said yes or no."""
+        said = interrupt("sure?", response_schema=bool)
+        shop.note(f"sure {said}")
+        return f"{said}"
+
+    asking = Talk(saver=talk.saver, tools=[pay_once_sure])
+    asking.chat.replies = [calls(("pay_once_sure", {}))]
+    await asking.say("Do it.")
+    with pytest.raises(ValidationError):
+        await asking.run(Command(resume="maybe"))
+    await asking.run(Command(resume=True))
+    assert shop.done() == ["sure True"]
+    assert results(asking.chat.prompts[-1]) == ["True"]
 
 
 async def test_a_call_that_raises_takes_no_other_result_along(talk: Talk, shop: Shop) -> None:
