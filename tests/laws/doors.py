@@ -160,7 +160,7 @@ class House:
             transport, headers = httpx.ASGITransport(app), {"x-test-user": USER}
             async with httpx.AsyncClient(transport=transport, base_url="http://t/memory", headers=headers) as client:
                 answer = await client.request(method, path, json=body)
-        is_json = answer.headers.get("content-type", "").startswith("application/json")
+        is_json = answer.headers.get("content-type", "").partition(";")[0] == "application/json"
         return answer.status_code, answer.json() if is_json else answer.text
 
     async def shown(self) -> str:
