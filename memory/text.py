@@ -18,11 +18,17 @@ _JOINER: Final = "\u034f"
 _LETTERS: Final = str.maketrans(
     {"ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "\u0131": "i"}
 )
+MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MAX_KEPT_CHARS: Final = 100_000
 """Of a longer message, a book pasted into the chat, memory keeps the beginning and the end, one half each."""
 _LEFT_OUT: Final = "\n[… {chars:,} characters left out …]\n"
 _LEFT_OUT_BEGIN, _LEFT_OUT_CHARS = _LEFT_OUT[:4], len(_LEFT_OUT) + 20
 
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|\n")
 _ENDINGS: Final = " .!?,;:…。！？、"  # noqa: RUF001 - full-width punctuation is meant
 
 
@@ -117,6 +123,11 @@ def one_line(text: str) -> str:
     return " ".join(sanitize(text.replace("\r", "\n")).split())
 
 
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, and its lines, without white space around them."""
+    return [part.strip() for part in _SENTENCE_ENDS.split(text) if part.strip()]
+
+
 def normalize(text: str) -> str:
     """Return the form in which two wordings of one fact compare equal.
 
@@ -156,7 +167,7 @@ def flush_hash(role: str, text: str) -> str:
 # Code, or a tag of those in which models think aloud, with what says that a sentence or a line begins or ends there.
 _THOUGHT = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|(?P<begins>(?:\A|[.!?\u2026\u3002\uff01\uff1f])\s*|(?P<line>\n[ \t]*))?"
-    r"(?P<tag><(?P<closes>/?)(?:think(?:ing)?|thought)>)(?P<ends>[ \t]*(?:\n|\Z)|(?=\w))?\s*",
+    r"(?P<tag><(?P<closes>/?)(?:think(?:ing)?|thought)>)(?P<ends>[ \t]*(?:\n|\Z)|(?=[\w\[{]|```))?\s*",
     re.DOTALL | re.IGNORECASE,
 )
 _THOUGHT_END = re.compile(r"</(?:think(?:ing)?|thought)>\s*", re.IGNORECASE)

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
@@ -23,7 +24,7 @@ from memory.facts.changes import ACTIONS
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
 from memory.message import StoredMessage
 from memory.provider_reason import reason_logged
-from memory.text import one_line
+from memory.text import after_thoughts, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
     """
     most = min(MAX_FACTS_PER_ANSWER, _A_HANDFUL + sum(len(message.text) for message in new) // _CHARS_PER_FACT)
     topic: dict[str, object] = {"type": "string", "enum": ["none", *NAMED_TOPICS]}
-    fact = _object(
+    fact = object_schema(
         message={"type": "integer"},
         action={"type": "string", "enum": list(ACTIONS)},
         known={"type": "integer"},
@@ -51,21 +52,22 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
         confidence={"type": "number"},
         **({"topic": topic} if config.approval else {}),
     )
-    section = _object(
+    section = object_schema(
         section={"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},
         text={"type": "string", "maxLength": MAX_SECTION_CHARS + 1},
     )
     return {
         "title": "memory_update",
         "description": "What of the messages is worth remembering.",
-        **_object(
+        **object_schema(
             facts={"type": "array", "maxItems": most, "items": fact},
             profile={"type": "array", "maxItems": len(SECTIONS), "items": section},
         ),
     }
 
 
-def _object(**properties: dict[str, object]) -> dict[str, object]:
+def object_schema(**properties: dict[str, object]) -> dict[str, object]:
+    """Return the schema of an object with these properties and no others."""
     return {
         "type": "object",
         "additionalProperties": False,
@@ -85,9 +87,6 @@ MAX_ANSWER_CHARS: Final = 2 * (
 MAX_OBJECTS: Final = 200
 _FEW_OBJECTS: Final = 8
 _LISTS: Final = ("facts", "newFacts", "memories")
-# Chat templates may swallow the opening tag. In a text of JSON no line ends, and none begins, with a tag.
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>(?=\s*[\[{`]|[^\S\n]*\n)", re.DOTALL | re.IGNORECASE)
-_THINKING = re.compile(r"\A[^\[{]*?<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")
 _BEGINNING = re.compile(r"\A\s*(?:```(?:json)?\s*)?[{\[]")
 _OBJECT = re.compile(r"{")
@@ -151,7 +150,7 @@ def parse_answer(raw: str) -> Answer:
     Raises:
         ExtractionError: If there is no JSON in what is read of it that could hold facts.
     """
-    said = _without_thoughts(raw)
+    said = after_thoughts(raw)
     text = said[:MAX_ANSWER_CHARS]
     for value in _outermost(said):
         answer = Answer.of(value, text)
@@ -172,7 +171,7 @@ def parse_sentences(raw: str) -> list[str]:
     Raises:
         ExtractionError: If there is no such list in what is read of it.
     """
-    said = _without_thoughts(raw)
+    said = after_thoughts(raw)
     text = said[:MAX_ANSWER_CHARS]
     for value in _outermost(said):
         found = next((value[name] for name in _LISTS if name in value), None) if isinstance(value, Mapping) else value
@@ -181,11 +180,6 @@ def parse_sentences(raw: str) -> list[str]:
     if '"facts"' not in text:
         raise ExtractionError(raw)
     return [one_line(json.loads(each)) for each in _SENTENCE.findall(text.partition("[")[2])]
-
-
-def _without_thoughts(raw: str) -> str:
-    """Return an answer without what a model thinks aloud first."""
-    return _THINKING.sub("", _THOUGHT.sub("", raw))
 
 
 def _outermost(said: str) -> Iterator[object]:
@@ -213,7 +207,7 @@ def _values(text: str, opening: re.Pattern[str], at: int = 0, tries: int = MAX_O
 _REFUSES_SCHEMA: Final = frozenset({400, 422})
 # They keep a small model from never ending its answer, but not every server that takes a schema takes them.
 _BOUNDS: Final = frozenset({"maxItems", "maxLength"})
-_EXTRACTION: Final = "an extraction call"
+_CALL: Final[RunnableConfig] = {"tags": [TAG_NOSTREAM], "run_name": "extract_facts"}
 
 Prompt = Sequence[BaseMessage]
 
@@ -234,10 +228,10 @@ def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: f
 
     def answer(effect: Ask) -> Any:
         # A thread that nothing waits for at exit: a hung call must not keep the process alive.
-        call = partial(contextvars.copy_context().run, effect.model.invoke, list(effect.prompt), _config())
+        call = partial(contextvars.copy_context().run, effect.model.invoke, list(effect.prompt), _CALL)
         return in_daemon_thread(call, "palimpsest-extract").result(timeout)
 
-    with reason_logged(logger, _EXTRACTION, _material(prompt)):
+    with _reason_logged(prompt):
         return perform(_asking(model, prompt, schema), {Ask: answer})
 
 
@@ -245,16 +239,17 @@ async def aask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], tim
     """Do what `ask` does, asynchronously."""
 
     async def answer(effect: Ask) -> Any:
-        return await effect.model.ainvoke(list(effect.prompt), _config())
+        return await effect.model.ainvoke(list(effect.prompt), _CALL)
 
-    with reason_logged(logger, _EXTRACTION, _material(prompt)):
+    with _reason_logged(prompt):
         async with asyncio.timeout(timeout):
             return await aperform(_asking(model, prompt, schema), {Ask: answer})
 
 
-def _material(prompt: Prompt) -> Prompt:
-    """Return what of the prompt is the user's: its rules are ours, and a provider may say their words."""
-    return [message for message in prompt if not isinstance(message, SystemMessage)]
+def _reason_logged(prompt: Prompt) -> AbstractContextManager[None]:
+    # What of the prompt is the user's: its rules are ours, and a provider may say their words.
+    material = [message for message in prompt if not isinstance(message, SystemMessage)]
+    return reason_logged(logger, "an extraction call", material)
 
 
 def _asking(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Generator[Ask, Any, str]:
@@ -282,14 +277,10 @@ def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnab
             structured = model.with_structured_output(each, method="json_schema")
         except (NotImplementedError, TypeError, ValueError):
             return
-        yield _unparsed(structured)
-
-
-def _unparsed(structured: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    """Return the model with its schema, without LangChain's parser: its work is quadratic in what is no JSON."""
-    if not isinstance(structured, RunnableSequence) or not isinstance(structured.last, BaseOutputParser):
-        return structured
-    return reduce(or_, structured.steps[:-1])
+        if isinstance(structured, RunnableSequence) and isinstance(structured.last, BaseOutputParser):
+            # Without LangChain's parser: its work is quadratic in what is no JSON.
+            structured = reduce(or_, structured.steps[:-1])
+        yield structured
 
 
 def _unbounded(schema: Any) -> Any:
@@ -310,10 +301,6 @@ def _broken_off(error: Exception) -> str:
     text = choices[0].message.content or ""
     logger.warning("an answer broke off at the length limit after %d characters: what is whole of it counts", len(text))
     return str(text)
-
-
-def _config() -> RunnableConfig:
-    return {"tags": [TAG_NOSTREAM], "run_name": "extract_facts"}
 
 
 def _text(answer: Any) -> str:

@@ -14,17 +14,17 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.extraction.answer import Answer, parse_sentences
+from memory.extraction.answer import Answer, object_schema, parse_sentences
 from memory.extraction.days import with_dates
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, day_of, new_messages, shortened, takes_up
 from memory.extraction.foreign_examples import examples_for
 from memory.extraction.grounding import in_third_person, is_thanks_or_greeting
 from memory.extraction.overlooked import with_overlooked
-from memory.extraction.reasons import Note, tells, with_reasons
+from memory.extraction.reasons import tells, with_reasons
 from memory.facts.fact import Fact
 from memory.facts.words import words
 from memory.message import StoredMessage
-from memory.text import one_line, word_set
+from memory.text import one_line, sentences, word_set
 
 # The model names no confidence: what it writes in this form is what the user said.
 CONFIDENCE: Final = 0.9
@@ -33,7 +33,6 @@ _A_FEW: Final = 4
 _MOST: Final = 12
 _CHARS_PER_FACT: Final = 120
 _SENTENCE_CHARS: Final = 240
-_ENDS = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 class ExtractionCall(NamedTuple):
@@ -66,31 +65,29 @@ def read_briefly(
         if not asked:
             continue
         most = min(_MOST, _A_FEW + len(message.text) // _CHARS_PER_FACT)
-        raw = yield ExtractionCall(
-            (*prompt, HumanMessage(asked)), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars))
-        )
+        sentence = {"type": "string", "maxLength": min(_SENTENCE_CHARS, config.max_fact_chars)}
+        schema = object_schema(facts={"type": "array", "maxItems": most, "items": sentence})
+        described = {"title": "facts", "description": "What the message tells.", **schema}
+        raw = yield ExtractionCall((*prompt, HumanMessage(asked)), described)
         notes = [about_its_subject(each, message.text) for each in parse_sentences(raw)[:most] if is_statement(each)]
-        sentences = _sentences(told)
+        parts = sentences(told)
         notes = [note for note in notes if note]
-        notes += _wishes(sentences, notes)
-        kept = with_reasons(with_overlooked(notes, sentences), sentences, config.max_fact_chars)
-        facts += [_fact(each, number) for each in kept]
+        notes += _wishes(parts, notes)
+        kept = with_reasons(with_overlooked(notes, parts), parts, config.max_fact_chars)
+        facts += [
+            {
+                "message": number,
+                "action": "new",
+                "known": 0,
+                "content": note.text,
+                "category": note.category,
+                "confidence": CONFIDENCE,
+            }
+            for note in kept
+        ]
         # A model that saw itself note nothing goes on to note nothing.
         prompt += [HumanMessage(asked), AIMessage(raw)] if notes else []
     return Answer(tuple(_corrected(facts, [fact.content for fact in shown], new_messages(messages))))
-
-
-def _schema(most: int, longest: int) -> dict[str, Any]:
-    return {
-        "title": "facts",
-        "description": "What the message tells.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["facts"],
-        "properties": {
-            "facts": {"type": "array", "maxItems": most, "items": {"type": "string", "maxLength": longest}},
-        },
-    }
 
 
 def _told(message: StoredMessage) -> str:
@@ -99,17 +96,13 @@ def _told(message: StoredMessage) -> str:
     return with_dates(text, day) if day else text
 
 
-def _sentences(text: str) -> list[str]:
-    return [part.strip() for part in _ENDS.split(text) if part.strip()]
-
-
 def _shown(message: StoredMessage, told: str, messages: Sequence[StoredMessage]) -> str:
     """Return what of a message the model reads; empty if it only asks, thanks, greets or acknowledges.
 
     A question that the message answers stands before it.
     """
     before = next((one for one, reply in pairwise(messages) if reply is message and one.role == "assistant"), None)
-    asked = [part for part in _ENDS.split(before.text) if part.endswith("?")] if before else []
+    asked = [part for part in sentences(before.text) if part.endswith("?")] if before else []
     is_answer = before is not None and bool(asked) and takes_up(message.text, before.text)
     if not is_answer and (not (rest := _ACKNOWLEDGED.sub("", told).strip()) or is_thanks_or_greeting(rest)):
         return ""
@@ -161,7 +154,7 @@ def without_requests(text: str) -> str:
 
     What begins like a statement stays ("I can't eat nuts, what could I bake?"), and so does what is asked for good.
     """
-    parts = [_STANDING_REQUEST.sub(r"Please \g<wish>.", part) for part in _sentences(text)]
+    parts = [_STANDING_REQUEST.sub(r"Please \g<wish>.", part) for part in sentences(text)]
     return " ".join(part for part in parts if not (_TASK.match(part) or (part.endswith("?") and _ASKING.match(part))))
 
 
@@ -209,9 +202,8 @@ def about_its_subject(sentence: str, source: str) -> str:
     if claimed is None:
         return sentence
     said, rest = source.split(), sentence.removeprefix("User")
-    at = next(
-        (n for n, word in enumerate(said) if n and _bare(word) == claimed["verb"] and _goes_on(said[n:], rest)), 0
-    )
+    places = (n for n, word in enumerate(said) if n and word.rstrip(".,;:!?") == claimed["verb"])
+    at = next((n for n in places if _goes_on(said[n:], rest)), 0)
     subject = said[at - 1] if at else ""
     if not subject.isalpha() or subject.casefold() in _SELF:
         return sentence
@@ -229,21 +221,6 @@ def _goes_on(said: Sequence[str], rest: str) -> bool:
     end = next((n for n, word in enumerate(said, 1) if word.endswith((".", "!", "?"))), len(said))
     behind = next(filter(None, map(words, said[1:end])), frozenset[str]())
     return behind <= words(rest)
-
-
-def _bare(word: str) -> str:
-    return word.rstrip(".,;:!?")
-
-
-def _fact(note: Note, number: int) -> dict[str, object]:
-    return {
-        "message": number,
-        "action": "new",
-        "known": 0,
-        "content": note.text,
-        "category": note.category,
-        "confidence": CONFIDENCE,
-    }
 
 
 # What tells that something is no longer as it was.

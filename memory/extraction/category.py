@@ -10,6 +10,7 @@ from typing import Final
 
 from memory.config import Category
 from memory.facts.words import words
+from memory.text import sentences
 
 _DAYS: Final = "mon|tues|wednes|thurs|fri|satur|sun"
 
@@ -65,7 +66,6 @@ _HINTING: Mapping[Category, re.Pattern[str]] = {
         r"\b(?:will\b|['\u2019]ll\b|going to\b|(?:ha(?:s|ve)|needs?) to .{2,60}\b(?:by|before)\b)", re.IGNORECASE
     ),
 }
-_ENDS = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def category_of(sentence: str, source: str) -> Category:
@@ -76,8 +76,7 @@ def category_of(sentence: str, source: str) -> Category:
         source: The message that it was taken from.
     """
     wanted = words(sentence)
-    parts = [part for part in _ENDS.split(source) if part.strip()]
-    nearest = max(parts, key=lambda part: len(words(part) & wanted), default="")
+    nearest = max(sentences(source), key=lambda part: len(words(part) & wanted), default="")
     texts = (sentence, nearest)
     found = (_first(cues, text) for cues in (_TELLING, _HINTING) for text in texts)
     if _DECIDES.search(sentence):

@@ -9,8 +9,8 @@ from datetime import date, timedelta
 from typing import Final
 
 from memory.extraction.day_words import with_foreign_dates
+from memory.text import MONTHS, WEEKDAYS
 
-ENGLISH_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NUMBERS: Final = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10,
@@ -31,16 +31,12 @@ _UNITS: Final = {"day": 1, "week": 7}
 # What a date in brackets follows is resolved already; "today's" and "more than in a day" are no day.
 _RELATIVE = re.compile(
     rf"\b(?:(?P<day>{'|'.join(_DAYS)})"
-    rf"|(?P<which>last|this|next|this coming|this past)\s+(?P<weekday>{'|'.join(ENGLISH_WEEKDAYS)})"
+    rf"|(?P<which>last|this|next|this coming|this past)\s+(?P<weekday>{'|'.join(WEEKDAYS)})"
     rf"|(?P<before>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<before_unit>day|week)s?\s+ago"
     rf"|in\s+(?!an?\s+day)(?P<after>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<after_unit>day|week)s?"
     r"|(?P<side>last|this|next)\s+(?P<span>weekend|week|month|year))\b(?!\s*\(|['\u2019]s\b|\s+(?:morning|night)s\b)",
     re.IGNORECASE,
 )
-MONTHS: Final = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
 # Years that a message may be from, or speak of: near the ends of Python's calendar, "yesterday" is no date at all.
 FIRST_YEAR: Final = 1900
 LAST_YEAR: Final = 2100
@@ -48,7 +44,7 @@ _MONTH: Final = "|".join(f"{name}|{name[:3]}\\.?" for name in MONTHS)
 # One space at a time: runs of them would be tried in every division among the parts.
 _TIME: Final = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?m\.?)?(?:\s?(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
 _STAMP = re.compile(
-    rf"[(\[]\s?(?:{_TIME}\s?(?:on|,|-)?\s)?(?:(?:{'|'.join(ENGLISH_WEEKDAYS)}),?\s)?"
+    rf"[(\[]\s?(?:{_TIME}\s?(?:on|,|-)?\s)?(?:(?:{'|'.join(WEEKDAYS)}),?\s)?"
     r"(?:(?P<iso>\d{4}-\d{2}-\d{2})"
     rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?P<month>{_MONTH}),?\s(?P<year>\d{{4}})"
     rf"|(?P<us_month>{_MONTH})\s(?P<us_day>\d{{1,2}})(?:st|nd|rd|th)?,?\s(?P<us_year>\d{{4}}))"
@@ -116,7 +112,7 @@ def _meaning(found: re.Match[str], said: date) -> str:
     if "day" in part:
         days = _DAYS[part["day"]]
     elif "weekday" in part:
-        weekday = ENGLISH_WEEKDAYS.index(part["weekday"])
+        weekday = WEEKDAYS.index(part["weekday"])
         if part["which"] in ("last", "this past"):
             days = -((today - weekday - 1) % 7 + 1)
         else:

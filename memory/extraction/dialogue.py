@@ -7,10 +7,10 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Final
 
-from memory.extraction.days import ENGLISH_WEEKDAYS, is_possible, leading_stamp, stamped_day, with_dates
+from memory.extraction.days import is_possible, leading_stamp, stamped_day, with_dates
 from memory.extraction.grounding import is_thanks_or_greeting
 from memory.message import StoredMessage
-from memory.text import one_line, word_set
+from memory.text import WEEKDAYS, one_line, sentences, word_set
 
 # A longer message is read in pieces, so that one prompt of a small memory model can hold each beside the rules.
 MAX_USER_CHARS: Final = 4000
@@ -78,23 +78,23 @@ def render_dialogue(messages: Sequence[StoredMessage]) -> str:
     """
     numbers = {id(message): n for n, message in enumerate(new_messages(messages), 1)}
     last = max((at for at, message in enumerate(messages) if id(message) in numbers), default=-1)
-    taken_up = {id(before) for before, reply in pairwise(messages) if _leans_on(reply, before)}
+    # A reply of a few words may not be understood without the whole of what was said before it.
+    taken_up = {
+        id(before)
+        for before, reply in pairwise(messages)
+        if len(reply.text.split()) <= _LEANING or takes_up(reply.text, before.text)
+    }
     lines = []
     for message in messages[: last + 1]:
         label = f"[{numbers[id(message)]}]" if id(message) in numbers else "-"
         limit = MAX_CONTEXT_CHARS if id(message) in taken_up else MAX_PASSED_CHARS
         text = shortened(message.text, MAX_USER_CHARS if message.role == "user" else limit)
         if day := day_of(message):
-            when, text = f"{ENGLISH_WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}", with_dates(text, day)
+            when, text = f"{WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}", with_dates(text, day)
         else:
             when = "date unknown"
         lines.append(f"{label} {message.role}, {when}: {text}")
     return "\n".join(lines)
-
-
-def _leans_on(reply: StoredMessage, before: StoredMessage) -> bool:
-    """Say whether a reply may not be understood without the whole of what was said before it."""
-    return len(reply.text.split()) <= _LEANING or takes_up(reply.text, before.text)
 
 
 def day_of(message: StoredMessage) -> date | None:
@@ -142,7 +142,6 @@ _OFFERS = re.compile(
     r"(?:soll|kann|darf)\sich\b|ich\s(?:kann|könnte)\b)",
     re.IGNORECASE,
 )
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|\n")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 
 
@@ -171,8 +170,8 @@ def takes_up(reply: str, before: str) -> bool:
         return False
     if _POINTS.search(reply):
         return True
-    sentences = [part.strip() for part in _SENTENCE_ENDS.split(before) if part.strip()]
-    if sentences and _OFFERS.match(sentences[-1]):
+    said = sentences(before)
+    if said and _OFFERS.match(said[-1]):
         return False
     if words[0] in _AGREES or _PRAISES.search(reply):
         return True

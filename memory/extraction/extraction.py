@@ -63,12 +63,8 @@ def extract_facts(
         TimeoutError: If the model does not answer within `config.model_timeout_seconds`.
     """
     task = _Task.of(messages_of(messages, time), existing, profile, config, time_zone)
-    if not task.is_due():
-        return Extraction()
     timeout = task.config.model_timeout_seconds
-    return task.judged(
-        perform(task.calls(), {ExtractionCall: lambda call: ask(model, call.prompt, call.schema, timeout)})
-    )
+    return perform(task.extraction(), {ExtractionCall: lambda call: ask(model, call.prompt, call.schema, timeout)})
 
 
 async def aextract_facts(
@@ -83,11 +79,9 @@ async def aextract_facts(
 ) -> Extraction:
     """Do what `extract_facts` does, asynchronously."""
     task = _Task.of(messages_of(messages, time), existing, profile, config, time_zone)
-    if not task.is_due():
-        return Extraction()
     timeout = task.config.model_timeout_seconds
-    return task.judged(
-        await aperform(task.calls(), {ExtractionCall: lambda call: aask(model, call.prompt, call.schema, timeout)})
+    return await aperform(
+        task.extraction(), {ExtractionCall: lambda call: aask(model, call.prompt, call.schema, timeout)}
     )
 
 
@@ -111,7 +105,7 @@ def judge_fact(
         time_zone: Where the user is.
     """
     task = _Task.of(messages, existing, None, config, time_zone)
-    if not task.is_due():
+    if not new_messages(task.messages):
         return Extraction(refused=(Refusal(reason="not_said"),))
     if corrects is not None:
         task = replace(task, shown=[corrects, *task.shown])
@@ -156,17 +150,15 @@ class _Task:
             messages = [replace(message, time=_moved(message.time, zone)) for message in messages]
         return cls(in_pieces(messages), active, shown, profile or {}, config or MemoryConfig(), zone)
 
-    def is_due(self) -> bool:
-        """Say whether there is anything that facts may come from."""
-        return bool(new_messages(self.messages))
-
-    def calls(self) -> Generator[ExtractionCall, str, Answer]:
-        """Ask the model in the form that it can bear, and return what it answered."""
+    def extraction(self) -> Generator[ExtractionCall, str, Extraction]:
+        """Ask the model in the form that it can bear, and return what of its answer holds."""
+        new = new_messages(self.messages)
+        if not new:
+            return Extraction()
         if self.config.extraction_form == "brief":
-            return (yield from read_briefly(self.messages, self.shown, self.config))
-        return parse_answer(
-            (yield ExtractionCall(self._prompt(), answer_schema(new_messages(self.messages), self.config)))
-        )
+            return self.judged((yield from read_briefly(self.messages, self.shown, self.config)))
+        raw = yield ExtractionCall(self._prompt(), answer_schema(new, self.config))
+        return self.judged(parse_answer(raw))
 
     def _prompt(self) -> list[BaseMessage]:
         """Return what the model is sent: the rules, then known facts, profile and messages as material."""

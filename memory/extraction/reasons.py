@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from memory.config import Category
 from memory.extraction.category import category_of
 from memory.extraction.grounding import in_third_person, is_thanks_or_greeting
-from memory.extraction.retelling import retold
+from memory.extraction.retelling import FIRST_PERSON, retold
 from memory.facts.words import words
 from memory.screening.door import screened
 
@@ -25,9 +25,6 @@ _BACKWARDS = re.compile(
 )
 # What these mean stands in a sentence before, wherever in their own they stand.
 _ANAPHOR = re.compile(r"\b(?:it|(?<!of )them|there(?! (?:is|are|was|were|will)))\b", re.IGNORECASE)
-_FIRST_PERSON = re.compile(
-    r"(?<![\w'\u2019])(?:I|me|my|mine|myself|we|us|our|ours|ourselves)(?![\w-])(?!['\u2019]\w{3,})", re.IGNORECASE
-)
 # A note with so large a share of a sentence's words tells what it says.
 _TOLD: Final = 0.6
 # Words that stay small in the middle of a sentence; a name or a noun keeps its letter.
@@ -96,7 +93,7 @@ def _is_about(part: str, before: str, *, is_unnoted: bool) -> bool:
         return False
     if _BACKWARDS.match(part) or _ANAPHOR.search(part):
         return True
-    return not _FIRST_PERSON.match(part) and (is_unnoted or bool(words(part) & words(before)))
+    return not FIRST_PERSON.match(part) and (is_unnoted or bool(words(part) & words(before)))
 
 
 def _more(base: str, part: str, own: Mapping[int, str]) -> tuple[str, list[int]]:
@@ -117,7 +114,7 @@ def _more(base: str, part: str, own: Mapping[int, str]) -> tuple[str, list[int]]
 def _told(part: str) -> str:
     """Return a sentence of the user in the third person; empty where it cannot be turned safely."""
     told = in_third_person(part)
-    return "" if _FIRST_PERSON.search(told) else told
+    return "" if FIRST_PERSON.search(told) else told
 
 
 def _within(sentence: str) -> str:

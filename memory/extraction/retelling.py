@@ -53,7 +53,7 @@ _OWN: Final = {
     "us": "the user", "myself": "themselves", "ourselves": "themselves",
 }  # fmt: skip
 _OWNED = re.compile(r"(?<![\w'\u2019])(?:[Mm]y|[Oo]ur|mine|ours|me|us|myself|ourselves)(?![\w'\u2019-])")
-_FIRST_PERSON = re.compile(
+FIRST_PERSON = re.compile(
     r"(?<![\w'\u2019])(?:I|me|my|mine|myself|we|us|our|ours|ourselves)(?![\w-])(?!['\u2019]\w{3,})", re.IGNORECASE
 )
 _QUOTE = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb`]")
@@ -89,7 +89,7 @@ def retold(sentence: str) -> str:
     if not bare or bare.endswith("?") or _INVERTED.search(bare):
         return ""
     if _QUOTE.search(bare):
-        return bare if not _FIRST_PERSON.search(bare) else ""
+        return bare if not FIRST_PERSON.search(bare) else ""
     if wish := _LETS.match(bare):
         bare = f"User wants to {wish['wish']}{bare[wish.end() :]}"
     elif (past := _BARE_PAST.match(bare[0].lower() + bare[1:])) and _is_past(past["verb"]):
@@ -97,7 +97,7 @@ def retold(sentence: str) -> str:
     elif _CLAUSE_OF_WISH.match(bare) and _STANDING_WISH.match(bare):
         bare = f"{WISH}{bare[0].lower()}{bare[1:]}"
     told = _OWNED.sub(lambda found: _OWN[found[0].lower()], _SUBJECT.sub(_named, bare))
-    if _FIRST_PERSON.search(told):
+    if FIRST_PERSON.search(told):
         return ""
     if told.startswith("the user"):
         told = f"User{told.removeprefix('the user')}"

@@ -10,9 +10,10 @@ import re
 from datetime import date, timedelta
 from typing import Final
 
-from memory.extraction.days import ENGLISH_WEEKDAYS, MONTHS, is_possible
+from memory.extraction.days import is_possible
 from memory.extraction.foreign_validity import foreign_validity
 from memory.facts.fact import period_end
+from memory.text import MONTHS, WEEKDAYS
 
 _MONTH: Final = "|".join(f"{name}|{name[:3]}" for name in MONTHS)
 # One space at a time: runs of them would be tried in every division among the parts.
@@ -29,7 +30,7 @@ _UNTIL = re.compile(r"\b(?:until|till|til|through)\s" + _DATE.format("u"), re.IG
 _SINCE = re.compile(
     r"\b(?:since|as\sof|(?:starting|beginning)(?:\s(?:on|in|from))?)\s" + _DATE.format("s"), re.IGNORECASE
 )
-_UNTIL_WEEKDAY = re.compile(rf"\b(?:until|till|through)\s({'|'.join(ENGLISH_WEEKDAYS)})\b(?!\s?\()", re.IGNORECASE)
+_UNTIL_WEEKDAY = re.compile(rf"\b(?:until|till|through)\s({'|'.join(WEEKDAYS)})\b(?!\s?\()", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\s" + _DATE.format("f") + r"(?P<on>\son(?:wards?)?\b)?", re.IGNORECASE)
 _RANGE = re.compile(
     r"\b(?:from\s" + _DATE.format("a") + r"\s?(?:to|until|till|through|[-\u2013])\s?" + _DATE.format("b")
@@ -97,7 +98,7 @@ def _until_weekday(content: str, said: date | None) -> Validity | None:
     days = _UNTIL_WEEKDAY.findall(content)
     if len(days) != 1 or said is None or _NEGATED.search(content):
         return None
-    return "", (said + timedelta((ENGLISH_WEEKDAYS.index(days[0].lower()) - said.weekday()) % 7)).isoformat()
+    return "", (said + timedelta((WEEKDAYS.index(days[0].lower()) - said.weekday()) % 7)).isoformat()
 
 
 def _this_time(content: str) -> Validity:

@@ -5,29 +5,14 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Final
 
-from memory.text import fold, word_set
+from memory.text import MONTHS, WEEKDAYS, fold, word_set
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
 # Scripts that write words without spaces between them: there, two characters say about as much as a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
 _DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_MONTHS: Final = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_DATE_WORDS: Final = frozenset([*_MONTHS, *_WEEKDAYS])
+_DATE_WORDS: Final = frozenset([*MONTHS, *WEEKDAYS])
 _FROM_TODAY: Final = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
 
 # Words of grammar and of questions: who asks "what did she do there" is not looking for "what", "did" and "there".
@@ -127,7 +112,7 @@ def date_words(when: str, days: int = 0) -> list[str]:
         day = date.fromisoformat(when[:10]) + timedelta(days)
     except (ValueError, OverflowError):
         return []
-    return [stem(_MONTHS[day.month - 1]), str(day.day), str(day.year), stem(_WEEKDAYS[day.weekday()])]
+    return [stem(MONTHS[day.month - 1]), str(day.day), str(day.year), stem(WEEKDAYS[day.weekday()])]
 
 
 @lru_cache(maxsize=50_000)

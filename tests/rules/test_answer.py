@@ -18,6 +18,8 @@ WHOLE = json.dumps({"facts": [FACT], "profile": []})
         f"Sure! Here is what I found:\n{WHOLE}\nAnything else?",
         f"<think>Maybe {{'facts': []}}? {{</think>{WHOLE}",
         f'<think>{{"facts": [{{"content": "a draft"}}, {{"content": "another"}}]}}</think>{WHOLE}',
+        f"The draft is [{{}}]</think>{WHOLE}",
+        f"The draft is [{{}}]\n</think>\n\n```json\n{WHOLE}\n```",
         f"I noticed {{something}} and [1]: {WHOLE}",
         json.dumps([FACT]),
         json.dumps(FACT),

@@ -19,6 +19,8 @@ THOUGHTS = {
     "They want figs.\n</think>\n\nTry figs.": "Try figs.",
     "They want figs. </think> Try figs.": "Try figs.",
     "They want figs</think>Try figs.": "Try figs.",
+    'They want figs</think>{"facts": []}': '{"facts": []}',
+    "They want figs</think>```json\n[]\n```": "```json\n[]\n```",
     "他们要无花果。</think>吃无花果。": "吃无花果。",
     "Well. <thinking>Figs?</thinking> Try figs.": "Well. Try figs.",
     "They want figs\n</think>": "",

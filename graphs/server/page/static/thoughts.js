@@ -6,7 +6,7 @@ const THOUGHT = new RegExp(
     `(?<tag><(?<closes>/?)${TAG})\\s*`,
   "giu",
 );
-const ENDS_ITS_LINE = /^[ \t]*(?:\n|$)|^[\p{L}\p{N}_]/u;
+const ENDS_ITS_LINE = /^[ \t]*(?:\n|$)|^[\p{L}\p{N}_\[{]|^```/u;
 const END = new RegExp(`</${TAG}\\s*`, "gi");
 
 export function afterThoughts(said) {
