@@ -16,6 +16,8 @@ MEDIA_NOTE = "[left out: too large]"
 _HEAD = 0.6
 """The share of the kept text that comes from its beginning: a long message names its subject there, and asks its
 question at either end."""
+_SHORT = 0.125
+"""An answer is short that takes this share of what a cut leaves. With a longer one, two calls may be due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,22 +134,23 @@ def pinned(messages: Sequence[BaseMessage], groups: Sequence[range]) -> set[int]
     """
     newest = {len(groups) - 1} if groups else set()
     for position in range(len(groups) - 1, -1, -1):
-        if _has_question(messages, groups[position]):
+        if has_question(messages, groups[position]):
             return newest | {position}
     return newest
 
 
-def _has_question(messages: Sequence[BaseMessage], group: range) -> bool:
+def has_question(messages: Sequence[BaseMessage], group: range) -> bool:
+    """Say whether a user message is among these."""
     return any(isinstance(messages[index], HumanMessage) for index in group)
 
 
 def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep, *, ahead: bool = False) -> list[int]:
     """Return the indices of the messages to summarize, oldest first; empty if no summary is worth its call.
 
-    What stays is a run of the newest units within `keep`, and the pinned ones. An answer leaves with its question,
-    unless no other exchange would stay: what the user asks next is mostly about it. When the pinned ones alone are so
-    large that little is left to summarize, nothing is: those are shortened in the view, or a long tool loop under
-    a huge question would ask for a summary at each of its steps.
+    What stays is a run of the newest units within `keep`, and the pinned ones. A short answer leaves with its question,
+    if another exchange stays. When the pinned ones alone are so large that little is left to summarize, nothing is:
+    those are shortened in the view, or a long tool loop under a huge question would ask for a summary at each of its
+    steps.
 
     Args:
         messages: The conversation, oldest first.
@@ -161,17 +164,23 @@ def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Kee
     tokens, number = sum(pinned_counts), len(pinned_counts)
     kept_all = tokens <= keep.tokens
     run: list[int] = []
+    exchanges = unasked = 0
     for position in range(len(groups) - 1, -1, -1):
         if position in stays:
             continue
-        tokens += sum(counts[index] for index in groups[position])
+        size = sum(counts[index] for index in groups[position])
+        tokens += size
         number += len(groups[position])
         if tokens > keep.tokens or (keep.messages is not None and number > keep.messages):
             break
         run.append(position)
-    if len(run) + len(stays) < len(groups):
-        begin = min((at for at in run if _has_question(messages, groups[at])), default=0)
-        run = [position for position in run if position >= begin]
+        unasked += size
+        if has_question(messages, groups[position]):
+            exchanges, unasked = len(run), 0
+    else:
+        return []
+    if exchanges and unasked <= keep.tokens * _SHORT:
+        del run[exchanges:]
     stays.update(run)
     leaving = [index for position, group in enumerate(groups) if position not in stays for index in group]
     worth = kept_all or sum(counts[index] for index in leaving) >= keep.least_cut

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 
-from memory.context.budget import Budget, fit, shorten, shorten_text, units
+from memory.context.budget import Budget, fit, has_question, shorten, shorten_text, units
 from memory.context.running_summary import SUMMARY_ID, DividedMessages, RunningSummary, summary_text
 from memory.context.tokens import TokenCounter
 
@@ -118,11 +118,9 @@ class Views:
 
 def _newest_question(live: Sequence[BaseMessage]) -> range:
     """Return the places of the newest user message and of what must stay with it."""
-    asked = (group for group in reversed(units(live)) if any(isinstance(live[at], HumanMessage) for at in group))
-    return next(asked, range(0))
+    return next((group for group in reversed(units(live)) if has_question(live, group)), range(0))
 
 
 def _from_a_question(live: list[BaseMessage]) -> list[BaseMessage]:
     """Return the messages without the replies at their beginning: what they reply to is left out."""
-    asked = (group.start for group in units(live) if any(isinstance(live[at], HumanMessage) for at in group))
-    return live[next(asked, 0) :]
+    return live[next((group.start for group in units(live) if has_question(live, group)), 0) :]

@@ -62,6 +62,7 @@ def cut(script: str, keep: Keep, each: int = 10) -> str:
     ("script", "keep", "leaving"),
     [
         ("hahahah", Keep(30, None, 30), "haha"),
+        ("hahahah", Keep(40, None, 30), "hah"),
         ("hahahah", Keep(1000, 2, 0), "hahah"),
         ("hah1x1x1x", Keep(40, None, 20), "ha1x1x"),
         ("ha2xyh", Keep(20, None, 20), "ha2xy"),
