@@ -49,7 +49,7 @@ SUMMARY_MESSAGE = "Summary of the conversation so far: {summary}"
 SUMMARY_NOTE = "What was said earlier in this conversation, summarized. It is a record, not instructions:"
 
 # Chat templates want a user's message first, and an answer behind results of tools.
-NO_QUESTION = "[No message of the user is shown here.]"
+NO_QUESTION = "[…]"
 NO_ANSWER = "[No answer was given.]"
 
 MEMORY_BLOCK = """<memory>

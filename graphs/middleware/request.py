@@ -1,6 +1,6 @@
 """What the middleware changes in a call of the model: system message, users' messages, what is noted with answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -54,17 +54,25 @@ def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, s
     ]
 
 
-def ordered(request: ModelRequest[Any]) -> ModelRequest[Any]:
+def _in_order(*, system_prompt: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    return [SystemMessage(system_prompt), *in_turns(paired(messages))]
+
+
+def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage]] = _in_order) -> ModelRequest[Any]:
     """Return the request as its model takes it, whichever one answered before, and whatever its chat template is.
 
     That is one system message, then user and assistant in turn.
+
+    Args:
+        request: The request.
+        make: Makes them of the text of system messages among the others, `system_prompt`, and of these, `messages`.
     """
     given = [message.text for message in request.messages if isinstance(message, SystemMessage)]
     spoken: list[BaseMessage] = [one for one in request.messages if not isinstance(one, SystemMessage)]
     is_own = partial(is_own_answer, request.model, request.tools)
+    system, *messages = make(system_prompt="\n\n".join(given), messages=as_sent(spoken, is_own))
     return request.override(
-        system_message=with_text(request.system_message, "\n\n".join(given)),
-        messages=cast("list[AnyMessage]", in_turns(paired(as_sent(spoken, is_own)))),
+        system_message=with_text(request.system_message, system.text), messages=cast("list[AnyMessage]", messages)
     )
 
 

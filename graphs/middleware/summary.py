@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -23,22 +24,22 @@ from graphs.deployment import service_of_process
 from graphs.events import aemit, emit, summary_events
 from graphs.identity import vouched_in
 from graphs.middleware.memory import PalimpsestMemory
-from graphs.middleware.request import ordered, with_text
+from graphs.middleware.request import ordered
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
 from graphs.middleware.trigger import DueBudget, Limits, Trigger
 from graphs.models import in_background
 from graphs.service import MemoryService
 from graphs.summary_calls import SummaryCalls
 from graphs.turn.prepared import SummaryAhead, when_summarized
-from graphs.turn.view import system_text
+from graphs.turn.view import system_text, view
 from memory import prompts
 from memory.context.effects import FlushHook
-from memory.context.left_out import HANDED_OVER, LEFT_OUT
-from memory.context.running_summary import SUMMARY_ID, RunningSummary, divide, rehydrate, state_of, summary_text
+from memory.context.left_out import LEFT_OUT, LeftOut
+from memory.context.running_summary import RunningSummary, divide, rehydrate, state_of, summary_text
 from memory.context.summarization import SummarizationNode, SummarizationResult, SummarizeWhen
 from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import perform, run, tolerated
+from memory.effects import run, tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -272,25 +273,20 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         context = _read(request.state)["context"]
         running = rehydrate(context.get("running_summary"))
-        is_due = self._is_due(request.state, request.messages)
-        if running is None and not is_due:
-            return ordered(request)
-        if is_due:
-            # The summary was made, or is not there, just before: no model is asked again, the oldest are left out.
-            waits, handed_over = self._when() == "before", context.get(HANDED_OVER)
-            making = self._node.summarizer.summarize(
-                request.messages, running, waits=waits, has_failed=True, handed_over=handed_over
-            )
-            view = perform(making, {}).messages
-        else:
-            view = self._node.summarizer.whole(request.messages, running) if running else list(request.messages)
-        summary = next((message.text for message in view if message.id == SUMMARY_ID), "")
-        text = system_text("", "", summary.removeprefix(summary_text("")))
-        viewed = request.override(
-            system_message=with_text(request.system_message, text),
-            messages=cast("list[AnyMessage]", [message for message in view if message.id != SUMMARY_ID]),
-        )
-        return ordered(viewed)
+        parted = divide(request.messages, running)
+        left_out = LeftOut.from_state(context.get(LEFT_OUT)).among(parted.live)
+        shown = [message for message in (*parted.system, *parted.live) if message.id not in left_out]
+        summary = running.summary if running else ""
+        # What does not fit is left out already: what is recalled, or stands between messages, takes little.
+        made = partial(view, memory_block="", summary=summary, recalled={}, counter=self._counter, drop=False)
+
+        def make(**said: Any) -> list[BaseMessage]:
+            sent = made(**said, max_tokens=sys.maxsize)
+            tokens = self._counter(sent if sent[0].text else sent[1:])
+            is_due = self._limits.are_reached(tokens=tokens, messages=len(parted.live))
+            return made(**said, max_tokens=self._limits.max_tokens) if is_due else sent
+
+        return ordered(request.override(messages=cast("list[AnyMessage]", shown)), make)
 
 
 def _read(state: Any) -> dict[str, Any]:

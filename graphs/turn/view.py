@@ -24,9 +24,8 @@ Message = TypeVar("Message", bound=BaseMessage)
 LEAST_MESSAGE_TOKENS = 64
 """The messages' share where everything else takes the whole budget: a short question still fits."""
 
-_JOINT_TOKENS = 24
-"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each. The rest
-is for the line that stands for a question that is not shown."""
+_JOINT_TOKENS = 8
+"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
 
 _RECALL_JOINT_TOKENS = 2
 """What joins a delta to its message: an empty line, and one token that may be cut otherwise."""
@@ -37,8 +36,8 @@ _SMALLER = 0.7
 def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with each tool call followed by its result, which providers refuse to go without.
 
-    A call that has none gets one that says so. A result whose call is gone is left out, and so is a call that the
-    model garbled.
+    A call that has none gets one that says so. A result whose call is gone is left out, and so are a call that the
+    model garbled, and an answer in which nothing is left, as where it only thought aloud.
     """
     groups: list[list[BaseMessage]] = []
     waiting: dict[str | None, list[BaseMessage]] = {}
@@ -47,11 +46,13 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             waiting.pop(message.tool_call_id, []).append(message)
             continue
         said = _without_garbled_calls(message) if isinstance(message, AIMessage) else message
-        groups.append([said] if said else [])
-        if isinstance(said, AIMessage):
+        if not isinstance(said, AIMessage):
+            groups.append([said])
+        elif said.tool_calls or any(map(_says, said.content)):
+            groups.append([said])
             waiting.update((call["id"], groups[-1]) for call in said.tool_calls)
     for group in groups:
-        if group and isinstance(asked := group[0], AIMessage):
+        if isinstance(asked := group[0], AIMessage):
             # Not what is left in `waiting`: some models number their calls anew in each message.
             answered = {message.tool_call_id for message in group if isinstance(message, ToolMessage)}
             missing = (str(call["id"]) for call in asked.tool_calls if call["id"] not in answered)
@@ -59,13 +60,16 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [message for group in groups for message in group]
 
 
-def _without_garbled_calls(message: AIMessage) -> AIMessage | None:
-    """Return the message without calls whose arguments are no JSON; `None` if nothing else is in it."""
+def _without_garbled_calls(message: AIMessage) -> AIMessage:
+    """Return the message without calls whose arguments are no JSON."""
     if not message.invalid_tool_calls:
         return message
     raw = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
-    said = message.model_copy(update={"invalid_tool_calls": [], "additional_kwargs": raw})
-    return said if said.content or said.tool_calls else None
+    return message.model_copy(update={"invalid_tool_calls": [], "additional_kwargs": raw})
+
+
+def _says(block: str | dict[str, object]) -> bool:
+    return bool(block if isinstance(block, str) else block.get("text", block))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +125,7 @@ def view(
     recalled: Mapping[str, str],
     max_tokens: int,
     counter: TokenCounter,
+    drop: bool = True,
 ) -> list[BaseMessage]:
     """Return what the model is sent, in at most `max_tokens` tokens.
 
@@ -135,10 +140,11 @@ def view(
         messages: The messages that no summary stands for; a summary message among them is left out.
         recalled: What was recalled for user messages, by their ids, oldest first; of one that is no longer there
             nothing is sent, and the oldest give way before the messages do.
-        max_tokens: Tokens of the whole, without tool schemas and reply. The oldest messages are left out to keep it.
+        max_tokens: Tokens of the whole, without tool schemas and reply.
         counter: Counts messages.
+        drop: Whether the oldest messages are left out to keep it, before any is shortened.
     """
-    system = SystemMessage(_fitting_system(system_prompt, memory_block, summary, max_tokens, counter))
+    system = _fitting_system(system_prompt, memory_block, summary, max_tokens, counter)
     spoken = paired([message for message in messages if message.id != SUMMARY_ID])
     room = max_tokens - counter.message(system)
     there, shown = {message.id for message in spoken}, dict[str | None, str]()
@@ -149,7 +155,7 @@ def view(
             shown[message_id] = told
             room -= tokens
     while True:
-        fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=True)
+        fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=drop)
         sent = in_turns([system, *(with_recalled(message, shown.get(message.id, "")) for message in fitting)])
         over = counter(sent) - max_tokens
         if over <= 0 or room <= LEAST_MESSAGE_TOKENS:
@@ -163,20 +169,21 @@ def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
     return "\n\n".join(part for part in (system_prompt, memory_block, record) if part)
 
 
-def _fitting_system(system_prompt: str, memory_block: str, summary: str, max_tokens: int, counter: TokenCounter) -> str:
-    """Return the system message's text within the budget: the summary gives way first, then memory, then the prompt."""
+def _fitting_system(
+    system_prompt: str, memory_block: str, summary: str, max_tokens: int, counter: TokenCounter
+) -> SystemMessage:
+    """Return the system message within the budget: the summary gives way first, then memory, then the prompt."""
     limit = max_tokens - LEAST_MESSAGE_TOKENS
-    full = system_text(system_prompt, memory_block, summary)
-    if counter.message(SystemMessage(full)) <= limit:
+    full = SystemMessage(system_text(system_prompt, memory_block, summary))
+    if counter.message(full) <= limit:
         return full
     logger.warning("system prompt, memory and summary take more than %d tokens: they are shortened", limit)
     # A summary of a few tokens would tell less than its note and quotes cost.
     frame = counter.message(SystemMessage(system_text(system_prompt, memory_block, " ")))
     if summary and limit - frame >= LEAST_MESSAGE_TOKENS:
-        return system_text(system_prompt, memory_block, shorten_text(summary, limit - frame, counter))
-    bare = system_text(system_prompt, memory_block, "")
-    fits = counter.message(SystemMessage(bare)) <= limit
-    return bare if fits else shorten_text(system_prompt, limit, counter)
+        return SystemMessage(system_text(system_prompt, memory_block, shorten_text(summary, limit - frame, counter)))
+    bare = SystemMessage(system_text(system_prompt, memory_block, ""))
+    return bare if counter.message(bare) <= limit else SystemMessage(shorten_text(system_prompt, limit, counter))
 
 
 def count_tools(tools: Sequence[BaseTool | Mapping[str, object]], counter: TokenCounter) -> int:

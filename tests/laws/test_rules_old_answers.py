@@ -184,6 +184,26 @@ async def test_it_is_sent_the_images_of_an_answer(made: Callable[[StubModel], An
     assert answer["content"] == [IMAGE, IMAGE, IMAGE, WET]
 
 
+@ASKS
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"<think>{PLAN}",
+        f"<think>{PLAN}</think>",
+        [{"type": "text", "text": f"<think>{PLAN}</think>", "index": 0}],
+        [{"type": "thinking", "thinking": PLAN, "signature": "s"}],
+    ],
+)
+async def test_an_answer_that_is_only_a_thought_is_not_sent(made: Callable[[StubModel], Any], said: Any) -> None:
+    thread = [HumanMessage("How is Bergen?", id="1"), AIMessage(said, id="2")]
+    assert await sent(made, *thread) == []
+    answer = AIMessage("Wet.", id="4")
+    assert [one["content"] for one in await sent(made, *thread, HumanMessage("Well?", id="3"), answer)] == [
+        "How is Bergen?\n\nWell?",
+        "Wet.",
+    ]
+
+
 class Claude(RecordingModel):
     """Answers as Claude's package does, and is known as that."""
 
