@@ -101,6 +101,18 @@ async def test_the_state_is_one_that_the_way_without_could_have_made() -> None:
         assert summarized_ids(state["messages"], state["context"]["running_summary"]) == {*said[: -len(sent)]}
 
 
+@pytest.mark.parametrize("share", [0.7, 1.0])
+async def test_a_cut_costs_one_call_of_a_model(share: float) -> None:
+    chat, summaries = Chat(summarize="after", memory={"prepare_summary_share": share}), set[str]()
+    chat.chat.respond = lambda _: varied(30, "answer")
+    for number in range(24):
+        await chat.turn(number)
+        if running := (await chat.values()).get("context", {}).get("running_summary"):
+            summaries.add(running.summary)
+    assert len(summaries) >= 3
+    assert len(chat.asked_in) <= len(summaries) + 1
+
+
 async def edit(chat: Chat) -> None:
     said = HumanMessage(f"edited {varied(25)}", id="h0")
     await chat.graph.aupdate_state(chat.who(), {"messages": [said]}, as_node=None if chat.door == "graph" else "model")
