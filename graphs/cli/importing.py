@@ -16,7 +16,7 @@ from graphs.cli.progress import counting, in_words
 from graphs.cli.server_threads import read_server
 from graphs.cli.shell import Json, Refused
 from memory.archive.importing import FORMAT, SCHEMA
-from memory.backfill.conversation import Conversation, Flaw, Origin
+from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
 from memory.config import MemoryConfig
 from memory.outbox.transcript import exchanges, strip_scheduled
@@ -89,7 +89,7 @@ class ImportPlan:
         self.facts += conversation.facts
         if not conversation.messages:
             return
-        self.pasted += len(conversation.pasted)
+        self.pasted += sum(one.id.startswith(PASTED) for one in conversation.messages)
         self.held.setdefault((conversation.origin, conversation.id), []).append(conversation)
         self.messages += len(conversation.messages)
         self.bytes += sum(len(one.text.encode("utf-8", "replace")) for one in conversation.messages)
@@ -107,7 +107,7 @@ class ImportPlan:
             # The same message may stand in two files; parts of a conversation may stand in any order.
             said = {one.id: one for part in parts for one in part.messages}.values()
             messages = tuple(said if len(parts) == 1 else sorted(said, key=lambda one: one.time))
-            yield Conversation(*key, messages, pasted=frozenset().union(*(part.pasted for part in parts)))
+            yield Conversation(*key, messages)
 
 
 async def gather(files: Iterable[str], token: str, plan: ImportPlan) -> list[Flaw]:

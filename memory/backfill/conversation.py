@@ -13,6 +13,9 @@ from memory.text import digest, sanitize, without_middle
 Origin = Literal["chatgpt", "claude", "langgraph", "jsonl"]
 ORIGINS: Final[tuple[Origin, ...]] = get_args(Origin)
 
+PASTED: Final = "pasted-"
+"""How the id of a message begins that the user pasted: it is written down, and nothing is learned from it."""
+
 # What one pending update holds: as much as one extraction reads.
 _PORTION_CHARS: Final = 24_000
 
@@ -33,7 +36,6 @@ class Conversation:
         id: Its id there.
         messages: What was said, under the ids and at the times that it had there.
         goes_on: The first message ended the piece before: it only leads into what follows.
-        pasted: The ids of messages that the user pasted: they are written down, and nothing is learned from them.
         facts: What the other memory knew of the user; it stands in no conversation.
         left_out: How many things of each kind were not read.
     """
@@ -42,7 +44,6 @@ class Conversation:
     id: str
     messages: tuple[StoredMessage, ...] = ()
     goes_on: bool = False
-    pasted: frozenset[str] = frozenset()
     facts: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict, compare=False)
 
@@ -56,7 +57,6 @@ class Conversation:
         # A lone surrogate is no UTF-8.
         said = [
             {"id": one.id, "role": one.role, "text": one.text.encode("utf-8", "replace").decode(), "time": one.time}
-            | ({"pasted": True} if one.id in self.pasted else {})
             for one in self.messages
         ]
         return {"origin": self.origin, "id": self.id, "messages": said, "goes_on": self.goes_on}
@@ -70,16 +70,14 @@ class Conversation:
             raise ValueError(f"origin must be one of {', '.join(ORIGINS)}")
         if not isinstance(said, list):
             raise ValueError("messages must be a list")
-        messages, pasted = [], set()
+        messages = []
         for one in said:
             if not isinstance(one, Mapping) or one.get("role") not in ("user", "assistant"):
                 raise ValueError("messages must have a role, user or assistant")
             message = said_by("user" if one["role"] == "user" else "assistant", one.get("text"), one.get("time"))
             if message is not None:
                 messages.append(replace(message, id=text_id(one.get("id")) or message.id))
-                pasted |= {messages[-1].id} if one.get("pasted") is True else set()
-        goes_on = value.get("goes_on") is True
-        return cls(origin, text_id(value.get("id")), unique(messages), goes_on, frozenset(pasted))
+        return cls(origin, text_id(value.get("id")), unique(messages), value.get("goes_on") is True)
 
 
 def text_id(value: object) -> str:

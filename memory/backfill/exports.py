@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
-from memory.backfill.conversation import Conversation, said_by, text_id, unique, utc
+from memory.backfill.conversation import PASTED, Conversation, said_by, text_id, unique, utc
 from memory.message import Role, StoredMessage, to_stored
 from memory.turn import learnable
 
@@ -73,17 +73,17 @@ def read_chatgpt(value: Json) -> Conversation:
         if not isinstance(message, Mapping):
             continue
         time = message.get("create_time") or time  # some messages have none: then the one before tells
-        content = message.get("content")
-        kind = str(content.get("content_type", "text")) if isinstance(content, Mapping) else "text"
-        parts = content.get("parts") if isinstance(content, Mapping) else None
-        left.update(str(each.get("content_type")) for each in _objects(parts) if not isinstance(each.get("text"), str))
-        role = _chatgpt_role(message)
-        if role and (one := said_by(role, _chatgpt_text(message), time)):
+        kind, text, others = _chatgpt_content(message)
+        left.update(others)
+        if kind not in _TALK:
+            left[kind] += 1
+        elif not (role := _chatgpt_role(message)):
+            left["tool or hidden message"] += bool(text.strip())
+        elif one := said_by(role, text, time):
             said.append(_with_id(one, message.get("id") or key))
-        elif kind not in _TALK or (role is None and any(parts or ())):
-            left[kind if kind not in _TALK else "tool or hidden message"] += 1
     left["message of another branch"] = sum(bool(node.get("message")) for node in nodes.values()) - len(on_branch)
-    return _conversation("chatgpt", value.get("conversation_id") or value.get("id"), said, left_out=+left)
+    talk = _conversation("chatgpt", value.get("conversation_id") or value.get("id"), said)
+    return replace(talk, left_out=+left)
 
 
 def _objects(value: object) -> list[Json]:
@@ -113,14 +113,20 @@ def _chatgpt_role(message: Json) -> Role | None:
     return None if is_hidden or message.get("recipient", "all") != "all" else role
 
 
-def _chatgpt_text(message: Json) -> str:
+def _chatgpt_content(message: Json) -> tuple[str, str, list[str]]:
+    """Return of which kind a message is, what it says, and the kinds of what it holds beside texts."""
     content = message.get("content")
-    if not isinstance(content, Mapping) or content.get("content_type", "text") not in _TALK:
-        return ""
-    parts = content.get("parts")
-    # Beside texts there are objects: images and sound, whose transcript is what was said.
-    texts = (each.get("text") if isinstance(each, Mapping) else each for each in parts or ())
-    return "\n".join(each for each in texts if isinstance(each, str))
+    if not isinstance(content, Mapping):
+        return "text", "", []
+    texts, others = [], []
+    for part in content.get("parts") or ():
+        # Images and sound are objects; the transcript of a sound is what was said.
+        text = part.get("text") if isinstance(part, Mapping) else part
+        if isinstance(text, str):
+            texts.append(text)
+        elif isinstance(part, Mapping):
+            others.append(str(part.get("content_type")))
+    return str(content.get("content_type", "text")), "\n".join(texts), others
 
 
 def read_claude(value: Json) -> Conversation:
@@ -139,25 +145,22 @@ def read_claude(value: Json) -> Conversation:
         messages = [by_id[key] for key in path if key in by_id]
         left["message of another branch"] -= len(messages)
     said: list[StoredMessage] = []
-    pasted = set()
     for each in messages:
         role = _ROLES.get(each.get("sender"))
         time = each.get("created_at") or value.get("created_at")
-        blocks, files = _objects(each.get("content")), _objects(each.get("attachments"))
+        blocks = _objects(each.get("content"))
         left.update(str(block.get("type")) for block in blocks if block.get("type") not in _SAID_TO_CLAUDE)
         left["file"] += len(_objects(each.get("files")))
-        for number, file in enumerate(files):
-            named = f"[{file.get('file_name') or 'pasted'}]"
+        for file in _objects(each.get("attachments")):
             text = file.get("extracted_content")
-            if role and isinstance(text, str) and text.strip() and (one := said_by(role, f"{named} {text}", time)):
-                uuid = text_id(each.get("uuid"))
-                said.append(_with_id(one, f"{uuid}-pasted-{number}" if uuid else ""))
-                pasted.add(said[-1].id)
+            named = f"[{file.get('file_name') or 'pasted'}] {text}" if isinstance(text, str) and text.strip() else ""
+            if role and (one := said_by(role, named, time)):
+                said.append(replace(one, id=PASTED + one.id))
             else:
                 left["attachment"] += 1
         if role and (one := said_by(role, _claude_text(each, blocks), time)):
             said.append(_with_id(one, each.get("uuid")))
-    return _conversation("claude", value.get("uuid"), said, frozenset(pasted), +left)
+    return replace(_conversation("claude", value.get("uuid"), said), left_out=+left)
 
 
 def _claude_text(message: Json, blocks: Sequence[Json]) -> str:
@@ -201,21 +204,15 @@ def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | Non
 
 def _with_id(message: StoredMessage, identity: object) -> StoredMessage:
     named = text_id(identity)
-    return StoredMessage(named, message.role, message.text, message.time) if named else message
+    return replace(message, id=named) if named else message
 
 
 def _at(message: StoredMessage, time: str | None) -> StoredMessage:
-    return StoredMessage(message.id, message.role, message.text, utc(time) if time else message.time)
+    return replace(message, time=utc(time)) if time else message
 
 
-def _conversation(
-    origin: Any,
-    identity: object,
-    said: Sequence[StoredMessage],
-    pasted: frozenset[str] = frozenset(),
-    left_out: Mapping[str, int] = MappingProxyType({}),
-) -> Conversation:
+def _conversation(origin: Any, identity: object, said: Sequence[StoredMessage]) -> Conversation:
     named = text_id(identity)
     if not named and said:
         named = said[0].id  # an export without ids: its first message names it, as long as nobody edits that
-    return Conversation(origin, named, unique(said), pasted=pasted, left_out=left_out)
+    return Conversation(origin, named, unique(said))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
-from memory.backfill.conversation import Conversation, portions, short_id
+from memory.backfill.conversation import PASTED, Conversation, portions, short_id
 from memory.backfill.sources import ConversationProgress, ImportSource, read_source, source_key, talk_key, thread_of
 from memory.config import Topic
 from memory.control import INITIAL_EDIT, read_approval, read_epoch, read_known_time_zone, read_learning
@@ -111,7 +111,7 @@ def take_in(
         draft = JournalEntry(day_of(timestamp(now), zone or UTC), thread_id, (), epoch, source="turn")
         yield from append(owner, entries_of(draft, untold, zone or UTC, approval={*approval, *chosen}))
     # What somebody pasted tells nothing of them, nor does the answer to it alone.
-    pasted = {short_id(one.id) for each in exchanges(said) if each[0].id in conversation.pasted for one in each}
+    pasted = {short_id(one.id) for each in exchanges(said) if each[0].id.startswith(PASTED) for one in each}
     cut = portions(whole, talk.known | lead | pasted, portion_messages) if learn else []
     for number, portion in enumerate(cut):
         at = now + number * _APART

@@ -72,11 +72,10 @@ class OpenSource(BaseModel):
 class ImportedMessage(StrictModel):
     """One message."""
 
-    id: str = Field(max_length=400)
+    id: str = Field(max_length=400, description="Of a text that the user pasted it begins with `pasted-`.")
     role: str
     text: str
     time: str | float = Field(description="ISO 8601, or seconds since 1970.")
-    pasted: bool = Field(False, description="The user pasted it: it comes into the journal, and is not learned.")
 
 
 class ImportedConversation(StrictModel):
