@@ -17,9 +17,12 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages.tool import tool_call
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import SCHEDULED
 from langgraph.store.memory import InMemoryStore
 
 import palimpsest
@@ -114,6 +117,23 @@ class Sizes(JsonPlusSerializer):
         return kind, stored
 
 
+class Marks(InMemorySaver):
+    """Counts the bytes of what is stored beside checkpoints though no task of a graph has written it."""
+
+    written = 0
+
+    async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        if any(channel == SCHEDULED for channel, _ in writes):
+            self.written += len(task_id) + sum(len(self.serde.dumps_typed(value)[1]) for _, value in writes)
+        await super().aput_writes(config, writes, task_id, task_path)
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
 @dataclass
 class Agent:
     """An agent with memory that has a thread: the chat graph, or one of `create_agent` with the middleware."""
@@ -188,6 +208,21 @@ async def bytes_of_a_turn() -> float:
     return (agent.sizes.written - before) / turns
 
 
+async def of_a_tool_call() -> tuple[int, int, int]:
+    """Count the checkpoints of a turn, those that a tool round adds to it, and the bytes of the call's mark."""
+    kept = Marks()
+    agent = Talk(saver=kept, tools=[look])
+
+    async def checkpoints() -> int:
+        return len([state async for state in agent.graph.aget_state_history(agent.who())])
+
+    await agent.say("Hello.")
+    turn = await checkpoints()
+    agent.chat.replies = [AIMessage("", tool_calls=[tool_call(name="look", args={}, id="call_" + "0" * 24)])]
+    await agent.say("Look.")
+    return turn, await checkpoints() - 2 * turn, kept.written
+
+
 def tokenizer_calls() -> float:
     asked: list[str] = []
 
@@ -220,12 +255,16 @@ def costs() -> Costs:
 
 async def counts() -> Costs:
     path = await path_of_a_message(House())
+    checkpoints, more, mark = await of_a_tool_call()
     found: Costs = {
         "tokenizer calls for each message of a long thread": tokenizer_calls(),
         "store batches of a turn": path.turn,
         "store batches of an update": path.update,
         "model calls of an exchange": path.model_calls,
         "characters of a message of 10 MB that are read": await characters_of_a_long_message(),
+        "checkpoints of a turn": checkpoints,
+        "checkpoints that a tool round adds": more,
+        "bytes that the mark of a tool call adds to the checkpoints": mark,
         "bytes that a turn adds to the checkpoints of 1,000 messages": await bytes_of_a_turn(),
     }
     if sys.version_info[:2] == COUNTED_ON:
