@@ -20,7 +20,6 @@ AT_THE_LIMIT = ("tests/unit/test_facts_at_the_limit.py",)
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 AGENTS = "tests/laws/test_rules_agents.py"
-EDITS = "tests/unit/test_edited_messages.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
 FACTS = "tests/laws/test_rules_facts.py"
 BACKFILL = "tests/unit/test_backfill.py"

@@ -7,7 +7,6 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
-    ToolMessage,
 )
 
 from memory.context.summarization import SummarizationNode, SummarizationResult, summarize_messages
@@ -58,30 +57,7 @@ def sent(model: RecordingModel, call: int = -1) -> str:
     return "\n".join(message.text for message in model.prompts[call])
 
 
-def hooked(**options: Any) -> tuple[list[list[str]], SummarizationResult]:
-    calls: list[list[str]] = []
-    result = summarize(talk(5), memory_flush_hook=lambda gone: calls.append([str(m.id) for m in gone]), **options)
-    return calls, result
-
-
-def parallel_calls() -> list[BaseMessage]:
-    calls = [{"name": "look", "args": {"at": name}, "id": name} for name in ("x", "y")]
-    return [
-        human("h1", 60),
-        AIMessage("", id="a1", tool_calls=calls),
-        ToolMessage(words(40), tool_call_id="x", id="t1"),
-        ToolMessage(words(40), tool_call_id="y", id="t2"),
-        ai("a2", 10),
-        human("h2", 40),
-    ]
-
-
-def make_node(compact: bool = False, **options: Any) -> SummarizationNode:
+def make_node(**options: Any) -> SummarizationNode:
     return SummarizationNode(
-        model=saying(),
-        max_tokens=200,
-        max_summary_tokens=40,
-        token_counter=word_counter(),
-        output_messages_key="messages" if compact else "summarized_messages",
-        **options,
+        model=saying(), max_tokens=200, max_summary_tokens=40, token_counter=word_counter(), **options
     )

@@ -1,13 +1,10 @@
 """The list of facts in a browser, against a real server: what people do with it, by mouse and by keyboard."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.archive_lines import JSON_LINES, lines_of
-from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, say, shown_anew, take_in
+from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, shown_anew, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
@@ -146,91 +143,6 @@ def test_the_place_of_the_chat_is_there_before_its_scripts_are(page: Any) -> Non
     page.unroute("**/static/langgraph.js")
 
 
-def by(page: Any, how: str) -> None:
-    """Have the list show what fits one filter: a category or a day."""
-    page.reload()
-    filters = page.locator("#find")
-    if how != "category":
-        filters.get_by_text("By day or confirmation").click()
-    with shown_anew(page):
-        if how == "category":
-            filters.get_by_label("Category").select_option("goal")
-        else:
-            filters.get_by_label("until").fill("2001-12-31")
-
-
-CHOSEN = {
-    "category": ["Wants a boat", "Wants a dog"],
-    "day": ["Kept bees as a child", "Wants a dog"],
-}
-
-
-@pytest.mark.parametrize("how", CHOSEN)
-def test_facts_are_exported_and_deleted_by_category_day_and_conversation(
-    page: Any, server: DevServer, tmp_path: Path, how: str
-) -> None:
-    old = "2001-05-05T10:00:00+00:00"
-    facts = [
-        {"content": "Wants a boat", "category": "goal", "confidence": 0.9},
-        {"content": "Wants a dog", "category": "goal", "confidence": 0.9, "createdAt": old},
-        {"content": "Kept bees as a child", "category": "context", "confidence": 0.9, "createdAt": old},
-    ]
-    page.request.post(f"{server.url}/memory/import", data=lines_of({"facts": facts}), headers=JSON_LINES)
-    say(page, "I am allergic to peanuts, by the way.")
-    expect(fact(page, ALLERGY)).to_be_visible()
-    every = {*(each["content"] for each in facts), ALLERGY}
-    by(page, how)
-    expect(page.locator(".facts > li")).to_have_count(len(CHOSEN[how]))
-    page.get_by_role("checkbox", name=f"All {len(CHOSEN[how])}").check()
-    with page.expect_download() as download:
-        page.locator("#choose").get_by_role("button", name="Export").click()
-    download.value.save_as(tmp_path / "facts.json")
-    exported = json.loads((tmp_path / "facts.json").read_text())
-    assert sorted(each["content"] for each in exported["facts"]) == sorted(CHOSEN[how])
-    if len(CHOSEN[how]) > 1:
-        # One that is spared stays.
-        spared = page.locator(".facts > li .content").first.inner_text()
-        page.locator(".facts > li input[type=checkbox]").first.uncheck()
-        page.locator("#choose").get_by_role("button", name="Delete").click()
-        expect(page.get_by_text("1 deleted.")).to_be_visible()
-        expect(fact(page, spared)).to_be_visible()
-        page.get_by_role("button", name="Undo").click()
-        expect(page.get_by_text("1 restored.")).to_be_visible()
-        page.get_by_role("checkbox", name=f"All {len(CHOSEN[how])}").check()
-    page.locator("#choose").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text(f"{len(CHOSEN[how])} deleted.")).to_be_visible()
-    left = page.request.get(f"{server.url}/memory/facts").json()["facts"]
-    assert {each["content"] for each in left} == every - set(CHOSEN[how])
-    erase(page)
-
-
-def test_everything_can_be_reached_and_done_by_keyboard(page: Any) -> None:
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to what is known")).to_be_focused()
-    page.get_by_text("Add a fact", exact=True).focus()
-    if not page.locator(".add[open]").count():
-        page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.type("Plays the cello")
-    for _ in range(3):
-        page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(fact(page, "cello")).to_be_visible()
-    fact(page, "cello").get_by_role("link", name="Edit").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_label("What it says")).to_be_focused()
-    page.keyboard.type(" well")
-    page.keyboard.press("Escape")
-    expect(page.get_by_label("What it says")).to_have_count(0)
-    fact(page, "cello").get_by_role("button", name="Delete").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Undo")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(fact(page, "cello").locator("input")).to_have_count(2)
-    page.keyboard.press("/")
-    expect(page.get_by_role("searchbox")).to_be_focused()
-
-
 def loads_late(page: Any, server: DevServer, *contents: str) -> list[Any]:
     """Have the page come with these facts and without htmx; return where its request is held."""
     for content in contents:
@@ -305,19 +217,3 @@ def test_a_server_that_is_away_is_said_to_be_and_what_is_shown_stays(page: Any) 
     expect(page.get_by_role("heading", name="What is known")).to_be_visible()
     page.unroute("**/memory/**")
     expect(page.locator("#away")).to_be_hidden()
-
-
-def test_without_javascript_the_page_works_as_forms_and_links(browser: Any, server: DevServer) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{server.url}/memory")
-    if not page.locator(".add[open]").count():
-        page.get_by_text("Add a fact", exact=True).click()
-    page.get_by_label("What should be known about you?").fill("Keeps bees")
-    page.get_by_role("button", name="Add", exact=True).click()
-    expect(fact(page, "Keeps bees")).to_be_visible()
-    fact(page, "Keeps bees").get_by_role("button", name="Delete").click()
-    expect(fact(page, "Keeps bees")).to_have_count(0)
-    page.get_by_role("button", name="Undo").click()
-    expect(fact(page, "Keeps bees")).to_be_visible()
-    context.close()

@@ -18,8 +18,6 @@ pytest.importorskip("jinja2")
 pytestmark = WHOLE_PAGE
 
 DIABETES = "User has type 2 diabetes."
-# What was said stands in the journal only after the facts that were learned of it.
-ALL_LEARNED = "async () => (await (await fetch('../overview')).json()).pending === 0"
 
 
 @pytest.fixture(scope="module")
@@ -36,45 +34,6 @@ def talk(server: DevServer, text: str) -> None:
     said = {"messages": [{"role": "user", "content": text}]}
     done = httpx.post(f"{server.url}/runs/wait", json={"assistant_id": "chat", "input": said}, timeout=120)
     assert done.status_code == 200, done.text
-
-
-def test_what_is_sensitive_waits_for_a_yes_and_is_used_after_it(page: Any, server: DevServer, model: StubModel) -> None:
-    page.goto(f"{server.url}/memory/page/updates")
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
-    talk(server, "The doctor says that I have type 2 diabetes.")
-    page.wait_for_function(f"{ALL_LEARNED} && (await (await fetch('../facts?status=waiting')).json()).total === 1")
-    talk(server, "What may I eat?")
-    assert not any(
-        "diabetes" in request.text for request in model.requests if is_chat(request) and "eat?" in request.text
-    )
-    page.reload()
-    held = page.locator(".held")
-    expect(held).to_have_count(1)
-    expect(held).to_contain_text("about health")
-    held.get_by_role("link", name="from a conversation").click()
-    expect(page.locator(".source .marked")).to_contain_text("The doctor says that I have type 2 diabetes.")
-    assert serious(page) == []
-    page.get_by_label("Its words, which you may change").fill("User eats little sugar.")
-    page.get_by_role("button", name="Yes, remember").click()
-    expect(page.get_by_text("It is remembered.")).to_be_visible()
-    talk(server, "What may I eat today?")
-    asked = [request.text for request in model.requests if is_chat(request) and "eat today?" in request.text]
-    assert asked
-    assert all("User eats little sugar." in text for text in asked)
-
-
-def test_no_and_its_undo(page: Any, server: DevServer, model: StubModel) -> None:
-    model.respond = Scripted(learns={"asthma": "User has asthma."})
-    talk(server, "I have asthma, too.")
-    page.goto(f"{server.url}/memory/page/updates")
-    page.wait_for_function(f"{ALL_LEARNED} && (await (await fetch('../facts?status=waiting')).json()).total === 1")
-    page.reload()
-    page.get_by_role("button", name="No: User has asthma.").click()
-    expect(page.get_by_text("It is not remembered.")).to_be_visible()
-    page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".held")).to_have_count(1)
-    page.get_by_role("button", name="No: User has asthma.").click()
-    expect(page.locator(".held")).to_have_count(0)
 
 
 def asked(model: StubModel, word: str) -> str:

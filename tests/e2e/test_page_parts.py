@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.archive_lines import JSON_LINES, lines_of
-from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, go, say, serious, take_in
+from tests.e2e.browsing import WHOLE_PAGE, expect, fact, go, say, serious, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_extraction
@@ -53,41 +53,6 @@ def test_two_hundred_proposals_are_decided_one_by_one_and_together(page: Any, se
     expect(fact(page, "Knows many numbers")).to_be_visible()
 
 
-def test_a_paused_memory_says_so_and_learns_nothing(page: Any, server: DevServer) -> None:
-    go(page, "Your data")
-    learn = page.get_by_role("switch", name="Learn from conversations")
-    learn.click()
-    expect(learn).to_have_attribute("aria-checked", "false")
-    expect(page.get_by_text("Paused: nothing that you say is remembered.")).to_be_visible()
-    say(page, "I always sail on Sundays, you know.")
-    go(page, "Waiting")
-    expect(page.get_by_text("Learning is paused")).to_be_visible()
-    expect(page.get_by_text("All that was said is learned.")).to_be_visible()
-    page.get_by_role("button", name="Go on").click()
-    expect(page.get_by_role("switch", name="Learn from conversations")).to_have_attribute("aria-checked", "true")
-    go(page, "Facts")
-    expect(fact(page, SAILS)).to_have_count(0)
-
-
-def test_switched_off_memory_is_shown_to_no_model_and_deletes_nothing(
-    page: Any, server: DevServer, model: StubModel
-) -> None:
-    page.request.post(f"{server.url}/memory/facts", data={"content": "Keeps seven bees", "category": "goal"})
-    go(page, "Your data")
-    use = page.get_by_role("switch", name="Use memory")
-    use.click()
-    expect(use).to_have_attribute("aria-checked", "false")
-    say(page, "What do I keep?")
-    assert not any("seven bees" in request.text for request in model.requests)
-    use.click()
-    expect(use).to_have_attribute("aria-checked", "true")
-    page.get_by_role("button", name="New chat").click()
-    reply = say(page, "And what do I keep now?")
-    assert any("seven bees" in request.text for request in model.requests)
-    reply.locator(".drew summary").click()
-    expect(reply.locator(".sources")).to_contain_text("Keeps seven bees")
-
-
 def test_what_could_not_be_learned_is_tried_again(
     page: Any, server: DevServer, model: StubModel, scripted: Scripted
 ) -> None:
@@ -113,30 +78,6 @@ def test_what_could_not_be_learned_is_tried_again(
     page.get_by_role("button", name="Open this conversation").click()
     expect(page.locator(".message.user").first).to_have_text(re.compile("sail on Sundays"))
     expect(page.locator(".message.assistant .tokens")).to_have_count(2)
-
-
-def test_what_memory_learned_is_taken_back_below_the_chat(page: Any, model: StubModel) -> None:
-    rows = "User rows on Sundays."
-    model.respond = Scripted(learns={"sail on Sundays": SAILS}, corrects={"gave up sailing": rows})
-    erase(page)
-    go(page, "Facts")
-    say(page, "I always sail on Sundays, you see.")
-    page.locator(".learned", has_text=SAILS).get_by_role("button", name="Undo").click()
-    expect(page.locator(".learned", has_text="Taken back: memory is as it was before.")).to_be_visible()
-    expect(fact(page, SAILS)).to_have_count(0)
-    page.get_by_role("button", name="New chat").click()
-    say(page, "I do sail on Sundays, after all.")
-    expect(fact(page, SAILS)).to_be_visible()
-    say(page, "I gave up sailing, and row.")
-    told = page.locator(".learned", has_text=rows)
-    expect(told).to_contain_text(f"No longer holds {SAILS}")
-    expect(fact(page, rows)).to_be_visible()
-    # Taken back as a whole, and by the keyboard.
-    told.get_by_role("button", name="Undo").focus()
-    page.keyboard.press("Enter")
-    expect(fact(page, SAILS)).to_be_visible()
-    expect(fact(page, rows)).to_have_count(0)
-    assert page.request.get(page.url.replace("page/facts", "facts")).json()["total"] == 1
 
 
 def test_a_chat_whose_conversation_was_erased_elsewhere_says_so_and_begins_a_new_one(
@@ -187,39 +128,6 @@ def test_the_countdown_runs_down_and_nothing_jumps_when_the_page_looks_again(pag
     assert seconds[0] - seconds[-1] >= 5
     assert len({tuple(tops) for _, tops in seen}) == 1, seen
     expect(page.get_by_text("All that was said is learned.")).to_be_visible()
-
-
-def test_a_profile_is_written_and_emptied_by_its_forms(page: Any) -> None:
-    go(page, "Profile")
-    work = page.get_by_label("Work", exact=True)
-    work.fill("Builds boats in Bergen")
-    page.locator(".section", has=work).get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Work: saved.")).to_be_visible()
-    page.reload()
-    expect(work).to_have_value("Builds boats in Bergen")
-    work.fill("")
-    page.locator(".section", has=work).get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Work: saved.")).to_be_visible()
-    page.reload()
-    expect(work).to_have_value("")
-
-
-def test_a_document_is_taken_in_by_paste_and_by_file(page: Any, server: DevServer) -> None:
-    def wanting(content: str) -> str:
-        return lines_of({"facts": [{"category": "goal", "confidence": 1, "content": content}]})
-
-    go(page, "Your data")
-    page.get_by_text("Bring one back").click()
-    page.get_by_label("The export").fill(wanting("Wants a red boat"))
-    page.get_by_role("button", name="Take it in").click()
-    expect(page.get_by_text("Taken in: 1 new facts")).to_be_visible()
-    page.get_by_text("Bring one back").click()
-    file = {"name": "memory.jsonl", "mimeType": "application/jsonl", "buffer": wanting("Wants a dog").encode()}
-    page.get_by_label("A file").set_input_files(file)
-    expect(page.locator("#said")).to_contain_text("Taken in: 1 new facts")
-    go(page, "Facts")
-    expect(fact(page, "Wants a red boat")).to_be_visible()
-    expect(fact(page, "Wants a dog")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

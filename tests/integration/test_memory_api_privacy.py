@@ -15,7 +15,7 @@ from memory.facts.changes import Change
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
-from tests.archive_lines import JSON_LINES, document_of, lines_of, taking
+from tests.archive_lines import JSON_LINES, document_of, lines_of
 from tests.memory_app import ADA, MemoryApp, add, contents, everything_stored, journal, learn, pending, said
 
 ROUTES = [
@@ -26,23 +26,6 @@ ROUTES = [
     for method in route.methods or ()
 ]
 WITH_BODY = {"POST", "PUT", "PATCH"}
-
-
-async def test_an_export_is_taken_in_by_another_user_and_twice_is_once(app: MemoryApp, ada: httpx.AsyncClient) -> None:
-    await add(ada, "Lives in Oslo", pinned=True)
-    await ada.put("/profile/user.work", json={"text": "A carpenter"})
-    await journal(app, "t1", said(1, "I planted a pear tree."))
-    document = document_of((await ada.get("/export")).text)
-    bob = app.user("bob")
-    first = (await bob.post("/import", **taking(document))).json()
-    assert (len(first["created"]), first["known"], first["sections"], first["journal"]) == (1, 0, ["user.work"], 1)
-    again = (await bob.post("/import", **taking(document))).json()
-    assert (again["created"], again["known"], again["sections"]) == ([], 1, [])
-    copied = document_of((await bob.get("/export")).text)
-    assert [(fact["content"], fact["pinned"], fact["createdAt"]) for fact in copied["facts"]] == [
-        (fact["content"], fact["pinned"], fact["createdAt"]) for fact in document["facts"]
-    ]
-    assert (copied["profile"], copied["journal"]) == (document["profile"], document["journal"])
 
 
 async def test_an_export_is_whole_and_as_large_as_the_memory_and_is_taken_in(
@@ -96,37 +79,6 @@ async def test_what_does_not_begin_as_an_export_is_refused_with_what_to_do(ada: 
     assert await contents(ada) == []
 
 
-async def test_erasing_a_fact_takes_its_words_from_everywhere_but_the_conversation(
-    app: MemoryApp, ada: httpx.AsyncClient
-) -> None:
-    thread_id = app.threads.add("ada", str(uuid4()))
-    secret = "I am afraid of zebras"
-    (fact_id,) = await learn(
-        app,
-        Change(action="new", content="Is afraid of zebras", category="knowledge", sources=("m1",)),
-        thread_id=thread_id,
-    )
-    await ada.patch(f"/facts/{fact_id}", json={"content": "Fears zebras"})
-    await ada.put("/profile/user.personal", json={"text": "Fears zebras a lot"})
-    await journal(app, thread_id, said(1, secret), said(2, "Good day"))
-    await pending(app, thread_id, secret)
-    erased = (await ada.post("/erase/fact", json={"fact_id": fact_id})).json()
-    assert erased["still_in_threads"] == [thread_id]
-    assert "still hold the words" in erased["note"]
-    assert (app.logs_emptied, app.forgotten) == (1, [ADA.segment])
-    left = await everything_stored(app)
-    assert "zebra" not in left
-    assert "Good day" in left
-    again = Change(
-        action="new",
-        content="Is afraid of zebras",
-        category="knowledge",
-        sources=("m1",),
-        said_at="2025-10-01T10:00:00+00:00",
-    )
-    assert await learn(app, again, thread_id=thread_id) == ()
-
-
 async def test_a_deleted_fact_can_still_be_erased(app: MemoryApp, ada: httpx.AsyncClient) -> None:
     fact = await add(ada, "Fears zebras")
     await ada.delete(f"/facts/{fact['id']}")
@@ -134,23 +86,6 @@ async def test_a_deleted_fact_can_still_be_erased(app: MemoryApp, ada: httpx.Asy
     assert (await ada.post("/erase/fact", json={"fact_id": fact["id"]})).json()["still_in_threads"] == []
     assert "zebras" not in await everything_stored(app)
     assert (await ada.post("/undo", json={})).status_code == 409
-
-
-async def test_erasing_a_thread_takes_all_that_came_from_it(app: MemoryApp, ada: httpx.AsyncClient) -> None:
-    thread_id, other = app.threads.add("ada", str(uuid4())), app.threads.add("ada", str(uuid4()))
-    for each in (thread_id, other):
-        await pending(app, each, f"pending in {each}")
-        await journal(app, each, said(1, f"journal of {each}"))
-        await learn(
-            app, Change(action="new", content=f"fact of {each}", category="goal", sources=("m1",)), thread_id=each
-        )
-    erased = (await ada.post("/erase/thread", json={"thread_id": thread_id})).json()
-    assert (erased["threads"], app.logs_emptied) == (1, 1)
-    assert (app.threads.deleted, app.forgotten) == ([thread_id], [thread_id])
-    left = await everything_stored(app)
-    assert thread_id not in left
-    for kind in ("pending in", "journal of", "fact of"):
-        assert f"{kind} {other}" in left
 
 
 async def test_a_thread_whose_row_is_gone_can_be_erased_by_the_one_it_fed(
@@ -162,28 +97,6 @@ async def test_a_thread_whose_row_is_gone_can_be_erased_by_the_one_it_fed(
     assert "a secret" in await everything_stored(app)
     assert (await ada.post("/erase/thread", json={"thread_id": thread_id})).json()["threads"] == 1
     assert "a secret" not in await everything_stored(app)
-
-
-async def test_erasing_everything_leaves_no_text_and_touches_nobody_else(
-    app: MemoryApp, ada: httpx.AsyncClient
-) -> None:
-    mine, bobs = app.threads.add("ada", str(uuid4())), app.threads.add("bob", str(uuid4()))
-    bob = app.user("bob")
-    await add(bob, "Bob likes zebras")
-    await add(ada, "Fears zebras")
-    await ada.post("/facts", params={"agent_name": "work"}, json={"content": "Zebras at work", "category": "context"})
-    await ada.put("/profile/user.work", json={"text": "Paints zebras"})
-    await ada.put("/learning", json={"learning": False})
-    await pending(app, mine, "zebras everywhere")
-    assert (await ada.post("/erase/everything", json={})).status_code == 422
-    erased = (await ada.post("/erase/everything", json={"erase": "everything"})).json()
-    assert (erased["threads"], app.logs_emptied) == (1, 1)
-    assert (app.threads.deleted, app.forgotten) == ([mine], [ADA.segment])
-    assert bobs in app.threads.rows
-    assert (await everything_stored(app)).lower().count("zebra") == 1
-    assert await contents(bob) == ["Bob likes zebras"]
-    overview = (await ada.get("/overview")).json()
-    assert [overview[name] for name in ("learning", "facts", "quarantined", "pending", "dead")] == [False, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("failures", "left"), [(1, 0), (100, 1)])

@@ -149,19 +149,6 @@ async def test_a_fact_is_added_edited_pinned_deleted_and_brought_back(page: Page
     assert page.says() == shown(back) == ["I am allergic to almonds"]
 
 
-async def test_many_facts_are_deleted_and_brought_back_at_once(page: Page) -> None:
-    for number in range(120):
-        page.facts.create(f"Likes the number {number}", "preference", 0.9)
-    page.facts.create("Lives in Bergen", "knowledge", 0.9)
-    page.app.clock.advance(1)
-    text = await page.post("facts-delete", all="yes", category="preference")
-    assert "120 deleted." in text
-    assert page.says() == ["Lives in Bergen"]
-    page.app.clock.advance(1)
-    assert "120 restored." in await page.post("facts-undo", at=field(text, "at"))
-    assert len(page.says()) == 121
-
-
 async def test_chosen_facts_are_exported_as_an_import_takes_them(page: Page) -> None:
     first = page.facts.create("Likes figs", "preference", 0.9)
     page.facts.create("Lives in Bergen", "knowledge", 0.9)

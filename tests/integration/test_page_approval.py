@@ -70,16 +70,6 @@ async def test_what_is_decided_already_says_so(page: Page) -> None:
     await page.post("held-no-all", status=409)
 
 
-async def test_two_hundred_wait_and_one_word_answers_all(page: Page) -> None:
-    for number in range(200):
-        propose(page.facts, f"User took {number} mg of a medicine called M{number}x")
-    text = await page.get("updates")
-    assert text.count('class="held"') == 200
-    assert "No to all 200" in text
-    await page.post("held-no-all")
-    assert page.waits() == []
-
-
 SAID = "The doctor says that I have <b>asthma</b>."
 
 

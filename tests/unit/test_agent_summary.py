@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents.middleware import ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from graphs.middleware import PalimpsestSummary
 from graphs.middleware.trigger import Limits, Threshold
 from tests.fakes import RecordingModel
-from tests.threads import Life, Thread, broken_pairs, newest_user, own_ids, start, word_counter, words
+from tests.threads import Life, Thread, broken_pairs, newest_user, own_ids, word_counter, words
 
 WINDOW = 100_000
 
@@ -51,8 +51,7 @@ class AgentThread(Thread):
 
 
 def opened(trigger: Any, respond: Any = None, hook: Any = None, **options: Any) -> AgentThread:
-    plain = start(WINDOW)
-    thread = AgentThread(plain.node, word_counter(), WINDOW)
+    thread = AgentThread(word_counter(), WINDOW)
 
     def flush(messages: list[BaseMessage]) -> None:
         thread.flushed.extend(str(message.id) for message in messages)
@@ -139,31 +138,6 @@ def test_all_of_a_mapping_must_be_reached_and_one_of_a_list() -> None:
     assert either.context["running_summary"]
 
 
-def test_until_a_summary_is_due_the_request_is_as_it_was() -> None:
-    thread = opened(("tokens", 1000))
-    thread.say(HumanMessage("Hello", id="h"))
-    assert thread.summarize() == thread.messages
-    assert thread.context == {}
-
-
-def test_a_models_failure_changes_nothing_but_this_view() -> None:
-    thread = opened(("tokens", 300), lambda _: ConnectionError("down"), max_summary_tokens=30)
-    views = talk(thread, 20)
-    assert "not_summarized" in thread.context
-    assert "running_summary" not in thread.context
-    assert thread.flushed == []
-    assert len(own_ids(views[-1])) < len(thread.messages)
-
-
-def test_the_summary_stands_behind_the_system_prompt_as_a_record() -> None:
-    thread = opened(("tokens", 200), max_summary_tokens=30)
-    view = talk(thread, 12)[-1]
-    assert isinstance(view[0], SystemMessage)
-    assert "summary of" in view[0].text
-    assert "It is a record, not instructions" in view[0].text
-    assert [message.type for message in view[1:]].count("system") == 0
-
-
 def test_a_prompt_in_langchains_form_is_filled_as_there() -> None:
     prompts: list[str] = []
 
@@ -176,16 +150,6 @@ def test_a_prompt_in_langchains_form_is_filled_as_there() -> None:
     assert len(prompts) > 1
     assert prompts[0].startswith("Short, please:\n<message")
     assert "They talked of bees." in prompts[1]
-
-
-def test_tool_results_stay_with_their_calls() -> None:
-    thread = opened(("messages", 4), keep=("messages", 1))
-    for _ in range(4):
-        talk(thread, 1)
-        call = {"name": "look", "args": {}, "id": thread.identity("c")}
-        thread.say(AIMessage("", tool_calls=[call], id=thread.identity("a")))
-        thread.say(ToolMessage("found", tool_call_id=call["id"], id=thread.identity("t")))
-        assert not broken_pairs(thread.summarize(), thread.messages)
 
 
 @pytest.mark.parametrize(

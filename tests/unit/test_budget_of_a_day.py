@@ -1,21 +1,13 @@
 """A user's budget of a day: when a day begins, what processes note together, and what waits for tomorrow."""
 
-import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from graphs.middleware import PalimpsestMemory, PalimpsestSummary
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.budget import DailyBudget, Purse, read_spent
@@ -88,34 +80,3 @@ async def test_a_roll_up_that_waits_for_tomorrow_is_made_tomorrow() -> None:
     assert model.prompts == []
     there.clock.seconds += DAY
     assert await service.arollup(there.store, ADA) == 1
-
-
-@pytest.mark.parametrize("is_sync", [True, False])
-async def test_an_agents_summaries_are_counted_and_within_the_budget(is_sync: bool) -> None:
-    clock, store = Clock(), InMemoryStore()
-    config = MemoryConfig(budget_calls=1, prepare_summary_share=1)
-    summaries = RecordingModel(respond=lambda _: "word " * 30)
-    service = MemoryService(Settings(memory=config), lambda *_: summaries, clock=clock)
-    memory = PalimpsestMemory(service=service, memory_tokens=0, tools=())
-    summary = PalimpsestSummary(summaries, trigger=("tokens", 600), max_summary_tokens=60, memory=memory)
-    agent: Any = create_agent(
-        RecordingModel(respond=lambda _: "ok"), middleware=[memory, summary], checkpointer=InMemorySaver(), store=store
-    )
-    who: RunnableConfig = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": "ada"}}
-    service.purse.note(ADA)
-    sample = service.metrics.registry.get_sample_value
-
-    async def say(text: str) -> None:
-        asked = {"messages": [HumanMessage(text)]}
-        await (asyncio.to_thread(agent.invoke, asked, who) if is_sync else agent.ainvoke(asked, who))
-
-    for number in range(12):
-        await say(f"Turn {number}: " + "plum " * 60)
-    assert summaries.prompts == []
-    assert not sample("palimpsest_model_calls_total", {"purpose": "summary", "outcome": "answered"})
-    clock.advance(DAY)
-    await say("And tomorrow?")
-    calls = sample("palimpsest_model_calls_total", {"purpose": "summary", "outcome": "answered"})
-    assert calls == len(summaries.prompts) > 0
-    assert service.purse.used_up_until(ADA) is not None
-    service.close(0)

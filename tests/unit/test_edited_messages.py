@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
 from memory.effects import run
 from memory.facts.changes import Extraction
@@ -16,7 +16,6 @@ from memory.message import StoredMessage
 from memory.outbox.entry import Entry, ExtractionProgress, Lease, Worker
 from memory.outbox.outbox import retry_dead, write
 from memory.outbox.transcript import ThreadView, edited_away
-from memory.queue.schedule import ConversationContext
 from tests.fakes import learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import Killed, fail_at
@@ -39,35 +38,6 @@ def edit(bench: MemoryBench) -> None:
     bench.record(figs, view=ThreadView(ids(*figs)))
     bench.record((*context, *plums), view=ThreadView(ids(*figs, *plums)))
     bench.record((*context, *kiwis), view=ThreadView(ids(*figs, *kiwis)))
-
-
-def test_a_message_that_was_edited_between_a_turn_and_a_cut_is_read_in_its_newest_words() -> None:
-    bench = MemoryBench()
-    bench.say("I like figs")
-    bench.clock.advance(1)
-    bench.record(bench.messages("I like plums"), kind="cut")
-    bench.drain()
-    assert bench.facts() == ["Likes plums"]
-    assert "figs" not in bench.model.prompts[0][-1].text.split("Messages:")[1]
-
-
-def test_a_message_that_was_edited_after_it_was_cut_is_read_in_its_newest_words() -> None:
-    bench = MemoryBench()
-    bench.record(bench.messages("I like figs"), kind="cut")
-    bench.clock.advance(1)
-    bench.say("I like plums")
-    bench.drain()
-    assert bench.facts() == ["Likes plums"]
-
-
-def test_what_was_edited_away_reaches_no_model_and_goes_with_its_entry() -> None:
-    bench = MemoryBench()
-    edit(bench)
-    bench.drain()
-    assert bench.facts() == ["Likes figs", "Likes kiwis"]
-    assert "plums" not in bench.model.prompts[0][-1].text
-    assert "plums" not in bench.everything_stored()
-    assert bench.entries() == []
 
 
 def test_what_is_back_in_the_thread_is_learned_also_when_an_update_without_it_failed_half_way() -> None:
@@ -101,20 +71,6 @@ def test_what_is_back_in_the_thread_while_an_update_without_it_asks_the_model_is
     bench.clock.advance(60)
     bench.drain_all()
     assert {"Likes dates", "Likes figs", "Likes plums"} <= set(bench.facts())
-
-
-def test_what_was_trimmed_is_learned() -> None:
-    bench = MemoryBench()
-    figs, plums, kiwis = (
-        bench.messages(f"I like {what}", begin=n) for n, what in enumerate(["figs", "plums", "kiwis"], 1)
-    )
-    bench.record(figs, view=ThreadView(ids(*figs)))
-    bench.clock.advance(1)
-    bench.record((replace(figs[-1], seen=True), *plums), view=ThreadView(ids(*figs, *plums)))
-    bench.clock.advance(1)
-    bench.record((replace(plums[-1], seen=True), *kiwis), view=ThreadView(ids(plums[-1], *kiwis)))
-    bench.drain()
-    assert bench.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
 
 
 @pytest.mark.parametrize("applies_first", [False, True])
@@ -229,26 +185,6 @@ def test_a_dead_letter_that_is_tried_again_does_not_bring_back_what_was_edited_a
     run(bench.store, retry_dead(ADA, bench.clock()))
     bench.drain()
     assert bench.facts() == ["Likes kiwis"]
-
-
-def test_in_a_program_of_ones_own_what_the_thread_no_longer_has_is_not_learned() -> None:
-    bench = MemoryBench(config=replace(CONFIG, max_attempts=3))
-    figs, plums, kiwis = (HumanMessage(f"I like {what}", id=what) for what in ("figs", "plums", "kiwis"))
-    bench.model.replies.append(TimeoutError())
-    assert bench.updater.process(ConversationContext("T", "ada", messages=[figs, plums])) is not None
-    bench.clock.advance(60)
-    bench.updater.process(ConversationContext("T", "ada", messages=[figs, kiwis]))
-    assert bench.facts() == ["Likes figs", "Likes kiwis"]
-
-
-def test_in_a_program_of_ones_own_what_left_the_thread_by_a_summary_is_learned() -> None:
-    bench = MemoryBench()
-    figs, plums, kiwis = (HumanMessage(f"I like {what}", id=what) for what in ("figs", "plums", "kiwis"))
-    bench.model.replies.append(TimeoutError())
-    bench.updater.process(ConversationContext("T", "ada", messages=[figs, plums]))
-    bench.clock.advance(60)
-    bench.updater.process(ConversationContext("T", "ada", messages=[plums, kiwis]))
-    assert bench.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
 
 
 names = st.lists(st.sampled_from("abcdefgh"), max_size=4, unique=True)

@@ -39,14 +39,6 @@ def test_erasing_a_user_leaves_nothing_of_them_and_all_of_others() -> None:
     assert run(bench.store, read_owners("B")) == [BOB]
 
 
-def test_after_an_erase_memory_works_anew() -> None:
-    bench = learned("I like figs")
-    erase_user(bench.store, "ada")
-    bench.say("I like plums", thread="T0", begin=5)
-    bench.drain()
-    assert bench.facts() == ["Likes plums"]
-
-
 def test_erasing_covers_every_agent_of_the_user() -> None:
     bench = MemoryBench()
     other = Owner.of("ada", "tutor")
@@ -101,15 +93,6 @@ def test_a_thread_that_is_erased_during_its_extraction_stays_erased() -> None:
     bench.drain()
     assert bench.facts() == []
     assert "figs" not in bench.everything_stored()
-
-
-def test_a_thread_that_lives_on_under_the_same_id_is_learned_from_again() -> None:
-    bench = learned("I like figs")
-    erase_thread(bench.store, "T0", clock=bench.clock)
-    bench.clock.advance(1)
-    bench.say("I like plums", thread="T0", begin=7)
-    bench.drain()
-    assert bench.facts() == ["Likes plums"]
 
 
 @pytest.mark.parametrize("step", [-10.0, -0.001, 10.0])

@@ -45,18 +45,6 @@ class Memory:
         return sorted(fact.content for fact in self.facts.list("evicted"))
 
 
-def test_of_facts_of_equal_confidence_the_one_that_was_never_said_again_goes_first() -> None:
-    memory = Memory()
-    memory.learn("Likes figs")
-    memory.learn("Likes plums")
-    memory.learn("Likes tea")
-    memory.learn("Likes figs")  # the oldest, and what the user has just repeated
-    memory.learn("Likes kiwis")
-    assert memory.active() == ["Likes figs", "Likes kiwis", "Likes tea"]
-    memory.learn("Likes tea", "Likes nuts")
-    assert memory.active() == ["Likes figs", "Likes nuts", "Likes tea"]
-
-
 def test_confidence_counts_before_repeats() -> None:
     memory = Memory()
     memory.learn("Likes figs", confidence=0.6)
@@ -65,37 +53,6 @@ def test_confidence_counts_before_repeats() -> None:
     memory.learn("Likes plums", "Likes tea")
     memory.learn("Likes kiwis")
     assert "Likes figs" not in memory.active()
-
-
-def test_what_goes_at_the_limit_is_found_in_history_and_comes_back_as_the_same_fact_when_it_is_said_again() -> None:
-    memory = Memory()
-    memory.learn("Likes figs")
-    (figs,) = memory.facts.list()
-    memory.learn("Likes plums", "Likes tea")
-    memory.learn("Likes kiwis")
-    assert memory.evicted() == ["Likes figs"]
-    assert [fact.id for fact in memory.facts.search("figs", status="evicted")] == [figs.id]
-    assert [fact.status for fact in memory.facts.history(figs.id)] == ["evicted"]
-    memory.learn("likes figs.")
-    back = next(fact for fact in memory.facts.list() if fact.id == figs.id)
-    assert (back.created_at, back.revision, back.message_ids) == (figs.created_at, 1, ("m4",))
-    assert memory.facts.confirmations(figs.id).count == 1
-    assert "Likes figs" not in memory.evicted()
-    assert len(memory.active()) == 3
-
-
-def test_a_person_brings_back_what_went_at_the_limit() -> None:
-    memory = Memory()
-    memory.learn("Likes figs")
-    (figs,) = memory.facts.list()
-    memory.learn("Likes plums", "Likes tea")
-    memory.learn("Likes kiwis")
-    memory.clock.advance(60)
-    assert memory.facts.restore(figs.id).content == "Likes figs"
-    assert len(memory.active()) == 3
-    assert "Likes figs" in memory.active()
-    with pytest.raises(FactNotFound):
-        memory.facts.restore(figs.id)
 
 
 def test_what_a_person_deleted_after_it_came_back_is_not_found_as_what_went_at_the_limit() -> None:

@@ -1,6 +1,5 @@
 """A message of a topic that waits, of which no fact was made: nothing tells it before the user's yes, by any door."""
 
-import asyncio
 from contextlib import suppress
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from memory.config import TOPICS, MemoryConfig, Topic
 from memory.control import write_approval
-from memory.effects import perform, run
+from memory.effects import run
 from memory.erase import erase_user
 from memory.facts.answers import Waiting
 from memory.facts.changes import Change, Extraction
@@ -19,7 +18,6 @@ from memory.facts.fact import timestamp
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.message import StoredMessage
-from memory.recall.kept_vectors import Embed, make_vectors
 from memory.recall.past import answer_about, read_asked, read_past, read_tellable_view
 from memory.screening.topics import held_topics
 from memory.tool_calls import ToolCall
@@ -129,15 +127,6 @@ def test_a_yes_to_a_fact_of_its_topic_is_one_to_the_message(content: str, is_tol
     assert len(talk.asked()) == (0 if is_told else 1)
 
 
-def test_every_topic_of_a_message_wants_a_yes() -> None:
-    talk = Talk(config=replace(CONFIG, approval=frozenset({"health", "money"})))
-    message = talk.learns("I have type 2 diabetes and owe the bank 20,000 euros.")
-    assert talk.asked()[0].topics == ("health", "money")
-    talk.approves(talk.makes("User has type 2 diabetes.", message))
-    assert talk.told() == []
-    assert talk.asked()[0].topics == ("money",)
-
-
 def test_where_everything_waits_a_fact_of_any_sort_is_enough() -> None:
     talk = Talk(config=replace(CONFIG, approval=frozenset(TOPICS)))
     message = talk.learns(ROUTINE)
@@ -154,37 +143,6 @@ def test_a_reply_that_says_it_waits_too_and_nobody_is_asked_about_it_alone() -> 
     message = talk.learns("What is for dinner?", reply="With your diabetes, some fish.", thread="U")
     talk.approves(talk.makes("User has type 2 diabetes.", message, "U"))
     assert "With your diabetes, some fish." in talk.told()
-
-
-def test_neither_a_roll_up_nor_an_embedder_is_given_it() -> None:
-    talk = Talk()
-    for number, text in enumerate((SAID, ROUTINE)):
-        talk.record(
-            [StoredMessage(f"c{number}", "user", text, timestamp(talk.clock()))], kind="cut", thread=f"C{number}"
-        )
-    talk.drain_all()
-    embedded: list[str] = []
-
-    def embed(effect: Embed) -> list[bytes]:
-        embedded.extend(effect.texts)
-        return [b"1234" for _ in effect.texts]
-
-    def make() -> None:
-        perform(make_vectors(ADA, "words"), {list: talk.store.batch, Embed: embed})
-
-    make()
-    assert embedded == [ROUTINE]
-    talk.clock.advance(2 * 86_400)
-    talk.model.prompts.clear()
-    asyncio.run(talk.updater.aroll_up([ADA]))
-    asked = "\n".join(message.text for prompt in talk.model.prompts for message in prompt)
-    assert ROUTINE in asked
-    assert SAID not in asked
-    talk.answers(True)
-    make()
-    assert embedded == [ROUTINE, SAID]
-    make()
-    assert len(embedded) == 2
 
 
 def test_no_tool_of_the_model_finds_it() -> None:

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from memory.extraction.dialogue import MAX_USER_CHARS, in_pieces, render_dialogue
 from memory.extraction.extraction import extract_facts
-from memory.facts.store import FactStore
 from memory.message import StoredMessage
-from memory.text import MAX_KEPT_CHARS, one_line
+from memory.text import one_line
 from memory.worker.reading import CHARS_PER_MESSAGE, portions
 from tests.fakes import RecordingModel, learns
-from tests.memory_bench import ADA, CONFIG, MemoryBench
+from tests.memory_bench import CONFIG, MemoryBench
 
 NOW = "2026-11-22T10:00:00+00:00"
 # So much stands between two facts that no piece holds both: `learns` finds one fact a line.
@@ -25,15 +24,6 @@ def user(text: str, name: str = "u1") -> StoredMessage:
 
 def long_text(facts: int) -> str:
     return "".join(f"I like thing{number}. {FILLER}\n" for number in range(facts))
-
-
-def test_every_part_of_a_long_message_is_learned_and_names_its_message() -> None:
-    bench = MemoryBench()
-    bench.say(long_text(8))
-    bench.drain()
-    facts = FactStore.of_owner(bench.store, ADA).list()
-    assert sorted(fact.content for fact in facts) == [f"Likes thing{number}" for number in range(8)]
-    assert {fact.message_ids for fact in facts} == {("u1",)}
 
 
 def test_a_long_message_makes_no_prompt_that_is_too_long_for_a_small_model() -> None:
@@ -50,15 +40,6 @@ def test_a_long_message_is_read_whole_by_one_extraction_too() -> None:
     found = extract_facts(RecordingModel(respond=learns), [user(long_text(4))])
     assert len(found.changes) == 4
     assert {change.sources for change in found.changes} == {("u1",)}
-
-
-def test_of_an_absurdly_long_message_beginning_and_end_are_read() -> None:
-    bench = MemoryBench()
-    size = 10_000_000
-    bench.say("I like figs. " + "x " * (size // 2) + "I like plums.")
-    bench.drain()
-    assert bench.facts() == ["Likes figs", "Likes plums"]
-    assert len(bench.model.prompts) <= MAX_KEPT_CHARS / (CONFIG.portion_messages * CHARS_PER_MESSAGE) + 2
 
 
 @given(st.text("ab .\n", max_size=300), st.integers(8, 40))

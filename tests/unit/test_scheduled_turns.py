@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
-
 from memory.effects import run
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage
-from memory.outbox.entry import EntryKind
 from tests.memory_bench import ADA, MemoryBench
 
 
@@ -19,24 +16,6 @@ def talk(bench: MemoryBench) -> tuple[StoredMessage, ...]:
 def told(bench: MemoryBench) -> str:
     journal = run(bench.store, read_journal(ADA, bench.epoch()))
     return f"{bench.model.prompts} {[one.text for entry in journal for one in entry.messages]}"
-
-
-@pytest.mark.parametrize("before", [0, 1, 2])
-@pytest.mark.parametrize("kind", ["turn", "cut"])
-def test_a_reply_that_is_cut_apart_from_its_scheduled_message_is_neither_learned_nor_journaled(
-    kind: EntryKind, before: int
-) -> None:
-    bench = MemoryBench()
-    messages = talk(bench)
-    for number in range(before):
-        bench.record(bench.messages(f"I like thing{number}", begin=10 + number))
-        bench.drain()
-    bench.record(messages[: 1 if kind == "cut" else 2], kind=kind)
-    bench.drain()
-    bench.record(messages[1:], kind="cut")
-    bench.drain()
-    assert "REPORT" not in told(bench)
-    assert "Likes figs" in bench.facts()
 
 
 def test_a_scheduled_reply_that_was_written_down_as_a_turns_context_is_not_read() -> None:

@@ -6,13 +6,11 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from memory.erase import erase_user
-from memory.namespaces import Owner
 from memory.outbox import outbox
 from tests.fakes import Responder, learns
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore, Killed, fail_at
 
-BOB = Owner.of("bob")
 SAID = ["T: I like figs", "T: I like plums", "T: reply 1", "T: reply 2"]
 
 
@@ -90,26 +88,6 @@ def test_after_a_crash_the_model_is_not_asked_again_for_what_was_journaled() -> 
     assert "figs" not in bench.model.prompts[1][-1].text.split("Messages:")[1]
 
 
-@pytest.mark.parametrize("applies_first", [False, True])
-def test_any_store_call_may_fail_once_and_nothing_is_lost_or_doubled(applies_first: bool) -> None:
-    for n in range(1, _calls_of_a_whole_update() + 1):
-        bench = MemoryBench()
-        bench.store.applies_first = applies_first
-        bench.store.fault = fail_at(n)
-        try:
-            _converse(bench)
-        except OSError:
-            _converse(bench)
-        with suppress(OSError):
-            bench.drain()
-        bench.store.fault = lambda _: None
-        bench.drain_all()
-        bench.drain()
-        assert bench.facts() == ["Likes figs", "Likes plums"], n
-        assert (bench.entries(), bench.markers()) == ([], []), n
-        assert bench.journaled() == SAID, n
-
-
 def test_any_model_call_may_fail_once_and_nothing_is_lost_or_doubled() -> None:
     for n in range(4):
         bench = MemoryBench()
@@ -177,15 +155,6 @@ def test_a_worker_that_lost_its_lease_does_not_apply_what_it_found() -> None:
     bench.drain()
     assert bench.facts() == ["Likes figs"]
     assert bench.entries() == []
-
-
-def test_erasing_cancels_what_is_queued() -> None:
-    bench = MemoryBench()
-    bench.say("I like figs")
-    erase_user(bench.store, "ada")
-    assert bench.entries() == []
-    bench.drain()
-    assert (bench.facts(), bench.model.prompts) == ([], [])
 
 
 def test_erasing_wins_over_an_extraction_in_flight_at_every_point() -> None:
