@@ -4,7 +4,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,25 +28,31 @@ _EVERY_HOST = re.compile(r"//(0\.0\.0\.0|\[::\])(?=:)")
 _PREFIX = "PALIMPSEST_"
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
-_IS_FIXED = "is read no more: unset it; a Deployment may choose it in its MemoryConfig"
+_FIXED_LIMITS = (
+    "approval_days",
+    "confidence_threshold",
+    "history_days",
+    "journal_bytes",
+    "max_wait_seconds",
+    "max_waiting",
+    "prepare_summary_share",
+    "read_timeout_seconds",
+    "receipt_days",
+    "sweep_seconds",
+    "write_timeout_seconds",
+)
 WENT = {
     "LANGGRAPH_AES_KEY": "encrypts nothing here any more: unset it, and encrypt the disk",
-    "PALIMPSEST_APPROVAL_DAYS": f"{_IS_FIXED} (approval_days, 0)",
     "PALIMPSEST_BUDGET_TOKENS": "limits nothing any more: unset it, and limit calls with PALIMPSEST_BUDGET_CALLS",
-    "PALIMPSEST_CONFIDENCE_THRESHOLD": f"{_IS_FIXED} (confidence_threshold, 0.5)",
     "PALIMPSEST_DATABASE_CONNECTIONS": "is read no more: unset it; a process opens 10 each for checkpoints and memory",
     "PALIMPSEST_EMBEDDER_SECONDS": "is read no more: unset it; a turn waits 0.15 s for a vector, 0.5 s with a provider",
-    "PALIMPSEST_HISTORY_DAYS": f"{_IS_FIXED} (history_days, 0)",
-    "PALIMPSEST_JOURNAL_BYTES": f"{_IS_FIXED} (journal_bytes, 8 million)",
-    "PALIMPSEST_MAX_WAITING": f"{_IS_FIXED} (max_waiting, 200)",
-    "PALIMPSEST_MAX_WAIT_SECONDS": f"{_IS_FIXED} (max_wait_seconds, 120)",
     "PALIMPSEST_MODEL_PRICES": "is read no more: unset it, and see what calls cost at your provider, or in a trace",
-    "PALIMPSEST_PREPARE_SUMMARY_SHARE": f"{_IS_FIXED} (prepare_summary_share, 0.7)",
-    "PALIMPSEST_READ_TIMEOUT_SECONDS": f"{_IS_FIXED} (read_timeout_seconds, 2)",
-    "PALIMPSEST_RECEIPT_DAYS": f"{_IS_FIXED} (receipt_days, 0)",
     "PALIMPSEST_REQUESTS_PER_MINUTE": "is read no more: unset it; a Deployment may choose it in its Settings (300)",
-    "PALIMPSEST_SWEEP_SECONDS": f"{_IS_FIXED} (sweep_seconds, 60)",
-    "PALIMPSEST_WRITE_TIMEOUT_SECONDS": f"{_IS_FIXED} (write_timeout_seconds, 2)",
+    **{
+        f"{_PREFIX}{name.upper()}": "is read no more: unset it; a Deployment may choose it in its MemoryConfig "
+        f"({name}, {getattr(MemoryConfig(), name)})"
+        for name in _FIXED_LIMITS
+    },
 }
 """Variables that meant something once, and what to do instead: one that is set is refused."""
 
@@ -329,16 +335,10 @@ class _Variables:
         return int(value)
 
     def auth(self) -> AuthSettings:
-        return AuthSettings(
-            secret=self.text("PALIMPSEST_AUTH_SECRET", ""),
-            # A PEM key has several lines, a variable in .env one.
-            public_key=self.text("PALIMPSEST_AUTH_PUBLIC_KEY", "").replace("\\n", "\n"),
-            jwks_url=self.text("PALIMPSEST_AUTH_JWKS_URL", ""),
-            authenticator=self.text("PALIMPSEST_AUTH_AUTHENTICATOR", ""),
-            audience=self.text("PALIMPSEST_AUTH_AUDIENCE", ""),
-            issuer=self.text("PALIMPSEST_AUTH_ISSUER", ""),
-            user_claim=self.text("PALIMPSEST_AUTH_USER_CLAIM", "sub"),
-        )
+        read = {each.name: self.text(f"{_PREFIX}AUTH_{each.name.upper()}", "") for each in fields(AuthSettings)}
+        # A PEM key has several lines, a variable in .env one.
+        read |= {"public_key": read["public_key"].replace("\\n", "\n"), "user_claim": read["user_claim"] or "sub"}
+        return AuthSettings(**read)
 
     def memory(self, model: str) -> MemoryConfig:
         default = MemoryConfig()

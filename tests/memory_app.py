@@ -17,6 +17,7 @@ from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
 from graphs.server.page import PageDoor, routes
+from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings
 from memory.effects import arun
 from memory.facts.changes import Change, Extraction
@@ -47,10 +48,11 @@ class HeaderSays(AuthenticationBackend):
         return None if name is None else (AuthCredentials(), NamedUser(name))
 
 
-class FakeThreads:
+class FakeThreads(ServerThreads):
     """Threads of a server, as a table: `(owner, metadata, memory of its turns)` by id."""
 
     def __init__(self) -> None:
+        super().__init__(single_user=False)
         self.rows: dict[str, tuple[str, dict[str, Any], dict[str | None, dict[str, Any]]]] = {}
         self.deleted: list[str] = []
         self.summaries: dict[str, str] = {}
@@ -91,10 +93,11 @@ class FakeThreads:
         return self.summaries.get(thread_id, "")
 
 
-class FakeCrons:
+class FakeCrons(ServerCrons):
     """Crons of a server, as a table: owner and payload by id."""
 
     def __init__(self) -> None:
+        super().__init__(single_user=False)
         self.rows: dict[str, tuple[str, dict[str, Any]]] = {}
 
     async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:

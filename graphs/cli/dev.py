@@ -8,7 +8,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -82,8 +81,7 @@ def dev(
         server = start(langgraph_command(host, port, options), variables)
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
         notes = (describe(settings, local), learning(environ, local), reach(settings, host, given))
-        welcome = _Welcome(host, port, *notes)
-        code = supervise(server, local, welcome, grace_seconds)
+        code = supervise(server, local, lambda server: _welcome(server, host, port, *notes), grace_seconds)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:
@@ -266,26 +264,17 @@ def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Welcome:
-    """Says where everything is, once the server answers."""
-
-    host: str
-    port: int
-    model: str
-    memory: str
-    reach: str
-
-    def __call__(self, server: Child) -> None:
-        address = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
-        wait_until_answering(server, address, self.port, "/ok", name="the server", timeout=_START_SECONDS)
-        settle(server)
-        url = f"http://{address}:{self.port}"
-        open_to = f"Open to  {self.reach}\n" if self.reach else ""
-        own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
-        places = f"\nReady    {url}\nTalk     {own} chat\nMemory   {url}/memory\n         {self.memory}\n"
-        more = f"Studio   {_STUDIO}{url}\nAPI      {url}/docs\nModel    {self.model}\n"
-        click.echo(f"{places}{more}{open_to}Stop     Ctrl-C\n")
+def _welcome(server: Child, host: str, port: int, model: str, memory: str, reach: str) -> None:
+    """Say where everything is, once the server answers."""
+    address = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    wait_until_answering(server, address, port, "/ok", name="the server", timeout=_START_SECONDS)
+    settle(server)
+    url = f"http://{address}:{port}"
+    open_to = f"Open to  {reach}\n" if reach else ""
+    own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
+    places = f"\nReady    {url}\nTalk     {own} chat\nMemory   {url}/memory\n         {memory}\n"
+    more = f"Studio   {_STUDIO}{url}\nAPI      {url}/docs\nModel    {model}\n"
+    click.echo(f"{places}{more}{open_to}Stop     Ctrl-C\n")
 
 
 def supervise(

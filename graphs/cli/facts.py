@@ -144,34 +144,28 @@ async def edit(
     """Change a fact; what is not named stays, and what it said before goes to its history."""
     if content is None and category is None and confidence is None and expires is None:
         raise typer.BadParameter("name what to change: --content, --category, --confidence or --expires")
-    changed = await memory.patch(
-        f"/facts/{fact}", content=content, category=category, confidence=confidence, expires_at=expires
-    )
-    out.answer(changed, lambda: _show_one(out, changed))
+    await _change(memory, out, fact, content=content, category=category, confidence=confidence, expires_at=expires)
 
 
 @facts.command(epilog=examples("palimpsest facts pin fact_1a2b3c4d"))
 @asks_memory()
 async def pin(memory: MemoryClient, out: Output, fact: FactId) -> None:
     """Pin a fact: it comes first in what the model is shown, and others never push it out."""
-    changed = await memory.patch(f"/facts/{fact}", pinned=True)
-    out.answer(changed, lambda: _show_one(out, changed))
+    await _change(memory, out, fact, pinned=True)
 
 
 @facts.command(epilog=examples("palimpsest facts unpin fact_1a2b3c4d"))
 @asks_memory()
 async def unpin(memory: MemoryClient, out: Output, fact: FactId) -> None:
     """Take the pin off a fact."""
-    changed = await memory.patch(f"/facts/{fact}", pinned=False)
-    out.answer(changed, lambda: _show_one(out, changed))
+    await _change(memory, out, fact, pinned=False)
 
 
 @facts.command(epilog=examples("palimpsest facts list --status quarantined", "palimpsest facts release fact_1a2b3c4d"))
 @asks_memory()
 async def release(memory: MemoryClient, out: Output, fact: FactId) -> None:
     """Say yes to a fact that waits for you: a quarantined one, or one that was proposed."""
-    changed = await memory.patch(f"/facts/{fact}", status="active")
-    out.answer(changed, lambda: _show_one(out, changed))
+    await _change(memory, out, fact, status="active")
 
 
 @facts.command(epilog=examples("palimpsest facts delete fact_1a2b3c4d", "palimpsest facts undo"))
@@ -228,6 +222,11 @@ async def undo(memory: MemoryClient, out: Output) -> None:
             out.say(f"removed  {fact_id}")
 
     out.answer(done, lines)
+
+
+async def _change(memory: MemoryClient, out: Output, fact: str, **fields: object) -> None:
+    changed = await memory.patch(f"/facts/{fact}", **fields)
+    out.answer(changed, lambda: _show_one(out, changed))
 
 
 def _show_page(out: Output, page: Json, offset: int) -> None:

@@ -19,14 +19,12 @@ from graphs.persistence import CHECKPOINTS, STORE, leave_no_bytes, open_checkpoi
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
+from graphs.server.threads import Json, ServerCrons, ServerThreads
 from graphs.settings import Settings, under_langgraph_dev
-from memory.context.running_summary import rehydrate, state_of
 from memory.turn import MemoryMode
 
 if TYPE_CHECKING:
     from graphs.chat import Compiled
-
-Json = Mapping[str, object]
 
 Files = Literal["there", "made", "alone"]
 """What a command needs of the files: that they are there, are made if not, or are open in no other process."""
@@ -88,7 +86,7 @@ async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]
                 settings=settings,
                 store=store,
                 threads=FileThreads(saver, checkpoints),
-                crons=NoCrons(),
+                crons=NoCrons(single_user=True),
                 checkpoints=checkpoints,
                 empty_logs=partial(leave_no_bytes, settings.data_dir),
                 limit=RateLimit(_WITHOUT_LIMIT),
@@ -130,17 +128,17 @@ def is_open_elsewhere(path: Path) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class FileThreads:
+class FileThreads(ServerThreads):
     """The threads as their checkpoints tell of them. What only a server knows of them, their rows, is not here.
 
-    Attributes:
+    Args:
         saver: Reads checkpoints.
         checkpoints: Knows which threads there are.
     """
 
-    saver: BaseCheckpointSaver[str]
-    checkpoints: CheckpointFile
+    def __init__(self, saver: BaseCheckpointSaver[str], checkpoints: CheckpointFile) -> None:
+        super().__init__(single_user=True)
+        self._saver, self._checkpoints = saver, checkpoints
 
     @cached_property
     def graph(self) -> "Compiled":
@@ -148,7 +146,7 @@ class FileThreads:
         from graphs.chat import build_graph  # seconds of imports, which a command about facts does without
 
         # No tool of a deployment is needed for that.
-        return build_graph(tools=()).compile(checkpointer=self.saver)
+        return build_graph(tools=()).compile(checkpointer=self._saver)
 
     async def metadata(self, _user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a thread: none is known, but of a thread with checkpoints that it is there."""
@@ -157,11 +155,6 @@ class FileThreads:
     async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
         """Refuse: the mode stands in the thread's row."""
         raise _rows_only(f"the mode {mode} of thread {thread_id}")
-
-    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
-        """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
-        memory = (await self._values(thread_id, checkpoint_id)).get("memory")
-        return memory if isinstance(memory, dict) else {}
 
     async def delete(self, thread_id: str) -> None:
         """Refuse: the row, which holds the newest state, would stay."""
@@ -176,14 +169,8 @@ class FileThreads:
         for thread_id in await self._ids():
             yield thread_id
 
-    async def summary(self, thread_id: str) -> str:
-        """Return the summary of a thread as it is now; empty if it has none."""
-        context = state_of((await self._values(thread_id, None)).get("context"))
-        running = rehydrate(context.get("running_summary"))
-        return running.summary if running else ""
-
     async def _ids(self) -> list[str]:
-        return await self.checkpoints.threads_of(["", LOCAL_USER])
+        return await self._checkpoints.threads_of(["", LOCAL_USER])
 
     async def _values(self, thread_id: str, checkpoint_id: str | None) -> dict[str, Any]:
         named = {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
@@ -192,7 +179,7 @@ class FileThreads:
         return values if isinstance(values, dict) else {}
 
 
-class NoCrons:
+class NoCrons(ServerCrons):
     """The crons as the files tell of them: only a server knows of any."""
 
     async def all_of(self, _user_id: str) -> AsyncIterator[tuple[str, Json]]:

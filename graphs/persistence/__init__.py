@@ -12,11 +12,11 @@ import importlib
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
@@ -27,12 +27,16 @@ from graphs.persistence.servers_own import checkpointer_of_server, store_of_serv
 from graphs.settings import Settings
 
 if TYPE_CHECKING:
+    from graphs.persistence.checkpoint_file import CheckpointFile
+    from graphs.persistence.checkpoint_tables import CheckpointTables
     from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
     from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 
+    OwnCheckpoints = CheckpointFile | CheckpointTables
+    Checkpoints = ServersCheckpoints | OwnCheckpoints
+
 __all__ = [
     "FILES",
-    "Checkpoints",
     "DurableSqliteSaver",
     "DurableSqliteStore",
     "begun_lately",
@@ -73,26 +77,7 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class Checkpoints(Protocol):
-    """What the place of the checkpoints knows that the server may not: threads whose row is gone."""
-
-    async def threads_of(self, user_ids: Collection[str]) -> list[str]:
-        """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
-
-
-class OwnCheckpoints(Checkpoints, Protocol):
-    """What the place of our own checkpoints knows beside that."""
-
-    async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
-        """Return the threads, each with its user, whose newest state may name turns that are not written down yet.
-
-        Args:
-            limit: So many at most, in the order of their ids.
-            after: Only threads whose ids come behind this one.
-        """
-
-
-def checkpoints_of(settings: Settings) -> Checkpoints:
+def checkpoints_of(settings: Settings) -> "Checkpoints":
     """Return what knows the checkpoints of a deployment, its own or the server's, beside the saver that writes them."""
     return checkpoints_of_server(settings) or own_checkpoints_of(settings)
 
@@ -102,7 +87,7 @@ def checkpoints_of_server(settings: Settings) -> ServersCheckpoints | None:
     return ServersCheckpoints(settings.locks_uri) if settings.keeps_its_own else None
 
 
-def own_checkpoints_of(settings: Settings) -> OwnCheckpoints:
+def own_checkpoints_of(settings: Settings) -> "OwnCheckpoints":
     """Return the same of checkpoints that this deployment keeps itself."""
     if settings.database_uri:
         check_postgres()

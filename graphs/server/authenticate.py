@@ -15,7 +15,6 @@ The server calls it in a worker thread, once for each request, so it may wait fo
 import importlib
 import logging
 from collections.abc import Callable, Mapping
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import jwt
@@ -57,11 +56,8 @@ class User(TypedDict):
     """What a caller may do beyond what every user may; see `graphs.server.permissions.OPERATOR`."""
 
 
-class Authenticator(Protocol):
-    """Says who calls, or raises `Auth.exceptions.HTTPException` with status 401."""
-
-    def __call__(self, authorization: str | None) -> User:
-        """Return the caller that the `Authorization` header proves."""
+Authenticator = Callable[[str | None], User]
+"""Returns the caller that the `Authorization` header proves; raises `Auth.exceptions.HTTPException` with status 401."""
 
 
 def load_authenticator(settings: AuthSettings) -> Authenticator:

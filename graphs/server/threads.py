@@ -5,8 +5,7 @@ import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import httpx
 from langgraph_sdk import get_client
@@ -30,40 +29,15 @@ _CANCEL_SECONDS = 5.0
 _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
 
 
-class Threads(Protocol):
-    """What the memory API needs of a server's threads; an unknown thread and one of another user look the same."""
-
-    async def metadata(self, user_id: str, thread_id: str) -> Json | None:
-        """Return the metadata of a user's thread, or `None`."""
-
-    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
-        """Write the mode into the metadata of a thread."""
-
-    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
-        """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
-
-    async def delete(self, thread_id: str) -> None:
-        """Stop what runs in a thread, then delete its checkpoints and its row."""
-
-    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
-        """Give those of the threads a row again that have none, so that they can be deleted; return which."""
-
-    def all_of(self, user_id: str) -> AsyncIterator[str]:
-        """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
-
-    async def summary(self, thread_id: str) -> str:
-        """Return the summary of a thread as it is now; empty if it has none."""
-
-
-@dataclass(frozen=True, slots=True)
 class ServerThreads:
-    """The threads of the server that this process is.
+    """The threads of the server that this process is; an unknown thread and one of another user look the same.
 
-    Attributes:
+    Args:
         single_user: Whether nobody logs in: then threads have no owner, and all belong to the one user there is.
     """
 
-    single_user: bool
+    def __init__(self, single_user: bool) -> None:
+        self._single_user = single_user
 
     async def metadata(self, user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a user's thread, or `None`."""
@@ -77,7 +51,7 @@ class ServerThreads:
 
     async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
         """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
-        memory = (await _values(thread_id, checkpoint_id)).get("memory")
+        memory = (await self._values(thread_id, checkpoint_id)).get("memory")
         return memory if isinstance(memory, dict) else {}
 
     async def delete(self, thread_id: str) -> None:
@@ -92,7 +66,7 @@ class ServerThreads:
             found = await as_server(get_client().threads.search(ids=ids, select=_SELECTED, limit=len(ids)))
             there = {str(thread["thread_id"]) for thread in found}
             for thread_id in (each for each in ids if each not in there):
-                metadata = {} if self.single_user else {OWNER_KEY: user_id}
+                metadata = {} if self._single_user else {OWNER_KEY: user_id}
                 await as_server(
                     get_client().threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing")
                 )
@@ -102,22 +76,35 @@ class ServerThreads:
     async def all_of(self, user_id: str) -> AsyncIterator[str]:
         """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
         # The server's own threads for a user's memory have that user as reader and no owner.
-        for theirs in [None] if self.single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
+        for theirs in [None] if self._single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
             async for thread in _found(theirs):
                 named = [name for key in (OWNER_KEY, READER_KEY) if (name := _metadata(thread).get(key))]
                 # After a crash a memory run may be put off by who knows no reader: where nobody logs in, it is theirs.
-                if user_id in named or (self.single_user and not named):
+                if user_id in named or (self._single_user and not named):
                     yield str(thread["thread_id"])
 
     async def summary(self, thread_id: str) -> str:
         """Return the summary of a thread as it is now; empty if it has none."""
-        context = state_of((await _values(thread_id, None)).get("context"))
+        context = state_of((await self._values(thread_id, None)).get("context"))
         running = rehydrate(context.get("running_summary"))
         return running.summary if running else ""
 
+    async def _values(self, thread_id: str, checkpoint_id: str | None) -> Json:
+        """Return the state of a thread as it was saved last; empty if it has none, or the checkpoint is unknown."""
+        try:
+            if checkpoint_id:
+                states = [await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
+            else:
+                # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
+                states = await as_server(get_client().threads.get_history(thread_id, limit=1))
+        except NotFoundError:
+            return {}
+        values = states[0]["values"] if states else {}
+        return values if isinstance(values, dict) else {}
+
     def _belongs(self, thread: Thread, user_id: str) -> bool:
         metadata = _metadata(thread)
-        if not self.single_user or OWNER_KEY in metadata:
+        if not self._single_user or OWNER_KEY in metadata:
             return bool(metadata.get(OWNER_KEY) == user_id)
         # Nobody's is everybody's, but for the threads on which the server works.
         return metadata.get("graph_id") not in CLOSED_GRAPHS
@@ -125,20 +112,6 @@ class ServerThreads:
 
 def _metadata(thread: Thread) -> Json:
     return thread.get("metadata") or {}
-
-
-async def _values(thread_id: str, checkpoint_id: str | None) -> Json:
-    """Return the state of a thread as it was saved last; empty if it has none, or the checkpoint is unknown."""
-    try:
-        if checkpoint_id:
-            states = [await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
-        else:
-            # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
-            states = await as_server(get_client().threads.get_history(thread_id, limit=1))
-    except NotFoundError:
-        return {}
-    values = states[0]["values"] if states else {}
-    return values if isinstance(values, dict) else {}
 
 
 async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[T]]], size: int) -> AsyncIterator[T]:
@@ -197,29 +170,19 @@ def _gone_meanwhile() -> Iterator[None]:
             raise
 
 
-class Crons(Protocol):
-    """What the memory API needs of a server's crons."""
-
-    def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
-        """Yield the id of each of the user's crons, and what its runs are given."""
-
-    async def delete(self, cron_id: str) -> None:
-        """Delete a cron: it runs no more."""
-
-
-@dataclass(frozen=True, slots=True)
 class ServerCrons:
     """The crons of the server that this process is.
 
-    Attributes:
+    Args:
         single_user: Whether nobody logs in: then crons have no owner, and all belong to the one user there is.
     """
 
-    single_user: bool
+    def __init__(self, single_user: bool) -> None:
+        self._single_user = single_user
 
     async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
         """Yield the id of each of the user's crons, and what its runs are given."""
-        theirs = None if self.single_user else {OWNER_KEY: user_id}
+        theirs = None if self._single_user else {OWNER_KEY: user_id}
         found = all_pages(
             lambda offset: get_client().crons.search(
                 metadata=theirs, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
@@ -229,7 +192,7 @@ class ServerCrons:
         crons = [cron async for cron in found]
         for cron in crons:  # after all pages are read: who deletes one must not shift the next page
             owner = (cron.get("metadata") or {}).get(OWNER_KEY)
-            if owner == user_id or (self.single_user and owner is None):
+            if owner == user_id or (self._single_user and owner is None):
                 yield str(cron["cron_id"]), {"payload": cron.get("payload"), "metadata": cron.get("metadata")}
 
     async def delete(self, cron_id: str) -> None:

@@ -5,16 +5,19 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graphs.persistence import Checkpoints, open_checkpointer
+from graphs.persistence import open_checkpointer
 from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.durable_saver import EARLY_SECONDS
 from tests.postgres import Postgres
 from tests.saver_graphs import echo_graph, on, say
+
+if TYPE_CHECKING:
+    from graphs.persistence.checkpoint_tables import CheckpointTables
 
 
 @dataclass
@@ -22,7 +25,7 @@ class Place:
     """Somewhere that checkpoints are kept."""
 
     open: Callable[[], AbstractAsyncContextManager[Any]]
-    known: Checkpoints
+    known: "CheckpointFile | CheckpointTables"
     dump: Callable[[], bytes]
     age: Callable[[], None]
     """Lets all that is noted be from long ago."""

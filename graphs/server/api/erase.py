@@ -16,7 +16,6 @@ from memory.control import read_epoch
 from memory.effects import tolerated
 from memory.erase import aerase_fact, aerase_thread, aerase_user, threads_feeding, threads_telling
 from memory.facts.chain import read_chain, read_chain_of_thread
-from memory.facts.fact import FactNotFound
 from memory.facts.words import Wording
 from memory.outbox.outbox import read_owners
 
@@ -74,12 +73,9 @@ class Erased(BaseModel):
 @router.post("/erase/fact", summary="Erase one fact wherever memory holds it", responses=refusals(404))
 async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
-    try:
-        chain = await call.run(read_chain(call.owner, await call.run(read_epoch(call.owner)), wanted.fact_id))
-        telling = await call.run(threads_telling(call.owner, chain))  # while the journal has the words
-        chain = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
-    except FactNotFound as unknown:
-        raise RefusedRequest(404, str(unknown)) from None
+    chain = await call.run(read_chain(call.owner, await call.run(read_epoch(call.owner)), wanted.fact_id))
+    telling = await call.run(threads_telling(call.owner, chain))  # while the journal has the words
+    chain = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
     threads, crons = await _there(call, telling), await _crons_telling(call, chain.wording)
     call.service.forget(call.owner.segment)
     await call.service.empty_logs()
@@ -100,10 +96,7 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
 async def erase_source(call: AgentCall, wanted: SourceErasure) -> SourceErased:
     """Take back what was imported under a name: journal, pending updates, and the facts that nothing else supports."""
     config = call.service.settings.memory
-    try:
-        done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.service.clock(), config))
-    except taking_back.SourceNotFound as unknown:
-        raise RefusedRequest(404, str(unknown)) from None
+    done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.service.clock(), config))
     call.service.forget(call.owner.segment)
     await call.service.empty_logs()
     logger.info("took back an import: items %d, facts kept %d, put back %d", done.items, done.kept, done.restored)

@@ -22,12 +22,10 @@ from graphs.server.api.routing import (
 from memory.config import Category
 from memory.facts.confirmations import is_unconfirmed, read_said_last
 from memory.facts.fact import (
-    DuplicateFact,
     Fact,
     FactChanged,
     FactNotFound,
     Held,
-    MemoryFull,
     Source,
     Status,
 )
@@ -209,8 +207,6 @@ async def add_fact(call: AgentCall, new: NewFact) -> FactView:
         fact = await facts_of(call).acreate(
             new.content, new.category, new.confidence, source="api", pinned=new.pinned, expires_at=new.expires_at
         )
-    except MemoryFull as full:
-        raise RefusedRequest(409, str(full)) from None
     except ValueError as error:
         raise from_value_error(error, _FIELDS) from None
     return FactView.model_validate(fact)
@@ -220,11 +216,7 @@ async def add_fact(call: AgentCall, new: NewFact) -> FactView:
 async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
     """Read one fact."""
     facts = facts_of(call)
-    try:
-        fact = await facts.aget(fact_id)
-        said = await facts.aconfirmations(fact_id)
-    except FactNotFound as unknown:
-        raise RefusedRequest(404, str(unknown)) from None
+    fact, said = await facts.aget(fact_id), await facts.aconfirmations(fact_id)
     view = FactView.model_validate(fact)
     return FactDetail(**view.model_dump(), confirmations=said.count, confirmed_at=list(said.times))
 
@@ -256,10 +248,6 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
         )
     except FactChanged as changed:
         raise _conflict(changed) from None
-    except FactNotFound as unknown:
-        raise RefusedRequest(404, str(unknown)) from None
-    except (DuplicateFact, MemoryFull) as conflict:
-        raise RefusedRequest(409, str(conflict)) from None
     except ValueError as error:
         raise from_value_error(error, _FIELDS) from None
     return FactView.model_validate(fact)
@@ -273,19 +261,13 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> FactView:
 )
 async def delete_fact(call: AgentCall, fact_id: str) -> None:
     """Retire a fact: it is used no more and does not come back; undo restores it, erasing it takes its text away."""
-    try:
-        await facts_of(call).aretire(fact_id)
-    except FactNotFound as unknown:
-        raise RefusedRequest(404, str(unknown)) from None
+    await facts_of(call).aretire(fact_id)
 
 
 @router.get("/facts/{fact_id}/history", summary="Read what a fact said before", responses=refusals(404))
 async def fact_history(call: AgentCall, fact_id: str) -> Revisions:
     """Read what a fact said before, with what it corrected and what corrected it."""
-    try:
-        return Revisions(revisions=_views(await facts_of(call).ahistory(fact_id)))
-    except FactNotFound as unknown:
-        raise RefusedRequest(404, str(unknown)) from None
+    return Revisions(revisions=_views(await facts_of(call).ahistory(fact_id)))
 
 
 @router.post(
@@ -298,8 +280,8 @@ async def restore_fact(call: AgentCall, fact_id: str, _: Empty) -> FactView:
     except FactNotFound:
         text = f"no fact that went at the limit has the id {fact_id!r}; undo restores one that was deleted"
         raise RefusedRequest(404, text) from None
-    except MemoryFull as full:
-        raise RefusedRequest(409, str(full)) from None
+    except ValueError as full:
+        raise from_value_error(full, ()) from None
     return FactView.model_validate(fact)
 
 

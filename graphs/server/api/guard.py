@@ -2,15 +2,18 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic import BaseModel, Field
 from pydantic_core import from_json
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from graphs.identity import LOCAL_USER, vouched
+from memory.backfill.taking_back import SourceNotFound
+from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
 
 
 class FieldError(BaseModel):
@@ -65,21 +68,32 @@ def from_validation(found: Sequence[Mapping[str, Any]], *, below: int = 0) -> Re
 def from_value_error(error: ValueError, fields: Sequence[str]) -> RefusedRequest:
     """Return the refusal for a rule of memory itself, whose messages begin with the field's name."""
     message = str(error)
+    if isinstance(error, DuplicateFact | MemoryFull):
+        return RefusedRequest(409, message)
     field = next((name for name in fields if message.startswith(name)), "body")
     return invalid(field, message.removeprefix(field).lstrip(": "))
 
 
+_AWAY = "the store of memory did not answer in time: try again soon"
 _AWAY_SECONDS = 5
 
 
-def store_away() -> RefusedRequest:
-    """Return the refusal for a store that did not answer, or not in time (503); most requests can be sent again."""
-    return RefusedRequest(503, "the store of memory did not answer in time: try again soon", retry_after=_AWAY_SECONDS)
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Raise, for what ends a request, the refusal that it is answered with.
 
-
-def broken_off() -> RefusedRequest:
-    """Return the refusal of a request whose sender went away before it was whole (400)."""
-    return RefusedRequest(400, "the request broke off before it was whole")
+    Raises:
+        RefusedRequest: 404 for what is not there; 503 where the store did not answer, or not in time (most requests can
+            be sent again); 400 where the sender went away, whom no answer reaches: it is for the log.
+    """
+    try:
+        yield
+    except (FactNotFound, SourceNotFound) as unknown:
+        raise RefusedRequest(404, str(unknown)) from None
+    except (TimeoutError, ConnectionError) as error:
+        raise RefusedRequest(503, _AWAY, retry_after=_AWAY_SECONDS) from error
+    except ClientDisconnect as error:
+        raise RefusedRequest(400, "the request broke off before it was whole") from error
 
 
 _NO_IDENTITY = (

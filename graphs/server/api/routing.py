@@ -13,33 +13,34 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
-from graphs.persistence import Checkpoints
 from graphs.server.api.guard import (
     JsonRequest,
     Problem,
     RateLimit,
     RefusedRequest,
-    broken_off,
     check_origin,
     from_validation,
-    store_away,
+    refusing,
     user_of,
 )
-from graphs.server.threads import Crons, Threads
+from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings
 from memory.effects import StoreEffects, arun
 from memory.namespaces import Owner
 from memory.recall.vectors import QueryVector
+
+if TYPE_CHECKING:
+    from graphs.persistence import Checkpoints
 
 logger = logging.getLogger(__name__)
 
@@ -114,9 +115,9 @@ class Service:
 
     settings: Settings
     store: BaseStore
-    threads: Threads
-    crons: Crons
-    checkpoints: Checkpoints
+    threads: ServerThreads
+    crons: ServerCrons
+    checkpoints: "Checkpoints"
     empty_logs: Callable[[], Awaitable[None]]
     limit: RateLimit
     forget: Callable[[str], None]
@@ -149,6 +150,20 @@ class Call:
         return await arun(self.store, effects)
 
 
+def let_in(request: Request) -> tuple[Service, str]:
+    """Look at origin, identity and rate of a request; return what it works with, and who asks.
+
+    Raises:
+        RefusedRequest: 403, 401 or 429.
+    """
+    service: Service = request.app.state.service
+    if not service.settings.single_user:  # in single-user mode `ThisMachineOnly` stands before every route
+        check_origin(request, service.settings.allowed_origins)
+    user_id = user_of(request, single_user=service.settings.single_user)
+    service.limit.take(user_id)
+    return service, user_id
+
+
 # A coroutine, as all dependencies here: FastAPI sends a plain function to a thread.
 async def call_of(request: Request, asked: Annotated[AgentQuery, Query()]) -> Call:
     """Return the call that a request is; its user is who the server says, never who the request says."""
@@ -173,23 +188,16 @@ class GuardedRoute(APIRoute):
         answer = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
-            service: Service = request.app.state.service
-            settings = service.settings
             try:
-                if not settings.single_user:  # in single-user mode `ThisMachineOnly` stands before every route
-                    check_origin(request, settings.allowed_origins)
-                service.limit.take(user_of(request, single_user=settings.single_user))
-                largest = int((self.openapi_extra or {}).get(LARGEST_BODY, SMALL_BODY))
-                read = request if self.body_field is None else await JsonRequest.read(request, largest)
-                response = await answer(read)
+                with refusing():
+                    let_in(request)
+                    largest = int((self.openapi_extra or {}).get(LARGEST_BODY, SMALL_BODY))
+                    read = request if self.body_field is None else await JsonRequest.read(request, largest)
+                    response = await answer(read)
             except RefusedRequest as refused:
                 response = refused.response()
             except RequestValidationError as error:
                 response = from_validation(error.errors(), below=1).response()
-            except (TimeoutError, ConnectionError):
-                response = store_away().response()
-            except ClientDisconnect:  # nobody reads this answer: it is for the log, instead of a traceback
-                response = broken_off().response()
             # The path as it is declared: the one that was asked for may hold what a person wrote.
             logger.info("%s %s %d", request.method, self.path, response.status_code)
             return response

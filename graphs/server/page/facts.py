@@ -1,7 +1,6 @@
 """Facts on the page: find, add, edit, pin, delete and undo one or many, their history, and where they come from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -53,36 +52,23 @@ class Filter(StrictModel):
         return self.category in (None, fact.category) and self.since <= day and (not self.until or day <= self.until)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The facts that a filter admits, one page of them, and what is shown beside each."""
-
-    wanted: Filter
-    facts: Sequence[Fact]
-    total: int
-    of_all: int
-    confirmed: dict[str, int]
-    is_learning: bool
-    is_used: bool
-
-
-async def found(asked: PageRequest) -> Found:
-    """Return the facts that the request's filter admits."""
+async def found(asked: PageRequest) -> dict[str, object]:
+    """Return the facts that the request's filter admits, one page of them, and what is shown beside each."""
     wanted = asked.fields(Filter, *_NARROWS, "sort", "offset")
     everything = await facts_of(asked.call).alist()
     facts = await _admitted(asked, wanted, everything)
     if wanted.sort != "strength":  # by which they stand already, or, where something is searched, by how well they fit
         facts.sort(key=lambda fact: (fact.created_at, fact.id), reverse=wanted.sort == "newest")
     learning, use = await asked.call.run(read_many(asked.call.owner.control, [LEARNING_KEY, USE_KEY]))
-    return Found(
-        wanted=wanted,
-        facts=facts[wanted.offset : wanted.offset + PAGE_SIZE],
-        total=len(facts),
-        of_all=len(everything),
-        confirmed=await asked.call.run(read_counts(asked.call.owner)),
-        is_learning=learning_in(learning) and asked.call.service.settings.memory.enabled,
-        is_used=use_in(use),
-    )
+    return {
+        "wanted": wanted,
+        "facts": facts[wanted.offset : wanted.offset + PAGE_SIZE],
+        "total": len(facts),
+        "of_all": len(everything),
+        "confirmed": await asked.call.run(read_counts(asked.call.owner)),
+        "is_learning": learning_in(learning) and asked.call.service.settings.memory.enabled,
+        "is_used": use_in(use),
+    }
 
 
 async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -> list[Fact]:
@@ -94,8 +80,8 @@ async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -
     return await unconfirmed(asked.call, admitted, UNCONFIRMED_DAYS) if wanted.unconfirmed else admitted
 
 
-async def _list(asked: PageRequest, said: str = "", undo: str = "") -> Response:
-    template = "facts_list.html" if asked.is_fragment else "facts.html"
+async def _list(asked: PageRequest, said: str = "", undo: str = "", whole: bool = False) -> Response:
+    template = "facts_list.html" if asked.is_fragment and not whole else "facts.html"
     return asked.show(
         template, "facts", found=await found(asked), categories=CATEGORIES, sorts=SORTS, page_size=PAGE_SIZE, said=said,
         undo=undo,
@@ -107,10 +93,7 @@ async def show_facts(asked: PageRequest) -> Response:
     """Show all facts, and the form that finds some."""
     deleted = asked.query.get("deleted", "")
     said = "Deleted." if deleted else "Saved." if "saved" in asked.query else ""
-    return asked.show(
-        "facts.html", "facts", found=await found(asked), categories=CATEGORIES, sorts=SORTS, page_size=PAGE_SIZE,
-        said=said, undo=deleted,
-    )  # fmt: skip
+    return await _list(asked, said, deleted, whole=True)
 
 
 # What is searched for is no part of an address, because servers log those.

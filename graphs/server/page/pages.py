@@ -8,23 +8,19 @@ from typing import TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from graphs.server.api.guard import (
     RefusedRequest,
     body_of,
-    broken_off,
-    check_origin,
     from_validation,
     from_value_error,
-    store_away,
-    user_of,
+    refusing,
 )
-from graphs.server.api.routing import PREFIX, AgentQuery, Call, Service, StrictModel
+from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
 from graphs.server.page.rendering import HEADERS, is_fragment, refused, render
-from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)
@@ -66,10 +62,10 @@ class PageRequest:
         """Return all that the form says under a name."""
         return [value for key, value in self.form if key == name]
 
-    def one(self, name: str, otherwise: str = "") -> str:
+    def one(self, name: str) -> str:
         """Return what the form says, else the address."""
         said = self.all(name)
-        return said[-1] if said else self.query.get(name, otherwise)
+        return said[-1] if said else self.query.get(name, "")
 
     def fields(self, model: type[Model], *names: str) -> Model:
         """Return what the form, or else the address, says under these names, checked; what is empty is not said."""
@@ -116,33 +112,21 @@ class PageRoutes:
 
 
 async def _answered(request: Request, answer: Answer) -> Response:
-    service: Service = request.app.state.service
-    settings = service.settings
     try:
-        if request.method == "POST":
-            _check_own_page(request)
-        if not settings.single_user:
-            check_origin(request, settings.allowed_origins)
-        user_id = user_of(request, single_user=settings.single_user)
-        service.limit.take(user_id)
-        query = dict(request.query_params)
-        named = AgentQuery.model_validate({"agent_name": query["agent_name"]} if query.get("agent_name") else {})
-        call = Call(user_id=user_id, owner=Owner.of(user_id, named.agent_name), service=service)
-        body = b"".join([piece async for piece in body_of(request, _LARGEST_FORM)]) if request.method == "POST" else b""
-        form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-        return await answer(PageRequest(request=request, call=call, query=query, form=form))
+        with refusing():
+            if request.method == "POST":
+                _check_own_page(request)
+            service, user_id = let_in(request)
+            query = dict(request.query_params)
+            named = AgentQuery.model_validate({"agent_name": query["agent_name"]} if query.get("agent_name") else {})
+            call = Call(user_id=user_id, owner=Owner.of(user_id, named.agent_name), service=service)
+            body = b"".join([piece async for piece in body_of(request, _LARGEST_FORM)])
+            form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+            return await answer(PageRequest(request=request, call=call, query=query, form=form))
     except RefusedRequest as problem:
         return refused(request, problem)
     except ValidationError as wrong:
         return refused(request, from_validation(wrong.errors()))
-    except FactNotFound:
-        return refused(request, RefusedRequest(404, "This fact is not there any more."))
-    except (TimeoutError, ConnectionError):
-        return refused(request, store_away())
-    except ClientDisconnect:  # nobody reads this answer: it is for the log, instead of a traceback
-        return refused(request, broken_off())
-    except (DuplicateFact, MemoryFull) as conflict:
-        return refused(request, RefusedRequest(409, str(conflict)))
     except ValueError as error:
         return refused(request, from_value_error(error, _FIELDS))
 

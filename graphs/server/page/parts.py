@@ -126,8 +126,8 @@ async def discard_update(asked: PageRequest) -> Response:
     return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
 
 
-async def _data(asked: PageRequest, said: str = "", status: int = 200) -> Response:
-    return asked.show("data.html", "data", status, seen=await overview.overview(asked.call), said=said)
+async def _data(asked: PageRequest, said: str = "") -> Response:
+    return asked.show("data.html", "data", seen=await overview.overview(asked.call), said=said)
 
 
 @pages.get("data")
