@@ -94,17 +94,28 @@ GUARDS: dict[str, Guard] = {
     "around the model, raises": lambda: AroundTheModel(has_answer=False),
     "around the model, answers": lambda: AroundTheModel(has_answer=True),
 }
-ORDERS: dict[str, Order] = {
-    "guard first": lambda guard: lambda memory: [guard, memory],
-    "memory first": lambda guard: lambda memory: [memory, guard],
-}
-EACH = pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)
-BOTH = pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 
 
-@pytest.fixture(params=AGENTS)
-def door(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def guard_first(guard: Any) -> Callable[[PalimpsestMemory], list[Any]]:
+    return lambda memory: [guard, memory]
+
+
+def memory_first(guard: Any) -> Callable[[PalimpsestMemory], list[Any]]:
+    return lambda memory: [memory, guard]
+
+
+ORDERS: tuple[Order, ...] = (guard_first, memory_first)
+
+
+def each(name: str, *values: Any) -> pytest.MarkDecorator:
+    """Run a test with each of these once, in one order after the other and by one door after the other."""
+    cases = [(value, ORDERS[at % 2], AGENTS[at // 2 % 2]) for at, value in enumerate(values)]
+    return pytest.mark.parametrize((name, "order", "door"), cases)
+
+
+RAISES, ANSWERS = raises("before_agent"), jumps("before_model")
+ONCE = pytest.mark.parametrize(("order", "door"), [(memory_first, "agent")])
+SYNC = pytest.mark.parametrize(("order", "door"), [(guard_first, "agent sync")])
 
 
 async def try_to_say(talk: Talk, text: str = SECRET, **said: Any) -> None:
@@ -120,8 +131,7 @@ def assert_unknown(talk: Talk, word: str = "figs") -> None:
     assert word not in str(talk.memory.prompts)
 
 
-@EACH
-@BOTH
+@each("guard", *GUARDS.values(), *GUARDS.values())
 async def test_what_a_guard_refused_is_never_learned(door: str, guard: Guard, order: Order) -> None:
     talk = Talk(door, around=order(guard()))
     await talk.say("I like pears.")
@@ -137,10 +147,9 @@ async def test_what_a_guard_refused_is_never_learned(door: str, guard: Guard, or
     assert_unknown(talk)
 
 
-@EACH
-@BOTH
-async def test_a_thread_that_begins_with_it_goes_on_in_another_process(guard: Guard, order: Order) -> None:
-    talk = Talk("agent", around=order(guard()))
+@each("guard", RAISES, ANSWERS)
+async def test_a_thread_that_begins_with_it_goes_on_in_another_process(door: str, guard: Guard, order: Order) -> None:
+    talk = Talk(door, around=order(guard()))
     await try_to_say(talk)
     talk = talk.restarted()
     await talk.say("I like plums.")
@@ -148,7 +157,7 @@ async def test_a_thread_that_begins_with_it_goes_on_in_another_process(guard: Gu
     assert_unknown(talk)
 
 
-@BOTH
+@ONCE
 async def test_a_guard_that_removes_a_message_leaves_those_before_it(door: str, order: Order) -> None:
     @before_model(can_jump_to=["end"])
     def guard(state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -165,7 +174,7 @@ async def test_a_guard_that_removes_a_message_leaves_those_before_it(door: str, 
     assert_unknown(talk)
 
 
-@BOTH
+@SYNC
 async def test_a_message_that_is_sent_again_under_its_id_may_be_refused(door: str, order: Order) -> None:
     talk = Talk(door, around=order(jumps("before_model")()))
     await talk.say("I like pears.", id="u1")
@@ -174,29 +183,26 @@ async def test_a_message_that_is_sent_again_under_its_id_may_be_refused(door: st
     assert_unknown(talk)
 
 
-@pytest.mark.parametrize("durability", ["exit", "sync"])
-@pytest.mark.parametrize("guard", [raises("before_agent"), jumps("before_model")], ids=["raises", "answers"])
-@BOTH
-async def test_it_does_not_matter_when_checkpoints_are_written(guard: Guard, order: Order, durability: Any) -> None:
-    talk = Talk("agent", around=order(guard()))
+@SYNC
+async def test_it_does_not_matter_when_checkpoints_are_written(door: str, order: Order) -> None:
+    talk = Talk(door, around=order(RAISES()))
     for text in ("I like pears.", SECRET, "I like plums."):
         try:
-            await talk.graph.ainvoke({"messages": [HumanMessage(text)]}, talk.who(), durability=durability)
+            await talk.graph.ainvoke({"messages": [HumanMessage(text)]}, talk.who(), durability="exit")
         except PermissionError:
             assert text == SECRET
     assert await talk.learn() == ["Likes pears", "Likes plums"]
     assert_unknown(talk)
 
 
-@EACH
-@BOTH
-async def test_a_summary_hands_none_of_it_over(guard: Guard, order: Order) -> None:
+@ONCE
+async def test_a_summary_hands_none_of_it_over(door: str, order: Order) -> None:
     def around(memory: PalimpsestMemory) -> list[Any]:
         writer = RecordingModel(respond=lambda _: "They talked.")
         summary = PalimpsestSummary(writer, trigger=("messages", 6), keep=("messages", 2), memory=memory)
-        return [*order(guard())(memory), summary]
+        return [*order(ANSWERS())(memory), summary]
 
-    talk = Talk("agent", around=around)
+    talk = Talk(door, around=around)
     await try_to_say(talk)
     for number in range(8):
         await talk.say(f"I like fruit {number}." + LONG)
@@ -205,18 +211,17 @@ async def test_a_summary_hands_none_of_it_over(guard: Guard, order: Order) -> No
     assert_unknown(talk)
 
 
-@pytest.mark.parametrize("guard", [raises("before_model"), jumps("before_agent")], ids=["raises", "answers"])
-@BOTH
-async def test_who_wants_it_learns_what_was_refused(guard: Guard, order: Order) -> None:
-    talk = Talk("agent", around=order(guard()), learn_refused=True)
+@ONCE
+async def test_who_wants_it_learns_what_was_refused(door: str, order: Order) -> None:
+    talk = Talk(door, around=order(jumps("before_agent")()), learn_refused=True)
     await try_to_say(talk)
     await talk.say("I like plums.")
     assert await talk.learn() == ["Likes figs", "Likes plums"]
 
 
-async def test_a_guard_of_a_thread_that_is_not_kept_keeps_it_from_being_learned(door: str) -> None:
+async def test_a_guard_of_a_thread_that_is_not_kept_keeps_it_from_being_learned() -> None:
     for guard in GUARDS.values():
-        for order in ORDERS.values():
+        for order, door in zip(ORDERS, AGENTS, strict=True):
             talk = Talk(door, around=order(guard()), saver=None)
             talk.graph.checkpointer = None
             await try_to_say(talk)
@@ -224,15 +229,14 @@ async def test_a_guard_of_a_thread_that_is_not_kept_keeps_it_from_being_learned(
             assert_unknown(talk)
 
 
-@pytest.mark.parametrize("guard", [raises("before_agent"), jumps("before_model")], ids=["raises", "answers"])
-@BOTH
-async def test_all_messages_of_one_input_are_refused(guard: Guard, order: Order) -> None:
+@SYNC
+async def test_all_messages_of_one_input_are_refused(door: str, order: Order) -> None:
     def around(memory: PalimpsestMemory) -> list[Any]:
         writer = RecordingModel(respond=lambda _: "They talked.")
         summary = PalimpsestSummary(writer, trigger=("messages", 4), keep=("messages", 1), memory=memory)
-        return [memory, summary, guard()] if order is ORDERS["memory first"] else [guard(), memory, summary]
+        return [memory, summary, RAISES()] if order is memory_first else [RAISES(), memory, summary]
 
-    talk = Talk("agent", around=around)
+    talk = Talk(door, around=around)
     said = [HumanMessage(text) for text in ("I like kiwis.", "I like nuts.", "I like kale.", SECRET)]
     try:
         await talk.run({"messages": said})
@@ -245,7 +249,7 @@ async def test_all_messages_of_one_input_are_refused(guard: Guard, order: Order)
         assert_unknown(talk, word)
 
 
-@BOTH
+@SYNC
 async def test_several_messages_of_one_input_are_learned(door: str, order: Order) -> None:
     talk = Talk(door, around=order(raises("before_agent")()))
     await try_to_say(talk)
@@ -254,8 +258,7 @@ async def test_several_messages_of_one_input_are_learned(door: str, order: Order
     assert_unknown(talk)
 
 
-@BOTH
-@pytest.mark.parametrize("then", ["its next turn", "another process", "nothing"])
+@each("then", "another process", "nothing")
 async def test_what_a_model_failed_at_is_learned(door: str, order: Order, then: str) -> None:
     talk = Talk(door, around=order(raises("before_model")()))
     talk.chat.replies = [ConnectionError("down")]
@@ -276,7 +279,7 @@ def weather() -> str:
     return "It rains: figs@example.com"
 
 
-@BOTH
+@ONCE
 async def test_a_guard_behind_the_model_keeps_nothing_from_being_learned(door: str, order: Order) -> None:
     @after_model(can_jump_to=["end"])
     def guard(state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -290,7 +293,7 @@ async def test_a_guard_behind_the_model_keeps_nothing_from_being_learned(door: s
     assert await talk.learn() == ["Likes dates", "Likes plums"]
 
 
-@BOTH
+@SYNC
 async def test_a_guard_that_refuses_a_tools_result_leaves_the_question(door: str, order: Order) -> None:
     guard = PIIMiddleware("email", strategy="block", apply_to_input=False, apply_to_tool_results=True)
     talk = Talk(door, around=order(guard), tools=[weather])
@@ -300,7 +303,7 @@ async def test_a_guard_that_refuses_a_tools_result_leaves_the_question(door: str
     assert_unknown(talk)
 
 
-@BOTH
+@ONCE
 async def test_a_run_that_waits_for_a_person_is_no_refusal(door: str, order: Order) -> None:
     talk = Talk(door, around=order(HumanInTheLoopMiddleware(interrupt_on={"weather": True})), tools=[weather])
     talk.chat.replies = [AIMessage("", tool_calls=[CALL])]
@@ -311,7 +314,7 @@ async def test_a_run_that_waits_for_a_person_is_no_refusal(door: str, order: Ord
     assert "Noted." in talk.stored()
 
 
-@BOTH
+@SYNC
 async def test_a_run_that_waits_for_a_person_and_is_not_gone_on_with_is_no_refusal(door: str, order: Order) -> None:
     talk = Talk(door, around=order(HumanInTheLoopMiddleware(interrupt_on={"weather": True})), tools=[weather])
     talk.chat.replies = [AIMessage("", tool_calls=[CALL])]
@@ -347,16 +350,14 @@ class Replaces(AgentMiddleware[Any, Any, Any]):
         return self._other("before_model", state)
 
 
-REWRITES: dict[str, Guard] = {
-    "before_agent": lambda: Replaces("before_agent"),
-    "before_model": lambda: Replaces("before_model"),
-    "before_agent, another id": lambda: Replaces("before_agent", keeps_id=False),
-    "before_model, another id": lambda: Replaces("before_model", keeps_id=False),
-}
+def replaces(at: str, *, keeps_id: bool = True) -> Guard:
+    return lambda: Replaces(at, keeps_id=keeps_id)
 
 
-@BOTH
-@pytest.mark.parametrize("rewrites", REWRITES.values(), ids=REWRITES)
+REWRITES = (*map(replaces, AT), *(replaces(at, keeps_id=False) for at in AT))
+
+
+@each("rewrites", *REWRITES)
 async def test_only_the_rewritten_words_are_written_down(door: str, order: Order, rewrites: Guard) -> None:
     talk, at_the_model = Talk(door, around=order(rewrites())), list[str]()
 
@@ -371,10 +372,9 @@ async def test_only_the_rewritten_words_are_written_down(door: str, order: Order
     assert_unknown(talk)
 
 
-@BOTH
-@pytest.mark.parametrize("strategy", ["redact", "hash"])
-async def test_only_what_is_left_of_an_address_is_written_down(door: str, order: Order, strategy: Any) -> None:
-    talk = Talk(door, around=order(PIIMiddleware("email", strategy=strategy)))
+@SYNC
+async def test_only_what_is_left_of_an_address_is_written_down(door: str, order: Order) -> None:
+    talk = Talk(door, around=order(PIIMiddleware("email", strategy="redact")))
     talk.chat.replies = [ConnectionError("down")]
     with pytest.raises(ConnectionError):
         await talk.say("I like plums. Write to figs@example.com")
@@ -389,9 +389,9 @@ async def on_disk(tmp_path: Path) -> AsyncIterator[Callable[..., Talk]]:
         yield lambda around: Talk("agent", store=Failing(), saver=saver, settings={"data_dir": tmp_path}, around=around)
 
 
-@pytest.mark.parametrize("then", ["a server looks", "its next turn"])
-@pytest.mark.parametrize("guard", [GUARDS["a blocked address"], *map(jumps, AT)], ids=["raises", *AT])
-@BOTH
+@pytest.mark.parametrize(
+    ("guard", "order", "then"), [(RAISES, memory_first, "its next turn"), (ANSWERS, memory_first, "a server looks")]
+)
 async def test_a_store_that_is_away_makes_nothing_of_it_be_learned(
     on_disk: Callable[..., Talk], guard: Guard, order: Order, then: str
 ) -> None:
@@ -407,8 +407,7 @@ async def test_a_store_that_is_away_makes_nothing_of_it_be_learned(
     assert_unknown(talk)
 
 
-@pytest.mark.parametrize("then", ["a server looks", "its next turn"])
-@BOTH
+@pytest.mark.parametrize(("order", "then"), [(guard_first, "a server looks"), (memory_first, "its next turn")])
 async def test_a_model_that_failed_while_the_store_was_away_loses_nothing(
     on_disk: Callable[..., Talk], order: Order, then: str
 ) -> None:
