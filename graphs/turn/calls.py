@@ -46,12 +46,14 @@ class Calls:
     Attributes:
         saver: Who stores it.
         config: The checkpoint's own.
+        task_id: Under which the task that asks stores its marks.
         begun: Of each call that was begun, whether it has been since it last interrupted.
         results: Of calls that have ended.
     """
 
     saver: BaseCheckpointSaver[Any]
     config: RunnableConfig
+    task_id: str
     begun: dict[str, bool] = field(default_factory=dict)
     results: dict[str, ToolMessage] = field(default_factory=dict)
 
@@ -74,12 +76,13 @@ class Calls:
         configurable = config.get("configurable", {})
         saver: BaseCheckpointSaver[Any] | None = configurable.get(CONFIG_KEY_CHECKPOINTER)
         is_late = configurable.get(CONFIG_KEY_DURABILITY) == "exit"
-        if saver is None or info is None or info.thread_id is None or is_late:
+        if saver is None or info is None or is_late:
             return None
         # A task's own namespace is that of its graph, and its name behind it.
         graph, _, _ = info.checkpoint_ns.rpartition("|")
         named = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
-        calls = cls(saver, patch_configurable(config, named))
+        # Not under the task's own id: LangGraph would take a mark for what the task has written.
+        calls = cls(saver, patch_configurable(config, named), str(uuid5(NAMESPACE_OID, info.task_id)))
         async with asyncio.timeout(_STORED_SECONDS):
             # LangGraph stores a checkpoint while the next tasks run, and savers tell nobody what they store.
             while not (saved := await saver.aget_tuple(calls.config)):  # noqa: ASYNC110
@@ -111,11 +114,9 @@ class Calls:
                 if isinstance(one, ToolMessage):
                     self.results.setdefault(one.tool_call_id, one)
 
-    async def mark(self, info: ExecutionInfo, call: ToolCall, *, begun: bool) -> None:
+    async def mark(self, call: ToolCall, *, begun: bool) -> None:
         """Store whether a call has begun; a later mark of its task takes the place of an earlier one."""
-        # Not under the task's own id: LangGraph would take the mark for what the task has written.
-        task_id = str(uuid5(NAMESPACE_OID, info.task_id))
-        await self.saver.aput_writes(self.config, [(SCHEDULED, [call["id"], begun])], task_id)
+        await self.saver.aput_writes(self.config, [(SCHEDULED, [call["id"], begun])], self.task_id)
 
     def result(self, call: ToolCall) -> ToolMessage:
         """Return the result of a call that is not carried out any more."""
@@ -130,17 +131,17 @@ def failed(call: ToolCall, why: str) -> ToolMessage:
 
 async def carry_out_once(request: ToolCallRequest, execute: Execute) -> Result:
     """Carry a call out, unless it has begun before: then return its stored result, or that none is known."""
-    call, info = request.tool_call, request.runtime.execution_info
-    calls = await Calls.stored(request.runtime.config, info)
-    if calls is None or info is None:
+    call = request.tool_call
+    calls = await Calls.stored(request.runtime.config, request.runtime.execution_info)
+    if calls is None:
         return await execute(request)
     if calls.begun.get(str(call["id"])):
         return calls.result(call)
-    await calls.mark(info, call, begun=True)
+    await calls.mark(call, begun=True)
     try:
         return await execute(request)
     except Exception:  # it interrupts, or refuses a person's answer, who is asked again; other errors are results
-        await calls.mark(info, call, begun=False)
+        await calls.mark(call, begun=False)
         raise
 
 
