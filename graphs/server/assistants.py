@@ -22,8 +22,9 @@ _CONTEXT: TypeAdapter[Context] = TypeAdapter(Context)
 # Through JSON and back: the server's answer is compared with it, and JSON knows no tuples.
 _SCHEMA = json.loads(json.dumps(_CONTEXT.json_schema()))
 _FIELDS = [each.name for each in fields(Context)]
-_RUNS = re.compile(r"\A(?P<root>.*?)(?:/threads/[^/]+)?/runs(?:/(?:stream|wait|batch|crons))?/?\Z")
-_PATH = re.compile(r"\A(?P<assistants>.*/assistants)(?:/(?P<id>[\w-]+))?/?$")
+_PATHS = re.compile(
+    r"\A(?P<root>.*?)(?:/assistants(?:/(?P<id>[\w-]+))?|(?:/threads/[^/]+)?/runs(?:/(?:stream|wait|batch|crons))?)/?\Z"
+)
 # The question has no body; and a packed answer could not be read here.
 _OF_THE_BODY = frozenset({b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"})
 _LEFT_OUT = _OF_THE_BODY | {b"accept-encoding"}
@@ -62,36 +63,24 @@ class AssistantContexts:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http" and scope["method"] == "POST" and (runs := _RUNS.match(scope["path"])):
-            await self._run(runs["root"], scope, receive, send)
-            return
-        path = _PATH.match(scope["path"]) if scope["type"] == "http" else None
+        path = _PATHS.match(scope["path"]) if scope["type"] == "http" else None
         if path is None or scope["method"] != ("PATCH" if path["id"] else "POST"):
             await self._app(scope, receive, send)
             return
         read, body = await read_request(receive)
-        asked = json_object(body)
-        why, graph = refusal(asked), asked.get("graph_id")
-        assistant = assistant_of_graph(graph) if isinstance(graph, str) else path["id"]  # a change need not name it
-        if why and assistant and await takes_context(self._app, scope, path["assistants"], assistant):
-            await why.response()(scope, receive, send)
-        else:
-            await self._app(scope, handing_on(read, receive), send)
-
-    async def _run(self, root: str, scope: Scope, receive: Receive, send: Send) -> None:
-        read, body = await read_request(receive)
-        for asked in _runs_of(body):
-            why, name = refusal(asked), asked.get("assistant_id")
+        for asked in _asked(body):
+            # A change need not name its graph; a run names an assistant, or a graph in its place.
+            why, name = refusal(asked), asked.get("graph_id") or path["id"] or asked.get("assistant_id")
             if why and isinstance(name, str):
                 assistant = name if _is_id(name) else assistant_of_graph(name)
-                if await takes_context(self._app, scope, f"{root}/assistants", assistant):
+                if await takes_context(self._app, scope, f"{path['root']}/assistants", assistant):
                     await why.response()(scope, receive, send)
                     return
         await self._app(scope, handing_on(read, receive), send)
 
 
-def _runs_of(body: bytes) -> list[dict[str, object]]:
-    """Return what is asked to be run: one thing, or several at once; nothing where no context is given."""
+def _asked(body: bytes) -> list[dict[str, object]]:
+    """Return what is asked to be made or run: one thing, or several at once; nothing where no context is given."""
     if b'"context"' not in body and b'"configurable"' not in body:
         return []
     if body.lstrip().startswith(b"["):

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,18 +60,16 @@ def read_chatgpt(value: Json) -> Conversation:
     if not isinstance(mapping, Mapping):
         raise ValueError("`mapping` must be an object of nodes")
     nodes = {key: node for key, node in mapping.items() if isinstance(node, Mapping)}
+    messages = {key: node["message"] for key, node in nodes.items() if isinstance(node.get("message"), Mapping)}
     leaf = value.get("current_node")
     if leaf not in nodes:
-        leaf = max(nodes, key=lambda key: (_seconds(nodes[key]), key), default=None)
+        leaf = max(messages, key=lambda key: (_seconds(messages[key]), key), default=None)
     time = value.get("create_time")
     said: list[StoredMessage] = []
-    left = Counter[str]()
-    path = _branch(leaf, lambda key: nodes[key].get("parent") if key in nodes else None)
-    on_branch = [key for key in path if nodes.get(key, {}).get("message")]
+    on_branch = [key for key in _branch(nodes, leaf, "parent") if key in messages]
+    left = Counter({"message of another branch": len(messages) - len(on_branch)})
     for key in on_branch:
-        message = nodes[key]["message"]
-        if not isinstance(message, Mapping):
-            continue
+        message = messages[key]
         time = message.get("create_time") or time  # some messages have none: then the one before tells
         kind, text, others = _chatgpt_content(message)
         left.update(others)
@@ -81,7 +79,6 @@ def read_chatgpt(value: Json) -> Conversation:
             left["tool or hidden message"] += bool(text.strip())
         elif one := said_by(role, text, time):
             said.append(_with_id(one, message.get("id") or key))
-    left["message of another branch"] = sum(bool(node.get("message")) for node in nodes.values()) - len(on_branch)
     talk = _conversation("chatgpt", value.get("conversation_id") or value.get("id"), said)
     return replace(talk, left_out=+left)
 
@@ -90,18 +87,17 @@ def _objects(value: object) -> list[Json]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
-def _seconds(node: Json) -> float:
-    message = node.get("message")
-    time = message.get("create_time") if isinstance(message, Mapping) else None
+def _seconds(message: Json) -> float:
+    time = message.get("create_time")
     return float(time) if isinstance(time, int | float) else 0.0
 
 
-def _branch(leaf: object, parent_of: Callable[[Any], object]) -> list[Any]:
+def _branch(nodes: Mapping[Any, Json], leaf: object, parent: str) -> list[Any]:
     """Return the keys from the root to a leaf; a tree that somebody tied into a ring ends where it comes round."""
     path: dict[Any, None] = {}
-    while isinstance(leaf, str) and leaf not in path:
+    while isinstance(leaf, str) and leaf in nodes and leaf not in path:
         path[leaf] = None
-        leaf = parent_of(leaf)
+        leaf = nodes[leaf].get(parent)
     return list(reversed(path))
 
 
@@ -140,10 +136,9 @@ def read_claude(value: Json) -> Conversation:
     if any(each.get("parent_message_uuid") in by_id for each in messages):
         leaf = value.get("current_leaf_message_uuid")
         leaf = leaf if leaf in by_id else messages[-1].get("uuid")
-        path = _branch(leaf, lambda key: by_id[key].get("parent_message_uuid") if key in by_id else None)
-        left["message of another branch"] = len(messages)
-        messages = [by_id[key] for key in path if key in by_id]
-        left["message of another branch"] -= len(messages)
+        on_branch = _branch(by_id, leaf, "parent_message_uuid")
+        left["message of another branch"] = len(messages) - len(on_branch)
+        messages = [by_id[key] for key in on_branch]
     said: list[StoredMessage] = []
     for each in messages:
         role = _ROLES.get(each.get("sender"))
