@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from langgraph_sdk import get_sync_client
 
@@ -138,50 +137,6 @@ def test_killed_again_and_again_every_answered_turn_is_learned_once(
     assert set(learned) <= set(kinds.values())
 
 
-def test_an_incognito_run_leaves_nothing(served: Served, model: StubModel, prompts: Prompts) -> None:
-    model.respond = Scripted(learns={"like": "User likes things."})
-    thread = served.say("I like secrets.", memory_mode="incognito", user_id="kim")
-    served.say("I am back.", thread, user_id="kim")
-    with get_sync_client(url=served.server.url) as client:
-        items = client.store.search_items(Owner.of("kim", served.agent_name).namespace("outbox"), limit=100)["items"]
-        assert "secrets" not in str(items)
-    served.settle("kim")
-    assert served.facts("kim") == []
-
-
-def test_a_correction_takes_the_place_of_what_was_known(served: Served, model: StubModel, prompts: Prompts) -> None:
-    model.respond = Scripted(
-        learns={"moved to Oslo": "User lives in Oslo."}, corrects={"it is Bergen": "User lives in Bergen."}
-    )
-    thread = served.say("I moved to Oslo.", user_id="ida")
-    eventually(lambda: served.facts("ida") == ["User lives in Oslo."])
-    served.say("No, it is Bergen where I live.", thread, user_id="ida")
-    eventually(lambda: served.facts("ida") == ["User lives in Bergen."])
-    served.say("Is it far?", user_id="ida")
-    assert "User lives in Bergen." in prompts.of("Is it far?").text
-    assert "Oslo" not in prompts.of("Is it far?").text
-
-
-def test_what_is_erased_is_gone_from_the_next_prompt(served: Served, model: StubModel, prompts: Prompts) -> None:
-    model.respond = Scripted(learns={"like figs": "User likes figs.", "like plums": "User likes plums."})
-    thread = served.say("I like figs.", user_id="local")
-    eventually(lambda: served.facts("local") == ["User likes figs."])
-    served.settle("local")  # the line in the journal comes after the fact
-    served.say("What should I buy?", user_id="local")
-    assert "User likes figs." in prompts.of("What should I buy?").text
-    with httpx.Client(base_url=f"{served.server.url}/memory", params={"agent_name": served.agent_name}) as api:
-        (fact,) = api.get("/facts").raise_for_status().json()["facts"]
-        api.delete(f"/facts/{fact['id']}").raise_for_status()
-        served.say("And what not?", user_id="local")
-        assert "figs" not in prompts.of("And what not?").text
-        served.say("I like plums.", thread, user_id="local")
-        api.post("/erase/everything", json={"erase": "everything"}, timeout=60).raise_for_status()
-    served.say("Do you know me?", user_id="local")
-    assert "plums" not in prompts.of("Do you know me?").text
-    served.settle("local")
-    assert served.facts("local") == []
-
-
 def test_a_long_thread_keeps_its_messages_and_the_prompt_its_budget(
     served: Served, model: StubModel, prompts: Prompts
 ) -> None:
@@ -196,27 +151,6 @@ def test_a_long_thread_keeps_its_messages_and_the_prompt_its_budget(
     with get_sync_client(url=served.server.url) as client:
         state: Any = client.threads.get_state(thread)
     assert len(state["values"]["messages"]) == 28
-
-
-def test_no_tokens_of_memory_are_streamed_and_its_events_are(
-    served: Served, model: StubModel, prompts: Prompts
-) -> None:
-    model.respond = Scripted()
-    texts, names = "", list[str]()
-    config: Any = {"configurable": {"user_id": "ada"}}
-    with get_sync_client(url=served.server.url) as client:
-        thread = client.threads.create(graph_id=served.graph)["thread_id"]
-        stream = client.runs.stream(
-            thread, served.graph, input=say("Hello"), config=config, stream_mode=["messages-tuple", "custom"]
-        )
-        for part in stream:
-            if part.event == "custom":
-                names.append(part.data["name"])
-            elif part.event == "messages":
-                message: Any = part.data[0]
-                texts += text_of(message)
-    assert texts == "Noted."
-    assert names == ["memory.injected", "memory.queued"]
 
 
 def test_a_subagent_of_the_same_name_shares_the_memory_and_another_does_not(

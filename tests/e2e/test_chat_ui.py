@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat
-from tests.stub_model import ChatRequest, Reply, Respond, StubModel, always
+from tests.stub_model import ChatRequest, Respond, StubModel, always
 
 Events = list[tuple[str, Any]]
 
@@ -97,15 +97,6 @@ def test_S1_the_next_message_goes_on_and_the_pages_context_harms_nothing(
     asked = newest(model).text
     assert "I moved to Bergen." in asked
     assert "artifact" not in asked
-
-
-def test_S6_a_reloaded_page_joins_the_run_and_reads_the_history(http: httpx.Client, thread_id: str) -> None:
-    events, location = send(http, thread_id, "I moved to Bergen.")
-    with http.stream("GET", f"{location}/stream", headers={"Last-Event-ID": "-1"}) as response:
-        again = read(response)
-    assert [name for name, _ in again] == [name for name, _ in events]
-    history = http.post(f"/threads/{thread_id}/history", json={"limit": 10}).json()
-    assert history[0]["values"]["messages"] == events[-1][1]["messages"]
 
 
 READ_BY_THE_PAGE = 10
@@ -206,32 +197,3 @@ def test_S1_what_was_edited_is_edited_again(page: Page) -> None:
     page.edit("kiwis", "melons")
     page.regenerate("5: melons")
     assert page.said[-4:] == ["plums", "2: plums", "melons", "6: melons"]
-
-
-def test_an_image_is_sent_as_the_provider_knows_it_and_stays_in_the_thread(page: Page, model: StubModel) -> None:
-    image = {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=", "metadata": {"name": "a.png"}}
-    page.say(text("What is on it?"), image)
-    assert page.messages[-2]["content"] == [text("What is on it?"), image]
-    sent = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-    assert newest(model).messages[-1]["content"] == [text("What is on it?"), sent]
-    page.say(text("And now?"))
-    assert sent in newest(model).messages[-3]["content"]
-
-
-def test_an_image_that_the_model_cannot_read_is_left_out_and_the_thread_goes_on(page: Page, model: StubModel) -> None:
-    def blind(request: ChatRequest) -> Reply:
-        refused = "image_url" in str(request.messages)
-        return Reply(status=400, text="this model reads no image") if refused else Reply(text="A pity.")
-
-    model.respond = Scripted(chat=blind)
-    page.say(text("What is on it?"), {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="})
-    page.say(text("And now?"))
-    assert page.said[-4:] == ["What is on it?", "A pity.", "And now?", "A pity."]
-    assert "[image left out: the model cannot read it]" in newest(model).text
-
-
-def test_the_page_lists_the_threads_of_the_assistant(page: Page) -> None:
-    asked = {"metadata": {"graph_id": "chat"}, "limit": 100, "offset": 0}
-    found = page.http.post("/threads/search", json=asked).json()
-    (listed,) = (one for one in found if one["thread_id"] == page.thread_id)
-    assert text_of(listed["values"]["messages"][0]) == "figs"

@@ -236,14 +236,6 @@ def test_a_bad_context_tells_nobody_which_assistants_there_are(
     assert [status for status, _ in answers] == [404, 404, 422]
 
 
-def test_the_same_question_is_answered_from_the_own_memory(
-    alice: SyncLangGraphClient, hers: Belongings, stub: StubModel
-) -> None:
-    stub.clear()
-    alice.runs.wait(None, "chat", input=say("What do I keep?"))
-    assert any(LEARNS[SECRET] in request.text for request in stub.requests if is_chat(request))
-
-
 @pytest.mark.parametrize("name", ["memory", MEMORY_ASSISTANT])
 def test_the_memory_graph_takes_no_command_from_clients(bob: SyncLangGraphClient, name: str) -> None:
     command: Any = {"drain": f"{Owner.of('alice').segment}.default"}
@@ -279,21 +271,6 @@ def test_no_webhook_reaches_what_only_the_server_reaches(server: DevServer, webh
         cron = {**asked, "schedule": "0 0 1 1 *"}
         for path in ("/runs/crons", f"/threads/{thread_id}/runs/crons"):
             assert client.post(path, json=cron).status_code == 422, path
-
-
-def test_an_operators_assistant_is_used_by_all_and_changed_by_none(server: DevServer, bob: SyncLangGraphClient) -> None:
-    with sdk(server, "olga", permissions=["palimpsest:operator"]) as operator:
-        shared = operator.assistants.create("chat", metadata={"published": "true"})["assistant_id"]
-    assert (bob.assistants.get(shared)["metadata"] or {})["owner"] == "olga"
-    bob.runs.wait(None, shared, input=say("Hello"))
-    attempts: list[Callable[[], object]] = [
-        lambda: bob.assistants.update(shared, name="Bob's"),
-        lambda: bob.assistants.delete(shared),
-    ]
-    for attempt in attempts:
-        with pytest.raises(APIStatusError) as refused:
-            attempt()
-        assert refused.value.response.status_code == 404
 
 
 @pytest.mark.parametrize("name", ["ali", "ALICE", "alice%", "alice.", "alice ", "alice@example.org", "a" * 1024])

@@ -14,8 +14,6 @@ pytest.importorskip("jinja2")
 
 pytestmark = WHOLE_PAGE
 
-ALLERGY = "User is allergic to peanuts."
-
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> DevServer:
@@ -24,7 +22,7 @@ def server(serve: Serve) -> DevServer:
 
 @pytest.fixture(autouse=True)
 def scripted(model: StubModel) -> None:
-    model.respond = Scripted(learns={"allergic to peanuts": ALLERGY})
+    model.respond = Scripted()
 
 
 def test_five_hundred_facts_go_and_come_back_at_once(page: Any, server: DevServer) -> None:

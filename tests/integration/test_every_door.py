@@ -1,19 +1,16 @@
 """One memory, whichever door a conversation comes in by: told, known, corrected, erased, kept out, kept apart."""
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.tools import tool
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
 from memory import FactStore
 from memory.context.tokens import shared_counter
-from memory.erase import aerase_user, erase_user
-from memory.turn import MemoryMode
+from memory.erase import aerase_user
 from tests.doors import DOORS, MAX_TOKENS, House
 
 FACT = {"message": 1, "action": "new", "known": 0, "content": "User is allergic to peanuts", "category": "knowledge", "confidence": 0.9}  # fmt: skip  # noqa: E501
@@ -85,19 +82,6 @@ async def test_what_is_said_in_a_turn_that_an_edit_overtakes_does_not_change_the
     assert [each.content for each in facts.list()] == ["User is allergic to peanuts"]
 
 
-async def test_erase_wins_over_a_turn_that_is_being_answered(house: House) -> None:
-    house.facts = [FACT]
-
-    def erase_meanwhile(messages: list[BaseMessage]) -> str:
-        erase_user(house.store, "local")
-        return "Noted."
-
-    house.chat.respond = erase_meanwhile
-    await house.say("I am allergic to peanuts.")
-    await house.settle()
-    assert FactStore(house.store, "local").list() == []
-
-
 async def test_erase_wins_over_a_question_that_was_never_answered(house: House) -> None:
     house.chat.replies = [ConnectionError("down")]
     with pytest.raises((RuntimeError, ConnectionError)):
@@ -115,15 +99,6 @@ async def test_a_question_that_no_model_answered_is_learned(house: House) -> Non
     await house.say("Hello?")
     await house.settle()
     assert [fact.content for fact in FactStore(house.store, "local").list()] == ["User is allergic to peanuts"]
-
-
-@pytest.mark.parametrize("mode", ["read_only", "incognito"])
-async def test_what_is_said_in_a_stricter_mode_is_never_learned(house: House, mode: MemoryMode) -> None:
-    await house.say("I am allergic to peanuts.", mode=mode)
-    assert house.pending() == set()
-    await house.say("And I like figs.")
-    assert house.pending() == {"And I like figs."}
-    assert "peanuts" not in json.dumps(house.outbox())
 
 
 class BrokenStore(InMemoryStore):
@@ -185,21 +160,6 @@ async def test_everything_that_was_said_is_learned_once(enter: NewHouse) -> None
         if "Answer with JSON only" in prompt[0].text:
             read += [text for text in said if text.split(":")[0] + ": word" in prompt[-1].text]
     assert set(read) == set(said)
-
-
-async def test_tools_are_called_and_answered(enter: NewHouse) -> None:
-    @tool
-    def weather(city: str) -> str:
-        """Tell the weather."""
-        return f"rain in {city}"
-
-    house = enter(tools=[weather])
-    call = {"name": "weather", "args": {"city": "Bergen"}, "id": "1", "type": "tool_call"}
-    house.chat.replies = [AIMessage("", tool_calls=[call]), "Take an umbrella."]
-    state = await house.say("What is the weather?")
-    assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
-    assert house.chat.prompts[-1][-1].text == "rain in Bergen"
-    assert "rain in Bergen" not in json.dumps(house.outbox())
 
 
 async def test_what_a_program_wrote_in_a_persons_place_is_not_learned(house: House) -> None:

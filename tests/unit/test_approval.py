@@ -17,16 +17,15 @@ from memory.erase import erase_fact, forget_rows
 from memory.facts.changes import ACTIONS, Action, Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
 from memory.facts.profile import read_profile, texts_of
-from memory.facts.rules import FactSet
 from memory.facts.store import FactStore
-from memory.facts.waiting import is_newer_form, propose
+from memory.facts.waiting import is_newer_form
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner, source_unit
 from memory.recall.past import read_past
 from memory.retention import clean
-from memory.screening.topics import held_topic, topics_of
+from memory.screening.topics import held_topic
 from memory.tool_calls import ToolCall, remember
 from memory.tool_lookups import find, list_facts, read_around, tell_found
 from memory.turn import TurnEpochs
@@ -317,12 +316,3 @@ def test_what_an_import_tells_waits_from_the_day_it_came(person: Person) -> None
     )
     person.learns(Extraction(changes=(change,)), f"{source_unit(ADA, 'chatgpt')}:1")
     assert person.waits() == [DIABETES]
-
-
-def test_a_proposal_alone_is_a_pure_rule() -> None:
-    draft = Fact(
-        id="", content=DIABETES, category="knowledge", confidence=0.9, created_at="2026-01-01", updated_at="2026-01-01"
-    )
-    one, fact, older = propose(FactSet("ada"), draft)
-    assert (fact.status, older, one.active()) == ("waiting", (), {})
-    assert topics_of(fact.content) == {"health"}

@@ -17,7 +17,7 @@ from memory.outbox.entry import Entry, ExtractionProgress, Lease, Worker
 from memory.outbox.outbox import retry_dead, write
 from memory.outbox.transcript import ThreadView, edited_away
 from tests.fakes import learns
-from tests.memory_bench import ADA, CONFIG, MemoryBench
+from tests.memory_bench import ADA, MemoryBench
 from tests.stores import Killed, fail_at
 
 
@@ -38,22 +38,6 @@ def edit(bench: MemoryBench) -> None:
     bench.record(figs, view=ThreadView(ids(*figs)))
     bench.record((*context, *plums), view=ThreadView(ids(*figs, *plums)))
     bench.record((*context, *kiwis), view=ThreadView(ids(*figs, *kiwis)))
-
-
-def test_what_is_back_in_the_thread_is_learned_also_when_an_update_without_it_failed_half_way() -> None:
-    for fails in (False, True):
-        bench = MemoryBench(config=replace(CONFIG, portion_messages=2))
-        edit(bench)
-        if fails:
-            bench.model.replies.append(TimeoutError())
-            bench.drain()
-        figs, plums, dates = (
-            bench.messages(f"I like {what}", begin=n) for n, what in ((1, "figs"), (2, "plums"), (4, "dates"))
-        )
-        bench.clock.advance(60)
-        bench.record((replace(plums[-1], seen=True), *dates), view=ThreadView(ids(*figs, *plums, *dates)))
-        bench.drain_all()
-        assert {"Likes dates", "Likes figs", "Likes plums"} <= set(bench.facts()), fails
 
 
 def test_what_is_back_in_the_thread_while_an_update_without_it_asks_the_model_is_learned() -> None:

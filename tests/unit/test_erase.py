@@ -48,14 +48,6 @@ def test_erasing_covers_every_agent_of_the_user() -> None:
     assert bench.facts(other) == []
 
 
-def test_erasing_a_thread_takes_what_came_from_it_and_nothing_else() -> None:
-    bench = learned("I like figs", "I like plums")
-    assert erase_thread(bench.store, "T0", clock=bench.clock) > 3
-    assert bench.facts() == ["Likes plums"]
-    assert "figs" not in bench.everything_stored()
-    assert run(bench.store, read_owners("T0")) == []
-
-
 def test_erasing_a_thread_cancels_what_is_queued_of_it() -> None:
     bench = MemoryBench()
     bench.say("I like figs", thread="A")

@@ -4,24 +4,19 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage
 
 from graphs.turn.prepared import PreparedSummaries
-from memory.context.budget import units
 from memory.context.effects import SoFar
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
 from memory.effects import in_daemon_thread
-from memory.text import digest
 from tests.fakes import Clock, RecordingModel
-from tests.summarizing import human, saying
-from tests.threads import word_counter, words
+from tests.summarizing import saying
+from tests.threads import word_counter
 
 SHARE = 0.7
 WAIT = 30.0
@@ -100,34 +95,6 @@ def test_only_so_many_are_kept() -> None:
     for name in ("a", "b", "c"):
         kept.start(name, "one", writing, still_stands=lambda _: True)
     assert len(kept) == 2
-
-
-@settings(max_examples=40, deadline=None)
-@given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=20), stop=st.integers(1, 9), dice=st.randoms())
-def test_what_was_written_before_a_stop_is_gone_on_with_and_comes_to_the_same(
-    sizes: list[int], stop: int, dice: Random
-) -> None:
-    messages = list[BaseMessage]()
-    for at, size in enumerate(sizes):
-        messages.append(human(f"h{at}", size))
-        if dice.random() < 0.5:  # a call of a tool and its results are one
-            calls = [{"name": "look", "args": {}, "id": f"c{at}-{call}"} for call in range(dice.randrange(1, 3))]
-            messages.append(AIMessage("", tool_calls=calls, id=f"t{at}"))
-            messages += [ToolMessage(words(size), tool_call_id=call["id"], id=f"r{call['id']}") for call in calls]
-    model = RecordingModel(respond=lambda prompt: digest(prompt[-1].text)[:8])
-    node, state = node_of(model, portion_tokens=60), state_of(messages)
-    whole = node.prepare(state, messages)
-    asked, groups = len(model.prompts), units(messages)
-
-    def so_far(part: WrittenSummary) -> bool:
-        told = units(messages[: len(part["ids"])])
-        assert told == groups[: len(told)]
-        return len(model.prompts) < asked + stop
-
-    part = node.prepare(state, messages, so_far=so_far)
-    assert node.still_stands(state, part, messages)
-    assert node.prepare(state, messages, begun=part) == whole
-    assert model.prompts[asked:] == model.prompts[:asked]  # nothing is asked for twice
 
 
 @pytest.mark.parametrize("end", ["erased", "too late", "made for something else"])
