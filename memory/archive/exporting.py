@@ -5,6 +5,7 @@ What may be large is read a page at a time, so that no more of it is in memory.
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from langgraph.store.base import BaseStore, Item
 
@@ -15,7 +16,6 @@ from memory.facts.fact import Fact, timestamp, to_item
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
-from memory.message import StoredMessage
 from memory.namespaces import Kind, Owner
 from memory.outbox.entry import Entry
 
@@ -46,10 +46,15 @@ async def aexport(
     history.sort(key=lambda fact: (fact.updated_at, fact.id, fact.revision))
     for fact in history:
         yield _line("history", _plain(to_item(fact)))
-    async for entry in _journal(store, owner, epoch):
-        yield _line("journal", entry)
-    async for update in _updates(store, owner, epoch):
-        yield _line("update", update)
+    # What is no entry there, such as how far roll-ups have come, is of no use elsewhere.
+    async for item in _items(store, owner, "journal", epoch):
+        with suppress(ValueError):
+            entry = JournalEntry.from_json(item.value)
+            said = [_plain(message.to_json()) for message in entry.messages]
+            yield _line("journal", _plain({**entry.screened().to_json(), "messages": said}))
+    async for item in _items(store, owner, "outbox", epoch):
+        with suppress(ValueError):
+            yield _line("update", _update(Entry.from_json(item.value)))
     if summaries is not None:
         async for summary in summaries:
             yield _line("summary", summary)
@@ -57,36 +62,23 @@ async def aexport(
 
 def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:
     """Yield the header, and these facts: an export that an import takes."""
-    yield _text({"format": FORMAT, "schema": SCHEMA, "exported_at": timestamp(seconds), "agent": owner.agent_name})
+    header = {"format": FORMAT, "schema": SCHEMA, "exported_at": timestamp(seconds), "agent": owner.agent_name}
+    yield json.dumps(header, ensure_ascii=False) + "\n"
     for fact in facts:
         yield _line("fact", _plain(to_item(fact)))
 
 
-async def _journal(store: BaseStore, owner: Owner, epoch: str) -> AsyncIterator[Json]:
-    async for item in _items(store, owner, "journal", epoch):
-        try:
-            entry = JournalEntry.from_json(item.value)
-        except ValueError:
-            continue  # how far roll-ups have come stands there too, and is of no use elsewhere
-        yield _plain({**entry.screened().to_json(), "messages": [_said(message) for message in entry.messages]})
-
-
-async def _updates(store: BaseStore, owner: Owner, epoch: str) -> AsyncIterator[Json]:
-    async for item in _items(store, owner, "outbox", epoch):
-        try:
-            entry = Entry.from_json(item.value)
-        except ValueError:
-            continue
-        yield {
-            "kind": entry.kind,
-            "thread_id": entry.thread_id,
-            "created": timestamp(entry.created),
-            "state": entry.state,
-            "error": entry.error,
-            "model": entry.model,
-            "edited_away": list(entry.edited_away),
-            "messages": [_said(message) for message in entry.messages],
-        }
+def _update(entry: Entry) -> Json:
+    return {
+        "kind": entry.kind,
+        "thread_id": entry.thread_id,
+        "created": timestamp(entry.created),
+        "state": entry.state,
+        "error": entry.error,
+        "model": entry.model,
+        "edited_away": list(entry.edited_away),
+        "messages": [_plain(message.to_json()) for message in entry.messages],
+    }
 
 
 async def _items(store: BaseStore, owner: Owner, kind: Kind, epoch: str) -> AsyncIterator[Item]:
@@ -97,17 +89,9 @@ async def _items(store: BaseStore, owner: Owner, kind: Kind, epoch: str) -> Asyn
                 yield item
 
 
-def _said(message: StoredMessage) -> Json:
-    return _plain(message.to_json())
-
-
 def _plain(item: Json) -> Json:
     return {name: value for name, value in item.items() if name not in _INNER}
 
 
 def _line(part: str, entry: Json) -> str:
-    return _text({part: entry})
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False) + "\n"
+    return json.dumps({part: entry}, ensure_ascii=False) + "\n"

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from memory.archive.entries import Json, read_entry, read_fact, read_texts, read_update
 from memory.config import MemoryConfig
@@ -14,12 +14,8 @@ from memory.effects import StoreEffects, delete
 from memory.facts.changes import Reason, Section
 from memory.facts.deletions import unwanted
 from memory.facts.effects import FactEffects
-from memory.facts.fact import (
-    HELD,
-    Fact,
-    timestamp,
-)
-from memory.facts.profile import Profile, read_profile, write_profile
+from memory.facts.fact import HELD, Fact, timestamp
+from memory.facts.profile import read_profile, write_profile
 from memory.facts.rows import stands
 from memory.journal.journal import append
 from memory.journal.revision import revision_put
@@ -52,8 +48,7 @@ class Rejected:
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """What a line holds: an entry of the part that it names."""
 
     number: int
@@ -124,7 +119,7 @@ class Importer:
         self._line += 1
         if not line.strip():
             return
-        value = _read_json(line)
+        value = json_of(line)
         if not self._has_header:
             said = (value.get("format"), value.get("schema")) if isinstance(value, Mapping) else None
             if said != (FORMAT, SCHEMA):
@@ -173,8 +168,11 @@ class Importer:
         yield from self._write_facts([line for line in waiting if line.part == "fact"])
         for line in waiting:
             if line.part == "profile" and (texts := self._read(line, read_texts)):
-                sections = yield from _fill_profile(self._owner, texts, epoch=epoch, now=self._now)
-                self._done = replace(self._done, sections=sections)
+                there = yield from read_profile(self._owner, epoch)
+                fit = {name: text for name, text in texts.items() if name not in there and text.strip()}
+                sections = [Section(name=name, text=text) for name, text in fit.items() if screened(text) is None]
+                yield from write_profile(self._owner, sections, epoch=epoch, now=self._now)
+                self._done = replace(self._done, sections=tuple(each.name for each in sections))
         entry_of = partial(read_entry, epoch=epoch)
         entries = [entry for line in waiting if line.part == "journal" and (entry := self._read(line, entry_of))]
         yield from append(self._owner, entries)
@@ -200,20 +198,17 @@ class Importer:
         waiting = [fact.content for _, fact in given if isinstance(fact, Fact) and fact.status == "waiting"]
         # Who said no, or changed it, is not asked once more.
         answered = yield from unwanted(self._owner, self._epoch, waiting)
-
-        def to_write(fact: Fact | Reason) -> Fact | Reason:
-            if isinstance(fact, Fact) and fact.status == "waiting" and fact.content in answered:
-                return "duplicate"
-            return fact
-
-        read = [(at, to_write(fact)) for at, fact in given]
-        drafts = [(at, fact) for at, fact in read if isinstance(fact, Fact)]
+        drafts = [
+            (at, fact)
+            for at, fact in given
+            if isinstance(fact, Fact) and not (fact.status == "waiting" and fact.content in answered)
+        ]
         inserted = yield from self._facts.insert(
             self._epoch, [fact for _, fact in drafts], frozenset(self._fresh.values())
         )
         became = dict(zip((at for at, _ in drafts), inserted.done, strict=True))
-        for at, fact in read:
-            done = became.get(at, fact)
+        for at, fact in given:
+            done = became.get(at, "duplicate" if isinstance(fact, Fact) else fact)
             if isinstance(done, Fact):
                 self._places[done.id], self._fresh[done.id] = at, ""
                 self._held |= {done.id} if done.status in HELD else set()
@@ -244,17 +239,9 @@ class Importer:
             return None
 
 
-def _read_json(line: bytes) -> object:
+def json_of(line: bytes) -> object:
     """Return the value of a line; `None` where it is no JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
-
-
-def _fill_profile(owner: Owner, profile: Profile, *, epoch: str, now: str) -> StoreEffects[tuple[str, ...]]:
-    there = yield from read_profile(owner, epoch)
-    missing = {name: text for name, text in profile.items() if name not in there and text.strip()}
-    fit = {name: text for name, text in missing.items() if screened(text) is None}
-    yield from write_profile(owner, [Section(name=name, text=text) for name, text in fit.items()], epoch=epoch, now=now)
-    return tuple(fit)

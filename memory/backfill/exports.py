@@ -174,7 +174,8 @@ def read_thread(thread_id: str, messages: Sequence[Any], times: Mapping[str, str
         otherwise: When a message was said that no checkpoint tells of.
     """
     said = to_stored(learnable(convert_to_messages(messages)), utc(otherwise))
-    return _conversation("langgraph", thread_id, [_at(one, times.get(one.id)) for one in said])
+    timed = [replace(one, time=utc(times.get(one.id) or one.time)) for one in said]
+    return _conversation("langgraph", thread_id, timed)
 
 
 def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | None:
@@ -198,16 +199,10 @@ def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | Non
 
 
 def _with_id(message: StoredMessage, identity: object) -> StoredMessage:
-    named = text_id(identity)
-    return replace(message, id=named) if named else message
-
-
-def _at(message: StoredMessage, time: str | None) -> StoredMessage:
-    return replace(message, time=utc(time)) if time else message
+    return replace(message, id=text_id(identity) or message.id)
 
 
 def _conversation(origin: Any, identity: object, said: Sequence[StoredMessage]) -> Conversation:
-    named = text_id(identity)
-    if not named and said:
-        named = said[0].id  # an export without ids: its first message names it, as long as nobody edits that
+    # In an export without ids its first message names it, as long as nobody edits that.
+    named = text_id(identity) or (said[0].id if said else "")
     return Conversation(origin, named, unique(said))

@@ -3,6 +3,7 @@
 import json
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -10,7 +11,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from memory.archive.importing import FORMAT
+from memory.archive.importing import FORMAT, json_of
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
 from memory.backfill.exports import is_export, read_conversation, read_line
 
@@ -57,11 +58,7 @@ def _read_zip(path: Path) -> Found:
                 with closing(archive.open(name)) as file:
                     yield from _read_json(file.read(), f"{path}, {name}", path.stem)
     # `zipfile` says so of a password, and zlib of what it cannot unpack.
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
-        raise Unreadable(f"{path} is a broken ZIP ({error}): download it once more") from error
-    except Exception as error:
-        if type(error).__module__ != "zlib":
-            raise
+    except (zipfile.BadZipFile, RuntimeError, EOFError, zlib.error) as error:
         raise Unreadable(f"{path} is a broken ZIP ({error}): download it once more") from error
 
 
@@ -71,7 +68,7 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
         raise Unreadable(f"{place} is empty: give {_WANTED}")
     if raw[:1] not in b"[{":
         raise Unreadable(f"{place} is no JSON: give {_WANTED}")
-    first = _value(raw.partition(b"\n")[0])
+    first = json_of(raw.partition(b"\n")[0])
     # An object on its own line: then lines are what the file is made of.
     if isinstance(first, dict):
         if first.get("format") == FORMAT:
@@ -88,13 +85,6 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
             yield _converted(value, f"{place}, conversation {number}")
     if isinstance(whole, dict) and (is_export(whole) or "conversations" not in whole):
         yield _converted(whole, place)
-
-
-def _value(line: bytes) -> object:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _converted(value: object, place: str) -> Conversation | Flaw:

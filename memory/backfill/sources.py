@@ -1,9 +1,8 @@
 """What was imported, by the name under which it can be taken back: items of the user's own, ids and counts only."""
 
 import uuid
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from langgraph.store.base import Item, Op
@@ -39,8 +38,7 @@ class ImportSource:
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
-        parts = {"origin": self.origin, "token": self.token, "begun": self.begun, "epoch": self.epoch}
-        return {"name": self.name, **parts}
+        return asdict(self)
 
     @classmethod
     def of_item(cls, item: Item | None, epoch: str) -> Self | None:
@@ -145,17 +143,14 @@ def read_sources(owner: Owner) -> StoreEffects[list[SourceCounts]]:
     talks = [
         talk for item in items if item.key.startswith(_TALK) and (talk := ConversationProgress.of_item(item, epoch))
     ]
-    conversations = Counter(talk.source for talk in talks)
-    messages: Counter[str] = Counter()
-    learned: Counter[str] = Counter()
-    for talk in talks:
-        messages[talk.source] += len(talk.told | talk.known)
-        learned[talk.source] += len(talk.known)
     found = [source for item in items if item.key.startswith(_SOURCE) and (source := ImportSource.of_item(item, epoch))]
-    return [
-        SourceCounts(source, conversations[source.name], messages[source.name], learned[source.name])
-        for source in sorted(found, key=lambda source: (source.begun, source.name))
-    ]
+
+    def counted(source: ImportSource) -> SourceCounts:
+        own = [talk for talk in talks if talk.source == source.name]
+        messages, learned = sum(len(talk.told | talk.known) for talk in own), sum(len(talk.known) for talk in own)
+        return SourceCounts(source, len(own), messages, learned)
+
+    return [counted(source) for source in sorted(found, key=lambda source: (source.begun, source.name))]
 
 
 def drop_source(owner: Owner, name: str) -> StoreEffects[Sequence[str]]:

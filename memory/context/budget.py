@@ -1,13 +1,14 @@
 """What fits and where to cut: pure decisions on messages and their token counts, long messages shortened."""
 
 import logging
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from memory.context.tokens import TokenCounter, is_media, media_tokens
+from memory.context.tokens import TokenCounter, media_kind, media_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -210,19 +211,12 @@ def level(counts: Sequence[int], floors: Sequence[int], room: int) -> int:
         floors: Tokens of each message without its text, which shortening cannot go below.
         room: Tokens that they may have together.
     """
-    low, high = 0, max(counts, default=0)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(shortened_size(count, floor, middle) for count, floor in zip(counts, floors, strict=True)) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    sizes = list(zip(counts, floors, strict=True))
 
+    def is_too_long(limit: int) -> bool:
+        return sum(min(count, max(floor, limit)) for count, floor in sizes) > room
 
-def shortened_size(count: int, floor: int, limit: int) -> int:
-    """Return the tokens that a message of `count` has when it is shortened to `limit`, its floor permitting."""
-    return min(count, max(floor, limit))
+    return bisect_left(range(1, max(counts, default=0) + 1), True, key=is_too_long)
 
 
 def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, drop: bool) -> list[BaseMessage]:
@@ -321,7 +315,7 @@ def _media(message: BaseMessage, room: int) -> list[str | dict[str, Any]]:
     """Return the media blocks of a message if they fit, else a note in their place; nothing where there are none."""
     if isinstance(message.content, str):
         return []
-    blocks = [block for block in message.content if isinstance(block, dict) and is_media(block)]
+    blocks = [block for block in message.content if isinstance(block, dict) and media_kind(block)]
     fits = sum(map(media_tokens, blocks)) <= room
     return [*blocks] if fits else [{"type": "text", "text": MEDIA_NOTE}]
 

@@ -4,11 +4,9 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage
-from langchain_core.prompts import ChatPromptTemplate
 
-from memory.context.budget import Budget, choose_cut
+from memory.context.budget import choose_cut
 from memory.context.effects import Fetch, Flush, FlushHook, PreparedSummary, SummaryEffects
 from memory.context.left_out import LeftOut
 from memory.context.running_summary import (
@@ -20,9 +18,7 @@ from memory.context.running_summary import (
     still_leaving,
     written_summary,
 )
-from memory.context.summary_prompt import SummaryPrompts
-from memory.context.tokens import TokenCounter, shared_counter
-from memory.context.view import Views, Without
+from memory.context.view import Without
 from memory.context.writer import SummaryWriter, fresh
 from memory.effects import tolerated
 
@@ -94,47 +90,16 @@ class _Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summarizer:
+class Summarizer(SummaryWriter):
     """The decisions of the context tier, which yield the calls of model and hook as effects.
 
     Attributes:
-        model: Writes the summaries.
-        budget: What fits, and how far a cut goes down.
-        counter: Counts messages.
-        prompts: The words of a summary call.
-        final_prompt: A template for the resulting messages, with the placeholders `system_message`, `summary` and
-            `messages` as langmem takes it; `None` puts the summary into a system message.
-        portion_tokens: Summarize so many tokens of messages in one call, each portion for itself, and join what comes
-            of it to the existing summary, of which the sentences stay that tell most; `None` has the existing summary
-            rewritten.
         memory_flush_hook: Is given the messages that are about to leave, when their summary exists.
         prepared_summary: Is asked for a summary that `prepare` wrote, when one is due.
-
-    Raises:
-        ValueError: If `portion_tokens` cannot be meant.
     """
 
-    model: LanguageModelLike
-    budget: Budget
-    counter: TokenCounter = field(default_factory=shared_counter)
-    prompts: SummaryPrompts = field(default_factory=SummaryPrompts)
-    final_prompt: ChatPromptTemplate | None = None
-    portion_tokens: int | None = None
     memory_flush_hook: FlushHook | None = None
     prepared_summary: PreparedSummary | None = None
-
-    def __post_init__(self) -> None:
-        if self.portion_tokens is not None and self.portion_tokens < 1:
-            raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
-
-    @property
-    def views(self) -> Views:
-        """What makes the views of a conversation."""
-        return Views(self.budget, self.counter, self.final_prompt)
-
-    @property
-    def _writer(self) -> SummaryWriter:
-        return SummaryWriter(self.model, self.prompts, self.views, self.portion_tokens)
 
     def summarize(
         self,
@@ -167,12 +132,12 @@ class Summarizer:
         conversation, running, live = measured.conversation, measured.running, measured.live
         handed = LeftOut.from_state(handed_over).among(live)
         if not self.budget.is_exceeded(messages=measured.tokens, beside=measured.beside):
-            view = self.views.composed(conversation, running, live)
+            view = self.composed(conversation, running, live)
             return SummarizationResult(view, running, handed_over=LeftOut.of(live, handed))
         keep = self.budget.keep(measured.system)
         leaving, shown = choose_cut(live, measured.counts, keep), None
         if waits and not leaving:
-            shown = self.views.fitting(conversation, running, drop=False)
+            shown = self.fitting(conversation, running, drop=False)
             if shown[1]:  # tool calls cannot be shortened: what goes for their sake is worth a summary, however little
                 leaving, shown = choose_cut(live, measured.counts, replace(keep, least_cut=0)), None
         written: WrittenSummary | None = None
@@ -183,13 +148,13 @@ class Summarizer:
                     return (yield from self._without_summary(measured, leaving, handed))
                 cut, summary, ready = there or (leaving, "", False)
                 gone = [live[index] for index in cut]
-                summary = summary or (yield from self._writer.written(fresh(gone, running), measured.existing))
+                summary = summary or (yield from self.written(fresh(gone, running), measured.existing))
                 written = written_summary(summary, measured.existing, gone)
                 drop = bool(there) or not waits  # what was said since may not fit beside it
                 cutting = self._summarized(measured, leaving, cut, summary, handed, drop=drop, waits=waits, ready=ready)
                 return (yield from cutting)
         without = None if waits else Without(handed, measured.ids(leaving))
-        view, left_out = shown or self.views.fitting(conversation, running, drop=bool(leaving), without=without)
+        view, left_out = shown or self.fitting(conversation, running, drop=bool(leaving), without=without)
         return SummarizationResult(
             view,
             running,
@@ -213,30 +178,12 @@ class Summarizer:
             return []
         return [measured.live[index] for index in choose_cut(measured.live, measured.counts, keep, ahead=True)]
 
-    def prepare(
-        self, leaving: Sequence[BaseMessage], running_summary: object, begun: WrittenSummary | None = None
-    ) -> SummaryEffects[WrittenSummary]:
-        """Write the summary that the next cut will need, before it is due, and tell of each part that is done.
-
-        Args:
-            leaving: What `leaves_soon` returned.
-            running_summary: The running summary, in whatever form a state holds it.
-            begun: What an earlier try told last, for the first of these messages: they are not asked for again.
-
-        Returns:
-            What `prepared_summary` is to return when the cut is due; a part of it, if it was not to go on.
-
-        Raises:
-            Exception: Whatever the model raises; `ValueError` if the summary is empty.
-        """
-        return (yield from self._writer.prepared(leaving, rehydrate(running_summary), begun))
-
     def _measured(self, messages: Sequence[BaseMessage], running_summary: object) -> _Measured:
         running = rehydrate(running_summary)
         conversation = divide(messages, running)
         counts = self.counter.each(conversation.live)
         system = self.counter(conversation.system)
-        return _Measured(conversation, running, counts, system, system + self.views.summary_tokens(running))
+        return _Measured(conversation, running, counts, system, system + self.summary_tokens(running))
 
     def _there(
         self, measured: _Measured, leaving: Sequence[int], kept: object, waits: bool
@@ -262,14 +209,14 @@ class Summarizer:
             return None
         places, summary = found
         rest = measured.tokens - sum(measured.counts[at] for at in places)
-        fits = rest + measured.system + self.views.text_tokens(summary) <= self.budget.max_tokens
-        is_usable = (fits or not waits) and places == [*leaving[: len(places)]] and not self.views.is_too_long(summary)
+        fits = rest + measured.system + self.text_tokens(summary) <= self.budget.max_tokens
+        is_usable = (fits or not waits) and places == [*leaving[: len(places)]] and not self.is_too_long(summary)
         return found if is_usable else None
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
         """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""
         conversation = divide(messages, running)
-        return self.views.composed(conversation, running, conversation.live)
+        return self.composed(conversation, running, conversation.live)
 
     def _summarized(
         self,
@@ -288,12 +235,12 @@ class Summarizer:
         absent = set(cut)
         stay = DividedMessages(conversation.system, tuple(one for at, one in enumerate(live) if at not in absent))
         without = None if waits else Without(handed, measured.ids(leaving))
-        view, left_out = self.views.fitting(stay, extended, drop=drop, without=without)
+        view, left_out = self.fitting(stay, extended, drop=drop, without=without)
         gone = measured.ids(cut)
         handed = yield from self._handed(measured, gone if waits else gone | left_out, handed)
         number = len(fresh([live[at] for at in cut], running))
         tokens = measured.tokens + measured.beside
-        done = Cut(number, tokens, self.counter(view), self.views.summary_tokens(extended), ready)
+        done = Cut(number, tokens, self.counter(view), self.summary_tokens(extended), ready)
         logger.info("summarized %d messages: %d tokens before, %d after", number, tokens, done.tokens_after)
         return SummarizationResult(
             view,
@@ -308,9 +255,7 @@ class Summarizer:
     ) -> SummaryEffects[SummarizationResult]:
         """Leave out what does not fit, once the hook has it."""
         without = Without(handed, measured.ids(leaving))
-        view, left_out = self.views.fitting(
-            measured.conversation, measured.running, drop=bool(leaving), without=without
-        )
+        view, left_out = self.fitting(measured.conversation, measured.running, drop=bool(leaving), without=without)
         handed = yield from self._handed(measured, left_out, handed)
         return SummarizationResult(
             view,

@@ -25,14 +25,11 @@ _TEXT_BLOCKS = {"text": "text", "output_text": "text", "input_text": "text", "re
 _TEXT_BLOCKS |= {"thinking": "thinking", "refusal": "refusal"}
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call"})
 _MEDIA_BLOCKS = {
-    "image": "image",
-    "image_url": "image",
-    "input_image": "image",
-    "image_generation_call": "image",
-    "audio": "audio",
-    "input_audio": "audio",
+    **dict.fromkeys(("image", "image_url", "input_image", "image_generation_call"), "image"),
+    **dict.fromkeys(("audio", "input_audio"), "audio"),
+    **dict.fromkeys(("file", "input_file", "document", "media"), "file"),
+    "video": "video",
 }
-_MEDIA_BLOCKS |= {"video": "video", "file": "file", "input_file": "file", "document": "file", "media": "file"}
 
 MessagesCounter = Callable[[Iterable[BaseMessage]], int]
 """Langmem's form of a counter: messages in, their tokens out."""
@@ -166,11 +163,6 @@ def media_tokens(block: Mapping[str, Any]) -> int:
     image = block.get("image_url", block)
     detail = image.get("detail") if isinstance(image, Mapping) else block.get("detail")
     return LOW_DETAIL_TOKENS if detail == "low" else MEDIA_TOKENS
-
-
-def is_media(block: object) -> bool:
-    """Return whether a content block is an image, a sound or a file."""
-    return media_kind(block) is not None
 
 
 def media_kind(block: object) -> str | None:

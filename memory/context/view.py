@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 
 from memory.context.budget import Budget, fit, has_question, shorten, shorten_text, units
 from memory.context.running_summary import SUMMARY_ID, DividedMessages, RunningSummary, summary_text
-from memory.context.tokens import TokenCounter
+from memory.context.tokens import TokenCounter, shared_counter
 
 logger = logging.getLogger(__name__)
 
@@ -27,19 +27,20 @@ class Without:
     more: Collection[str | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Views:
     """Makes views of a conversation.
 
     Attributes:
         budget: What fits.
         counter: Counts messages.
-        final_prompt: As in `Summarizer`.
+        final_prompt: A template for the resulting messages, with the placeholders `system_message`, `summary` and
+            `messages` as langmem takes it; `None` puts the summary into a system message.
     """
 
     budget: Budget
-    counter: TokenCounter
-    final_prompt: ChatPromptTemplate | None
+    counter: TokenCounter = field(default_factory=shared_counter)
+    final_prompt: ChatPromptTemplate | None = None
 
     def fitting(
         self,

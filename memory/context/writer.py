@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage
@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from memory.context.budget import units
 from memory.context.condensed import condensed
 from memory.context.effects import SummaryEffects, SummaryProgress
-from memory.context.running_summary import RunningSummary, WrittenSummary, written_summary
+from memory.context.running_summary import RunningSummary, WrittenSummary, rehydrate, written_summary
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, summary_in, words_for
 from memory.context.view import Views
 from memory.effects import Ask
@@ -18,21 +18,28 @@ from memory.effects import Ask
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryWriter:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryWriter(Views):
     """Writes summaries.
 
     Attributes:
         model: Who is asked.
         prompts: The words of a call.
-        views: Tells what a summary takes of the budget.
-        portion_tokens: As in `Summarizer`.
+        portion_tokens: Summarize so many tokens of messages in one call, each portion for itself, and join what comes
+            of it to the existing summary, of which the sentences stay that tell most; `None` has the existing summary
+            rewritten.
+
+    Raises:
+        ValueError: If `portion_tokens` cannot be meant.
     """
 
     model: LanguageModelLike
-    prompts: SummaryPrompts
-    views: Views
-    portion_tokens: int | None
+    prompts: SummaryPrompts = field(default_factory=SummaryPrompts)
+    portion_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.portion_tokens is not None and self.portion_tokens < 1:
+            raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
 
     def written(self, messages: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
         """Return the summary of an existing one and these messages."""
@@ -40,18 +47,25 @@ class SummaryWriter:
             existing = yield from self._extended(existing, portion)
         return existing
 
-    def prepared(
-        self, leaving: Sequence[BaseMessage], running: RunningSummary | None, begun: WrittenSummary | None
+    def prepare(
+        self, leaving: Sequence[BaseMessage], running_summary: object, begun: WrittenSummary | None = None
     ) -> SummaryEffects[WrittenSummary]:
-        """Return the summary that the next cut will need, after telling of each part of it.
+        """Write the summary that the next cut will need, before it is due, and tell of each part that is done.
 
         Args:
-            leaving: What the next cut will take.
-            running: The running summary.
+            leaving: What `leaves_soon` returned.
+            running_summary: The running summary, in whatever form a state holds it.
             begun: What an earlier try told last, for the first of these messages: they are not asked for again.
+
+        Returns:
+            What `prepared_summary` is to return when the cut is due; a part of it, if it was not to go on.
+
+        Raises:
+            Exception: Whatever the model raises; `ValueError` if the summary is empty.
         """
         if begun and len(begun["ids"]) >= len(leaving):
             return begun
+        running = rehydrate(running_summary)
         existing = running.summary if running else ""
         done, summary = (len(begun["ids"]), begun["summary"]) if begun else (0, existing)
         ends = {group.stop for group in units(leaving)}
@@ -65,11 +79,11 @@ class SummaryWriter:
         return written_summary(summary, existing, leaving)
 
     def _portions(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        room = self.views.budget.room(self.views.budget.max_summary_tokens)
-        return portions(messages, min(room, self.portion_tokens or room), self.views.counter)
+        room = self.budget.room(self.budget.max_summary_tokens)
+        return portions(messages, min(room, self.portion_tokens or room), self.counter)
 
     def _extended(self, existing: str, portion: Sequence[BaseMessage]) -> SummaryEffects[str]:
-        most = max(1, int(self.views.budget.max_summary_tokens * WORDS_PER_TOKEN))
+        most = max(1, int(self.budget.max_summary_tokens * WORDS_PER_TOKEN))
         shown = existing if self.portion_tokens is None else ""
         prompt = self.prompts.messages(portion, shown, min(most, words_for(portion, shown)))
         summary = summary_in((yield Ask(self.model, prompt)))
@@ -77,21 +91,18 @@ class SummaryWriter:
             raise ValueError("the model returned an empty summary")
         if self.portion_tokens is not None:
             summary = f"{existing}\n{summary}" if existing else summary
-        if not self.views.is_too_long(summary):
+        if not self.is_too_long(summary):
             return summary
         # A model that reads portions is a small one: what it writes shorter may lose nearly all.
         if self.portion_tokens is not None:
-            return condensed(summary, self.views.is_too_long) or self.views.cut(summary)
-        return (yield from self._shorter(summary, most))
-
-    def _shorter(self, summary: str, max_words: int) -> SummaryEffects[str]:
-        reply = yield Ask(self.model, shorter(summary, max_words))
+            return condensed(summary, self.is_too_long) or self.cut(summary)
+        reply = yield Ask(self.model, shorter(summary, most))
         again = summary_in(reply) or summary
-        if not self.views.is_too_long(again):
+        if not self.is_too_long(again):
             return again
-        share = self.views.budget.max_summary_tokens
+        share = self.budget.max_summary_tokens
         logger.info("a summary was longer than its %d tokens even when asked again: it is cut", share)
-        return self.views.cut(min(again, summary, key=len))
+        return self.cut(min(again, summary, key=len))
 
 
 def fresh(leaving: Sequence[BaseMessage], running: RunningSummary | None) -> list[BaseMessage]:

@@ -230,16 +230,17 @@ def with_foreign_dates(text: str, said: date) -> str:
         is_meant = counts["en"] <= max(1, counts.get(best, 0)) or best in ("ru", "ja")
     if not is_meant:
         return text
-    return _PATTERNS[best].sub(lambda found: f"{found[0]}{_bracketed(_meaning(best, found, said))}", text)
+
+    def dated(found: re.Match[str]) -> str:
+        day = _meaning(best, found, said)
+        return f"{found[0]} ({day})" if day else found[0]
+
+    return _PATTERNS[best].sub(dated, text)
 
 
 def _first(language: str, text: str) -> str:
     found = _PATTERNS[language].search(text)
     return found[0].casefold() if found else ""
-
-
-def _bracketed(meaning: str) -> str:
-    return f" ({meaning})" if meaning else ""
 
 
 def _meaning(language: str, found: re.Match[str], said: date) -> str:
@@ -264,13 +265,26 @@ def _meaning(language: str, found: re.Match[str], said: date) -> str:
         days = {-1: ahead - 7, 0: ahead, 1: ahead or 7}[side]
         return (said + timedelta(days)).isoformat()
     span = next(name for name in ("weekend", "week", "month", "year") if _SPANS[language][name].search(text))
+    begin = beginning(span, said, side)
+    if span in ("year", "month"):
+        return begin
+    return f"{begin}/{(date.fromisoformat(begin) + timedelta(1 if span == 'weekend' else 6)).isoformat()}"
+
+
+def beginning(span: str, said: date, side: int) -> str:
+    """Return the year or month before a day, around it or after it; of a week and a weekend the day they begin with.
+
+    Args:
+        span: `year`, `month`, `week` or `weekend`.
+        said: The day.
+        side: -1, 0 or 1.
+    """
     if span == "year":
         return str(said.year + side)
     if span == "month":
         months = said.year * 12 + said.month - 1 + side
         return f"{months // 12}-{months % 12 + 1:02}"
-    start = said + timedelta(7 * side - today + (5 if span == "weekend" else 0))
-    return f"{start.isoformat()}/{(start + timedelta(1 if span == 'weekend' else 6)).isoformat()}"
+    return (said + timedelta(7 * side - said.weekday() + (5 if span == "weekend" else 0))).isoformat()
 
 
 def _count(language: str, text: str) -> int:

@@ -8,7 +8,7 @@ import re
 from datetime import date, timedelta
 from typing import Final
 
-from memory.extraction.day_words import with_foreign_dates
+from memory.extraction.day_words import beginning, with_foreign_dates
 from memory.text import MONTHS, WEEKDAYS
 
 _NUMBERS: Final = {
@@ -101,14 +101,8 @@ def _meaning(found: re.Match[str], said: date) -> str:
     part = {name: value.lower() for name, value in found.groupdict().items() if value}
     today = said.weekday()
     if "span" in part:
-        side = ("last", "this", "next").index(part["side"]) - 1
-        if part["span"] == "year":
-            return str(said.year + side)
-        if part["span"] == "month":
-            months = said.year * 12 + said.month - 1 + side
-            return f"{months // 12}-{months % 12 + 1:02}"
-        start = said + timedelta(7 * side - today + (5 if part["span"] == "weekend" else 0))
-        return f"{part['span']} of {start.isoformat()}"
+        begin = beginning(part["span"], said, ("last", "this", "next").index(part["side"]) - 1)
+        return begin if part["span"] in ("year", "month") else f"{part['span']} of {begin}"
     if "day" in part:
         days = _DAYS[part["day"]]
     elif "weekday" in part:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from memory.text import one_line
 TextCounter = Callable[[str], int]
 
 CUT_MARK: Final = "\n..."
+_MOST_CHARS: Final = 300  # of one past message
 _USER_LABELS: Final = {"work": "Work", "personal": "Personal", "topOfMind": "Current Focus"}
 _HISTORY_LABELS: Final = {"recent": "Recent", "earlier": "Earlier", "background": "Background"}
 # A content with `[goal | 0.90]` in it would look like two facts: it is shown as `(goal | 0.90)`.
@@ -173,10 +175,10 @@ def fact_line(fact: Fact | Mapping[str, object]) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def turn_line(day: str, role: str, text: str, most_chars: int = 300) -> str:
+def turn_line(day: str, role: str, text: str) -> str:
     """Return one past message as a dated line, without what must not stand in a prompt; empty if nothing is left."""
-    shown = escape(without_suspects(text[: 2 * most_chars], is_released=True)[0])
-    return f"- {day} {role}: {shown[:most_chars]}{'...' if len(shown) > most_chars else ''}" if shown else ""
+    shown = escape(without_suspects(text[: 2 * _MOST_CHARS], is_released=True)[0])
+    return f"- {day} {role}: {shown[:_MOST_CHARS]}{'...' if len(shown) > _MOST_CHARS else ''}" if shown else ""
 
 
 def escape(text: str) -> str:
@@ -191,9 +193,8 @@ def _sections(data: MemoryData) -> str:
         lines = []
         for name, label in labels.items():
             value = texts.get(name)
-            text = (
-                value.get("summary") if isinstance(value, Mapping) else value
-            )  # other programs keep {"summary": text}
+            # Other programs keep {"summary": text}.
+            text = value.get("summary") if isinstance(value, Mapping) else value
             if isinstance(text, str) and (shown := escape(text)):
                 lines.append(f"- {label}: {shown}")
         if lines:
@@ -223,15 +224,8 @@ def _fitting(sections: str, lines: Sequence[str], fits: Callable[[str], bool]) -
 
 def _largest(limit: int, fits: Callable[[int], bool]) -> int:
     """Return the largest number up to `limit` that fits, where what is larger than a misfit does not fit either."""
-    fitting, step = 0, 1
-    while fitting < limit and fits(min(limit, fitting + step)):
-        fitting = min(limit, fitting + step)
-        step *= 2
-    misfit = min(limit + 1, fitting + step)
-    while misfit - fitting > 1:
-        middle = (fitting + misfit) // 2
-        if fits(middle):
-            fitting = middle
-        else:
-            misfit = middle
-    return fitting
+    beyond = 1  # small numbers first, as each try counts the tokens of so much text
+    while beyond <= limit and fits(beyond):
+        beyond *= 2
+    known = beyond // 2
+    return known + bisect_left(range(known + 1, min(beyond, limit + 1)), True, key=lambda number: not fits(number))

@@ -7,7 +7,7 @@ taken for that of another text. It goes with its item (`memory.effects.with_vect
 
 import base64
 import binascii
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -16,11 +16,11 @@ from langgraph.store.base import Item, Op
 
 from memory.control import belongs, read_epoch
 from memory.effects import Batch, StoreEffects, delete, put, read_many, scan, side_by_side
-from memory.facts.fact import Fact, from_item
+from memory.facts.fact import from_item
 from memory.facts.rows import read_current_fact_set
 from memory.journal.entry import JournalEntry
 from memory.namespaces import Owner, vectors_key
-from memory.recall.documents import fact_document, turn_documents
+from memory.recall.documents import turn_documents
 from memory.recall.past import read_past
 from memory.text import digest
 
@@ -101,15 +101,18 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     """
     (epoch, facts), stored = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("vectors")))
     journal = yield from read_past(owner, epoch)
-    texts = {("facts", key): _of_fact(fact) for key, fact in facts.active().items()}
+    texts: dict[tuple[str, str], tuple[str, ...]] = {
+        ("facts", key): (fact.content,) for key, fact in facts.active().items()
+    }
     texts |= {("journal", entry.key): _of_entry(entry) for entry in journal}
     places = {name: vectors_key(*name) for name in texts}
-    there = {item.key: KeptVectors.of(item) for item in stored if belongs(item.value, epoch)}
+    kept = {item.key: KeptVectors.of(item) for item in stored if belongs(item.value, epoch)}
+    there = {key: set(each.vectors) for key, each in kept.items() if each is not None and each.embedder == embedder}
     orphans = {item.key for item in stored} - set(places.values())
     if orphans:
         yield [delete(owner.namespace("vectors"), key) for key in sorted(orphans)]
     made = 0
-    lacking = [name for name, said in texts.items() if not _covers(there.get(places[name]), embedder, said)]
+    lacking = [name for name, said in texts.items() if there.get(places[name]) != set(map(text_key, said))]
     for start in range(0, len(lacking), _ITEMS_AT_ONCE):
         some = lacking[start : start + _ITEMS_AT_ONCE]
         wanted = list(dict.fromkeys(text for name in some for text in texts[name]))
@@ -151,16 +154,8 @@ def _texts(item: Item, epoch: str) -> tuple[str, ...]:
     """Return what an index has of a fact or a journal entry; `ValueError` if it is neither."""
     if item.namespace[-1] == "journal":
         return _of_entry(JournalEntry.from_json(item.value))
-    return _of_fact(from_item(item.value, epoch=epoch, written_at=item.created_at))
-
-
-def _of_fact(fact: Fact) -> tuple[str, ...]:
-    return (fact_document(fact).text,)
+    return (from_item(item.value, epoch=epoch, written_at=item.created_at).content,)
 
 
 def _of_entry(entry: JournalEntry) -> tuple[str, ...]:
     return tuple(document.text for document in turn_documents(entry))
-
-
-def _covers(kept: KeptVectors | None, embedder: str, texts: Iterable[str]) -> bool:
-    return kept is not None and kept.embedder == embedder and set(map(text_key, texts)) == set(kept.vectors)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from memory.control import EDIT_KEY, edit_in
 from memory.effects import StoreEffects, read, side_by_side
-from memory.facts.answers import Exchange, Waiting, read_waiting, write_answer
+from memory.facts.answers import Exchange, Waiting, read_waiting
 from memory.facts.deletions import read_gone
 from memory.journal import JournalEntry, read_journal
 from memory.journal.journal import JournalView, read_view
@@ -55,23 +55,17 @@ def read_asked(owner: Owner, epoch: str, entries: Sequence[JournalEntry]) -> Sto
     return [waits if not waits.ids & gone else Waiting() for _, gone, waits in looked]
 
 
-def answer_about(
-    owner: Owner, epoch: str, entries: Sequence[JournalEntry], *, yes: bool | None, now: str
-) -> StoreEffects[None]:
-    """Write whether the user lets these entries be told; `None` takes their answer back."""
-    yield from write_answer(owner, epoch, map(_exchange, entries), yes=yes, now=now)
-
-
 def _look(
     owner: Owner, epoch: str, entries: Sequence[JournalEntry]
 ) -> StoreEffects[list[tuple[JournalEntry, frozenset[str], Waiting]]]:
     gone, waiting = yield from side_by_side(
         read_gone(owner, epoch, [(entry.thread_id, entry.messages) for entry in entries]),
-        read_waiting(owner, epoch, list(map(_exchange, entries))),
+        read_waiting(owner, epoch, list(map(exchange_of, entries))),
     )
     none = frozenset[str]()
     return [(entry, gone.get(entry.thread_id, none), waits) for entry, waits in zip(entries, waiting, strict=True)]
 
 
-def _exchange(entry: JournalEntry) -> Exchange:
+def exchange_of(entry: JournalEntry) -> Exchange:
+    """Return a journal entry as what the user may be asked about."""
     return Exchange(entry.thread_id, entry.messages, entry.screened().held)

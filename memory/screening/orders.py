@@ -212,10 +212,6 @@ class _Clause:
     mention: bool = False
     joined: bool = False
 
-    def is_condition(self) -> bool:
-        """Say whether it tells what has to happen first: what follows is to be done each time it does."""
-        return self.words[0] in say.CONDITIONS and not say.PEOPLE.isdisjoint(self.words)
-
     def orders(self) -> Iterator[_Order]:
         """Yield what somebody is to do."""
         words = self.words
@@ -302,10 +298,11 @@ def gives_orders(text: str) -> bool:
         return True
     clauses = list(_clauses(text))
     words = {word for clause in clauses for word in clause.words}
+    # What has to happen first is told before what is to be done each time it does.
+    conditions = (each.words for each in clauses if each.words[0] in say.CONDITIONS)
+    is_conditional = not all(map(say.PEOPLE.isdisjoint, conditions))
     scope = _Scope(
-        standing=bool(words & say.STANDING)
-        or "from now on" in text
-        or any(clause.is_condition() for clause in clauses),
+        standing=bool(words & say.STANDING) or "from now on" in text or is_conditional,
         unasked=_UNASKED.search(text) is not None,
         has_address=_ADDRESS.search(text) is not None,
     )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from memory.context.budget import Budget, Keep, choose_cut, drop_oldest, level, pinned, shortened_size, units
+from memory.context.budget import Budget, Keep, choose_cut, drop_oldest, level, pinned, units
 
 
 def conversation(script: str) -> list[BaseMessage]:
@@ -89,7 +89,7 @@ def test_the_longest_are_shortened_to_one_level_and_only_as_far_as_needed(counts
     limit = level(counts, floors, room)
 
     def total(at: int) -> int:
-        return sum(shortened_size(count, floor, at) for count, floor in zip(counts, floors, strict=True))
+        return sum(min(count, max(floor, at)) for count, floor in zip(counts, floors, strict=True))
 
     assert total(limit) <= room or limit == 0
     assert limit == max(counts) or total(limit + 1) > room

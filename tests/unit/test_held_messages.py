@@ -12,13 +12,13 @@ from memory.config import TOPICS, MemoryConfig, Topic
 from memory.control import write_approval
 from memory.effects import run
 from memory.erase import erase_user
-from memory.facts.answers import Waiting
+from memory.facts.answers import Waiting, write_answer
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import timestamp
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.message import StoredMessage
-from memory.recall.past import answer_about, read_asked, read_past, read_tellable_view
+from memory.recall.past import exchange_of, read_asked, read_past, read_tellable_view
 from memory.screening.topics import held_topics
 from memory.tool_calls import ToolCall
 from memory.tool_lookups import find, read_around, tell_found
@@ -56,7 +56,7 @@ class Talk(MemoryBench):
 
     def answers(self, yes: bool | None) -> None:
         held = [entry for entry in self.journal() if entry.held]
-        run(self.store, answer_about(ADA, self.epoch(), held, yes=yes, now=timestamp(self.clock())))
+        run(self.store, write_answer(ADA, self.epoch(), map(exchange_of, held), yes=yes, now=timestamp(self.clock())))
 
     def makes(self, content: str, message: str, thread: str = "T") -> str:
         """Have a fact be made of a message, and return the id of the one that waits, if it does."""
@@ -252,6 +252,9 @@ def test_nothing_of_a_topic_that_waits_is_told_but_what_was_said_yes_to(
         talk.learns(text, thread=f"T{talk.number}")
         if yes:
             new = [entry for entry in talk.journal() if entry.key not in before]
-            run(talk.store, answer_about(ADA, talk.epoch(), new, yes=True, now=timestamp(talk.clock())))
+            run(
+                talk.store,
+                write_answer(ADA, talk.epoch(), map(exchange_of, new), yes=True, now=timestamp(talk.clock())),
+            )
     allowed = [text for text, yes in said if yes or not held_topics(text, approval)]
     assert sorted(text for text in talk.told() if text != "I see.") == sorted(allowed)

@@ -11,12 +11,12 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
 from memory.config import Hold
 from memory.control import read_epoch
-from memory.facts.answers import Waiting
+from memory.facts.answers import Waiting, write_answer
 from memory.facts.fact import timestamp
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import read_entries, read_journal
 from memory.message import Role
-from memory.recall.past import answer_about, read_asked
+from memory.recall.past import exchange_of, read_asked
 
 router = MemoryRouter()
 
@@ -147,6 +147,6 @@ async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
     if not all(entry.screened().held for entry in entries):
         raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
     now = timestamp(call.service.clock())
-    await call.run(answer_about(call.owner, epoch, entries, yes=yes, now=now))
+    await call.run(write_answer(call.owner, epoch, map(exchange_of, entries), yes=yes, now=now))
     waits = await call.run(read_asked(call.owner, epoch, entries))
     return [Line(*each) for each in zip(entries, waits, strict=True)]
