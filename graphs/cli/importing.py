@@ -135,10 +135,11 @@ async def _each(found: Iterable[Conversation | Flaw]) -> AsyncIterator[Conversat
 
 def estimate(plan: ImportPlan) -> Json:
     """Return what there is to import, and what learning it takes."""
-    names = ("conversations", "messages", "bytes", "first", "last", "pasted", "facts", "left_out")
+    names = ("conversations", "messages", "bytes", "first", "last", "pasted", "left_out")
     seconds = round(plan.messages * _LOCAL_MODEL_SECONDS)
     told = {name: getattr(plan, name) for name in names}
-    return {**told, "extractions": plan.extractions(), "seconds_with_the_local_model": seconds}
+    more = {"facts": len(plan.facts), "extractions": plan.extractions(), "seconds_with_the_local_model": seconds}
+    return told | more
 
 
 def tell(out: Output, plan: ImportPlan) -> None:
@@ -175,14 +176,8 @@ async def send_all(memory: MemoryClient, out: Output, plan: ImportPlan, name: st
         content = "\n".join(map(json.dumps, lines)).encode()
         await memory.ask("POST", "/import", content=content, patience=_PATIENCE_SECONDS)
     names = sorted(tokens)
-    counts = {"conversations": plan.conversations, "messages": plan.messages, "pasted": plan.pasted}
-    answer = {"sources": names, **counts, "facts": len(plan.facts), "left_out": plan.left_out, **asdict(done)}
-
-    def report() -> None:
-        _report(out, memory, names, done, learn=learn)
-        out.say(_besides(plan))
-
-    out.answer(answer, report)
+    answer = {"sources": names, **estimate(plan), **asdict(done)}
+    out.answer(answer, lambda: _report(out, memory, plan, names, done, learn=learn))
     if done.dead:
         raise typer.Exit(1)
 
@@ -193,7 +188,7 @@ def _besides(plan: ImportPlan) -> str:
     return f"{pasted} to be found and not learned, {facts} to wait for your yes, left out: {left or 'nothing'}"
 
 
-def _report(out: Output, memory: MemoryClient, names: list[str], done: Sum, *, learn: bool) -> None:
+def _report(out: Output, memory: MemoryClient, plan: ImportPlan, names: list[str], done: Sum, *, learn: bool) -> None:
     new = counted(done.journal, "message")
     out.say(f"{new} new in the journal, {done.queued} to be learned, {done.known} known already")
     if done.elsewhere:
@@ -205,6 +200,7 @@ def _report(out: Output, memory: MemoryClient, names: list[str], done: Sum, *, l
         out.say(f"{counted(done.dead, 'update')} failed for good: `palimpsest pending retry --all` tries again")
     if names:
         out.note(f"to take it back: palimpsest erase source {names[0]}")
+    out.say(_besides(plan))
 
 
 @dataclass(slots=True)
