@@ -27,7 +27,6 @@ from graphs.server.page import PageDoor, load, routes
 from graphs.server.server_store import ServerStore
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
-from graphs.server.unwritten import write_down_left
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreAway
@@ -91,7 +90,9 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
             await service.awrite_left(store)
             if not is_looked_for:
                 with tolerated(logger, "could not look for turns that were not written down"):
-                    await write_down_left(service, store)
+                    # Only here, and beside the event loop: LangChain's agents come with it, for which no start waits.
+                    unwritten = await asyncio.to_thread(importlib.import_module, "graphs.server.unwritten")
+                    await unwritten.write_down_left(service, store)
                     is_looked_for = True
             await service.asweep(store)
             await service.arollup(store, None)
