@@ -18,6 +18,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
+from memory.forms import read_as
 from memory.text import after_thoughts, digest, sanitize, without_middle
 
 Message = TypeVar("Message", bound=BaseMessage)
@@ -63,14 +64,7 @@ class StoredMessage:
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Self:
         """Return the message of a stored JSON form; `ValueError` if it is none."""
-        try:
-            role = value["role"]
-            if role not in ("user", "assistant"):
-                raise ValueError(f"role must be user or assistant, not {role!r}")
-            seen, edit = bool(value.get("seen", False)), str(value.get("edit") or "")
-            return cls(str(value["id"]), role, str(value["text"]), str(value["time"]), seen, edit)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not a stored message: {value!r}") from error
+        return read_as(cls, value)
 
 
 def find_gone(

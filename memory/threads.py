@@ -1,12 +1,14 @@
 """What memory keeps about threads: the epoch that an erase of one changes, and requests to delete threads."""
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from langgraph.store.base import GetOp, Item, PutOp
 
 from memory.effects import StoreEffects, delete, put, scan
+from memory.forms import plain, read_as
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
 
 NEVER_ERASED = "initial"
@@ -68,16 +70,14 @@ class Deletion:
 
     def write(self) -> PutOp:
         """Return the write of the record."""
-        value = {"thread_id": self.thread_id, "state": self.state, "at": self.at}
-        return put(DELETIONS, self.key, value)
+        return put(DELETIONS, self.key, {name: each for name, each in plain(self).items() if name != "key"})
 
     @classmethod
     def of_item(cls, item: Item) -> Self | None:
         """Return the request that an item records; `None` if it is no such record."""
-        thread_id, state, at = (item.value.get(name) for name in ("thread_id", "state", "at"))
-        if not isinstance(thread_id, str) or state not in ("asked", "done") or not isinstance(at, int | float):
-            return None
-        return cls(item.key, thread_id, state, float(at))
+        with suppress(ValueError):
+            return read_as(cls, {**item.value, "key": item.key})
+        return None
 
 
 def ask_deletion(thread_id: str, now: float) -> StoreEffects[Deletion]:

@@ -3,11 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self, get_args
 
 from memory.config import Category, Topic
-from memory.facts.fact import checked_category, checked_confidence, checked_period, checked_topic, one_of
+from memory.forms import plain, read_as
 from memory.text import digest
 
 Action = Literal["new", "confirms", "corrects", "ends"]
@@ -84,27 +84,7 @@ class Change:
     def to_json(self) -> dict[str, object]:
         """Return plain JSON, without what is rare and empty: an extraction is known again by its JSON."""
         rare = {"valid_from", "valid_to", "topic"}
-        value = {name: each for name, each in asdict(self).items() if each or name not in rare}
-        return {**value, "sources": list(self.sources)}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the change of its JSON form."""
-        target = value.get("target")
-        return cls(
-            action=one_of("action", ACTIONS, value["action"]),
-            content=str(value["content"]),
-            category=checked_category(value["category"]),
-            confidence=checked_confidence(value["confidence"]),
-            target=target if isinstance(target, str) else None,
-            sources=tuple(map(str, value["sources"])),
-            said_at=str(value["said_at"]),
-            said_after=str(value["said_after"]),
-            target_revision=int(value["target_revision"]),
-            valid_from=checked_period(value.get("valid_from")),
-            valid_to=checked_period(value.get("valid_to")),
-            topic=checked_topic(value.get("topic")),
-        )
+        return {name: each for name, each in plain(self).items() if each or name not in rare}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,22 +107,6 @@ class Refusal:
             confidence=self.confidence,
             sources=self.sources,
             said_at=self.said_at,
-        )
-
-    def to_json(self) -> dict[str, object]:
-        """Return plain JSON."""
-        return {**asdict(self), "sources": list(self.sources)}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the refusal of its JSON form."""
-        return cls(
-            reason=one_of("reason", REASONS, value["reason"]),
-            content=str(value["content"]),
-            category=checked_category(value["category"]),
-            confidence=checked_confidence(value["confidence"]),
-            sources=tuple(map(str, value["sources"])),
-            said_at=str(value["said_at"]),
         )
 
 
@@ -175,11 +139,7 @@ class Extraction:
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON, to be journaled before it is applied."""
-        return {
-            "changes": [change.to_json() for change in self.changes],
-            "refused": [refusal.to_json() for refusal in self.refused],
-            "profile": [asdict(section) for section in self.profile],
-        }
+        return {**plain(self), "changes": [change.to_json() for change in self.changes]}
 
     def digest(self, thread_id: str) -> str:
         """Return what this extraction of a thread is recognized by; no text."""
@@ -188,21 +148,7 @@ class Extraction:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the extraction of its JSON form; `ValueError` if it is none."""
-        try:
-            return cls(
-                changes=tuple(map(Change.from_json, value["changes"])),
-                refused=tuple(map(Refusal.from_json, value["refused"])),
-                profile=tuple(
-                    Section(
-                        **{name: str(each.get(name, "")) for name in ("base", "said_at", "said_after")},
-                        name=str(each["name"]),
-                        text=str(each["text"]),
-                    )
-                    for each in value.get("profile", ())
-                ),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError("not an extraction: changes and refused must be lists of objects") from error
+        return read_as(cls, {"changes": None, "refused": None, **value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,24 +163,13 @@ class Outcome:
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON, in ids and reasons: no text."""
-        return {
-            "created": list(self.created),
-            "confirmed": list(self.confirmed),
-            "superseded": list(self.superseded),
-            "refused": [refusal.reason for refusal in self.refused],
-            **({"waiting": list(self.waiting)} if self.waiting else {}),
-        }
+        value = {**plain(self), "refused": [refusal.reason for refusal in self.refused]}
+        return {name: each for name, each in value.items() if each or name != "waiting"}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the outcome of its JSON form."""
-        return cls(
-            created=tuple(value["created"]),
-            confirmed=tuple(value["confirmed"]),
-            superseded=tuple(value["superseded"]),
-            refused=tuple(Refusal(reason=one_of("reason", REASONS, each)) for each in value["refused"]),
-            waiting=tuple(value.get("waiting", ())),
-        )
+        return read_as(cls, {**value, "refused": [{"reason": each} for each in value["refused"]]})
 
 
 def reasons(refused: tuple[Refusal, ...]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from uuid import uuid4
 
 from memory.facts.changes import Extraction
+from memory.forms import plain, read_as
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.state import EntryState
@@ -124,13 +125,7 @@ class ExtractionProgress:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps."""
-        return {
-            "entries": list(self.entries),
-            "edited_away": list(self.edited_away),
-            "portions": self.portions,
-            "size": self.size,
-            "result": self.result.to_json(),
-        }
+        return {**plain(self), "result": self.result.to_json()}
 
     def covers(self, entries: Sequence["Entry"], size: int) -> bool:
         """Say whether it was made from just these entries and what of them is read now, in portions of this size."""
@@ -141,14 +136,8 @@ class ExtractionProgress:
     def from_json(cls, value: Any) -> Self | None:
         """Return the progress of a stored JSON form, or `None` if none can be read: then the model is asked again."""
         try:
-            return cls(
-                entries=tuple(map(str, value["entries"])),
-                edited_away=tuple(map(str, value.get("edited_away", ()))),
-                portions=int(value["portions"]),
-                size=int(value["size"]),
-                result=Extraction.from_json(value["result"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
+            return read_as(cls, {**value, "result": Extraction.from_json(value["result"])})
+        except (KeyError, TypeError, ValueError):
             return None
 
 
@@ -254,23 +243,13 @@ class Entry:
         """Return the entry of a stored JSON form; `ValueError` if it is none."""
         try:
             thread_id, segment, agent_name = value["key"]
-            return cls(
-                kind=value["kind"],
-                owner=Owner(segment, agent_name),
-                thread_id=thread_id,
-                epoch=value["epoch"],
-                thread_epoch=str(value.get("generation") or ""),
-                created=float(value["created"]),
-                due=float(value["due"]),
-                messages=tuple(map(StoredMessage.from_json, value["messages"])),
-                edited_away=tuple(map(str, value.get("edited_away") or ())),
-                overlapped=value.get("overlapped") is True,
-                model=str(value.get("model") or ""),
-                attempts=int(value.get("attempts", 0)),
-                lease=Lease.from_json(value.get("lease")),
-                extracted=ExtractionProgress.from_json(value.get("extracted")),
-                state=value.get("state", "pending"),
-                error=str(value.get("error") or ""),
-            )
+            own = {
+                "thread_id": thread_id,
+                "owner": Owner(segment, agent_name),
+                "thread_epoch": str(value.get("generation") or ""),
+                "lease": Lease.from_json(value.get("lease")),
+                "extracted": ExtractionProgress.from_json(value.get("extracted")),
+            }
+            return read_as(cls, {**value, **own})
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"not an outbox entry: it lacks or garbles {error}") from error

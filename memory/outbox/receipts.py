@@ -9,6 +9,7 @@ from langgraph.store.base import Item, Op
 
 from memory.control import belongs
 from memory.effects import StoreEffects, delete, put, read, scan
+from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.text import digest
 
@@ -46,36 +47,16 @@ class UpdateReceipt:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps and clients get."""
-        return {
-            "time": self.time,
-            "thread_id": self.thread_id,
-            "created": list(self.created),
-            "confirmed": list(self.confirmed),
-            "superseded": list(self.superseded),
-            "refused": [{"reason": reason, "n": n} for reason, n in self.refused.items()],
-            "messages": list(self.messages),
-            **({"journal": dict(self.journal)} if self.journal else {}),
-            **({"waiting": list(self.waiting)} if self.waiting else {}),
-            "epoch": self.epoch,
-        }
+        value = {**plain(self), "refused": [{"reason": reason, "n": n} for reason, n in self.refused.items()]}
+        return {name: each for name, each in value.items() if each or name not in ("journal", "waiting")}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the receipt of a stored JSON form; `ValueError` if it is none. What is missing is empty."""
         try:
-            return cls(
-                time=str(value["time"]),
-                thread_id=str(value.get("thread_id", "")),
-                created=tuple(map(str, value.get("created", ()))),
-                confirmed=tuple(map(str, value.get("confirmed", ()))),
-                superseded=tuple(map(str, value.get("superseded", ()))),
-                refused={str(each["reason"]): int(each["n"]) for each in value.get("refused", ())},
-                messages=tuple(map(str, value.get("messages", ()))),
-                waiting=tuple(map(str, value.get("waiting", ()))),
-                journal={str(source): int(n) for source, n in value.get("journal", {}).items()},
-                epoch=str(value.get("epoch", "")),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            refused = {each["reason"]: each["n"] for each in value.get("refused", ())}
+            return read_as(cls, {"thread_id": "", "epoch": "", **value, "refused": refused})
+        except (KeyError, TypeError) as error:
             raise ValueError(f"not a receipt: it lacks or garbles {error}") from error
 
 

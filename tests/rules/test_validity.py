@@ -12,6 +12,7 @@ from memory.extraction.validity import validity
 from memory.facts.changes import Change
 from memory.facts.fact import Fact, from_item, is_over, period_end, to_item
 from memory.facts.rules import FactSet, create, update
+from memory.forms import read_as
 from tests.extracting import extract, found
 from tests.memory_bench import CONFIG
 
@@ -113,7 +114,7 @@ def test_a_time_survives_the_store_and_a_value_without_one_is_as_it_was() -> Non
     assert not {"validFrom", "validTo"} & set(to_item(fact()))
     assert from_item({**to_item(timed), "validTo": "soon"}, epoch="e", written_at=moment).valid_to == ""
     change = Change(action="new", content="Lives in Oslo", valid_to="2027-03")
-    assert Change.from_json(change.to_json()) == change
+    assert read_as(Change, change.to_json()) == change
     assert "valid_to" not in Change(action="new").to_json()
 
 
