@@ -24,7 +24,6 @@ from graphs.synchronous import ThreadedStore, finished
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.deadlines import Access, StoreAway
 from graphs.turn.run import STATELESS, mode_of_run, thread_name
-from memory.aside import arun_aside
 from memory.config import Category
 from memory.control import read_use
 from memory.effects import StoreEffects, arun, in_daemon_thread
@@ -148,7 +147,7 @@ class _MemoryTools:
         opened = await self._open(runtime)
         question = await self._service().aembed(query)
         finding = find(opened.call, query, limit, question)
-        found = await self._ask(opened, "read", lambda: arun_aside(opened.store, finding))
+        found = await self._ask(opened, "read", lambda: arun(opened.store, finding, aside=True))
         return await asyncio.wrap_future(in_daemon_thread(lambda: tell_found(found, query, limit)))
 
     async def read_conversation(self, source: Annotated[str, "As search_memory names it."], runtime: Runtime) -> str:
@@ -203,7 +202,7 @@ class _MemoryTools:
 
         async def work() -> Told:
             # A user who stops the run, or the deadline, must not stop a change half way.
-            task = asyncio.create_task(arun_aside(opened.store, effects(opened.call)))
+            task = asyncio.create_task(arun(opened.store, effects(opened.call), aside=True))
             self._working.add(task)
             task.add_done_callback(self._working.discard)
             return await asyncio.shield(task)

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
@@ -63,35 +64,43 @@ def perform(effects: Generator[Any, Any, T], handlers: Handlers) -> T:
     A failure of a handler is thrown into the generator, which decides what it means.
     """
     effects = retrying_batches(effects)
-    try:
-        effect = next(effects)
-        while True:
-            handle = handlers[type(effect)]
-            try:
-                done = handle(effect)
-            except Exception as error:  # whatever it is, the generator decides
-                effect = effects.throw(error)
-            else:
-                effect = effects.send(done)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+    step: Callable[[], Any] = partial(next, effects)
+    while not isinstance(effect := _taken(step), StopIteration):
+        try:
+            step = partial(effects.send, handlers[type(effect)](effect))
+        except Exception as error:  # whatever it is, the generator decides
+            step = partial(effects.throw, error)
+    return effect.value  # type: ignore[no-any-return]  # typeshed has no type for it
 
 
-async def aperform(effects: Generator[Any, Any, T], handlers: AsyncHandlers) -> T:
-    """Do what `perform` does, on the event loop. Cancellation ends it without the generator being asked."""
+async def aperform(effects: Generator[Any, Any, T], handlers: AsyncHandlers, *, aside: bool = False) -> T:
+    """Do what `perform` does, on the event loop. Cancellation ends it without the generator being asked.
+
+    Args:
+        effects: As for `perform`.
+        handlers: Their coroutines run on the loop.
+        aside: Whether what lies between effects runs on threads, one step at a time, and leaves the loop to others:
+            whoever reads a whole journal computes for seconds.
+    """
     effects = retrying_batches(effects)
+    step: Callable[[], Any] = partial(next, effects)
+    while True:
+        taking = partial(_taken, step)
+        effect = await asyncio.wrap_future(in_daemon_thread(taking, "palimpsest-effects")) if aside else taking()
+        if isinstance(effect, StopIteration):
+            return effect.value  # type: ignore[no-any-return]  # typeshed has no type for it
+        try:
+            step = partial(effects.send, await handlers[type(effect)](effect))
+        except Exception as error:  # whatever it is, the generator decides
+            step = partial(effects.throw, error)
+
+
+def _taken(step: Callable[[], Any]) -> Any:
+    """Return the next effect, or the end: no future can carry it as an exception."""
     try:
-        effect = next(effects)
-        while True:
-            handle = handlers[type(effect)]
-            try:
-                done = await handle(effect)
-            except Exception as error:  # whatever it is, the generator decides
-                effect = effects.throw(error)
-            else:
-                effect = effects.send(done)
+        return step()
     except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+        return stop
 
 
 def run(store: BaseStore, effects: StoreEffects[T]) -> T:
@@ -99,7 +108,7 @@ def run(store: BaseStore, effects: StoreEffects[T]) -> T:
     return perform(effects, {list: store.batch})
 
 
-async def arun(store: BaseStore, effects: StoreEffects[T], seconds: float = STORE_SECONDS) -> T:
+async def arun(store: BaseStore, effects: StoreEffects[T], seconds: float = STORE_SECONDS, *, aside: bool = False) -> T:
     """Carry out what needs a store only, on its asynchronous interface, and return the value.
 
     Args:
@@ -107,8 +116,9 @@ async def arun(store: BaseStore, effects: StoreEffects[T], seconds: float = STOR
         effects: What.
         seconds: One batch may take this long, then it is cancelled, and the effects are told `TimeoutError`: whoever
             works in the background would wait for ever for a store that never answers.
+        aside: As for `aperform`.
     """
-    return await aperform(effects, {list: awithin(seconds, store.abatch)})
+    return await aperform(effects, {list: awithin(seconds, store.abatch)}, aside=aside)
 
 
 def within(seconds: float, call: Callable[[T], U]) -> Callable[[T], U]:
@@ -126,15 +136,14 @@ def awithin(seconds: float, call: Callable[[T], Awaitable[U]]) -> Callable[[T], 
     return limited
 
 
-async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]], tries: int = 3) -> T:
+async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]]) -> T:
     """Do what `arun` does with effects that may be repeated, again if the store fails: a hiccup must not cost a turn.
 
     Args:
         store: Where they are carried out.
-        effects: Makes them anew for each try.
-        tries: After so many failures the last one is raised.
+        effects: Makes them anew for each try. After three failures the last one is raised.
     """
-    for _ in range(tries - 1):
+    for _ in range(2):
         with tolerated(logger, "a store call is tried again", level=logging.INFO):
             return await arun(store, effects())
     return await arun(store, effects())
@@ -323,21 +332,23 @@ class Pages:
     is nothing new; what is remembered meanwhile is the keys.
     """
 
-    def __init__(self, namespace: Sequence[str], size: int = 200) -> None:
-        self._namespace, self._size = tuple(namespace), size
+    SIZE: Final = 200
+
+    def __init__(self, namespace: Sequence[str]) -> None:
+        self._namespace = tuple(namespace)
         self._seen: set[str] = set()
         self._offset = self._found = 0
 
     def next(self) -> StoreEffects[list[Item]]:
         """Read the next page; an empty one is the last."""
         while True:
-            operation = SearchOp(self._namespace, None, self._size, self._offset, refresh_ttl=False)
+            operation = SearchOp(self._namespace, None, self.SIZE, self._offset, refresh_ttl=False)
             (items,) = yield [operation]
             self._offset += len(items)
             fresh = [each for each in items if tuple(each.namespace) == self._namespace and each.key not in self._seen]
             self._seen.update(each.key for each in fresh)
             self._found += len(fresh)
-            is_through = len(items) < self._size
+            is_through = len(items) < self.SIZE
             if is_through and not self._found:
                 return []
             if is_through:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import compress, count, repeat
 from operator import attrgetter, contains
@@ -18,7 +18,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from memory.forms import read_as
+from memory.forms import plain, read_as
 from memory.text import after_thoughts, digest, sanitize, without_middle
 
 Message = TypeVar("Message", bound=BaseMessage)
@@ -58,8 +58,7 @@ class StoredMessage:
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
-        value = asdict(self)
-        return value if self.edit else {name: each for name, each in value.items() if name != "edit"}
+        return {name: each for name, each in plain(self).items() if each or name != "edit"}
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Self:

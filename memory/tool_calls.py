@@ -163,9 +163,7 @@ def forget(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     except FactNotFound:
         return Told(_unknown(fact_id))
     receipt = UpdateReceipt(time=iso_time(call.now), thread_id=call.thread_id, superseded=(fact.id,), epoch=fact.epoch)
-    yield [receipt_put(call.owner, call.key, receipt)]
-    yield from trim_receipts(call.owner)
-    return Told("Forgotten. The user can undo it.", receipt)
+    return (yield from _noted(call, receipt, "Forgotten. The user can undo it."))
 
 
 def restore(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
@@ -187,9 +185,13 @@ def restore(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     if fact.status != "active":
         return Told(f"Not restored: {_NOT_REMEMBERED['instruction_like']}")
     receipt = UpdateReceipt(time=iso_time(call.now), thread_id=call.thread_id, created=(fact.id,), epoch=fact.epoch)
+    return (yield from _noted(call, receipt, f"Restored as {fact.id}. The user can undo it."))
+
+
+def _noted(call: ToolCall, receipt: UpdateReceipt, text: str) -> StoreEffects[Told]:
     yield [receipt_put(call.owner, call.key, receipt)]
     yield from trim_receipts(call.owner)
-    return Told(f"Restored as {fact.id}. The user can undo it.", receipt)
+    return Told(text, receipt)
 
 
 def receipt_key(thread_id: str, call_id: str) -> str:

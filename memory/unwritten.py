@@ -6,6 +6,7 @@ down as its own turn: under its own epochs, never behind an erase, never in a mo
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from typing_extensions import TypedDict
 
 from memory.control import INITIAL_EDIT
+from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.outbox.late import Late
 from memory.turn import Closing, TurnEpochs, may_learn, mode_of_newest
@@ -52,29 +54,19 @@ class Unwritten:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that a thread's state keeps."""
-        kept = {"asked": self.asked, "at": self.at, "owner": self.owner, "is_read": self.is_read}
-        more = {"model": self.model, "time_zone": self.time_zone, "tries": self.tries}
-        return {**kept, **self.epochs.to_state(), **{key: value for key, value in more.items() if value}}
+        kept = {**plain(self), **self.epochs.to_state()}
+        rare = ("model", "time_zone", "tries")
+        return {name: each for name, each in kept.items() if name != "epochs" and (each or name not in rare)}
 
     @classmethod
     def from_json(cls, kept: object) -> Self | None:
         """Return what `to_json` gave, or `None` for what a client wrote there instead."""
         if not isinstance(kept, Mapping):
             return None
-        asked, at, owner, tries = (kept.get(key) for key in ("asked", "at", "owner", "tries"))
-        model, zone = (kept.get(key) for key in ("model", "time_zone"))
-        if not (isinstance(asked, str) and asked and isinstance(at, int | float) and isinstance(owner, str)):
-            return None
-        return cls(
-            asked=asked,
-            at=float(at),
-            owner=owner,
-            epochs=TurnEpochs.from_state(kept),
-            is_read=kept.get("is_read") is True,
-            model=model if isinstance(model, str) else "",
-            time_zone=zone if isinstance(zone, str) else "",
-            tries=tries if isinstance(tries, int) else 0,
-        )
+        with suppress(ValueError):
+            turn = read_as(cls, {"is_read": False, **kept, "epochs": TurnEpochs.from_state(kept)})
+            return turn if turn.asked else None
+        return None
 
     def closing(self, thread_id: str, owner: Owner, messages: Sequence[BaseMessage], learn_from: str) -> Closing | None:
         """Return what is to be written down of the turn now; `None` if there is nothing, or it may not be learned.

@@ -107,11 +107,6 @@ def message_deletion_puts(owner: Owner, messages: Mapping[str, Iterable[str]], r
     return [put(owner.namespace("history"), key, record.to_json()) for key in sorted(_message_keys(messages))]
 
 
-def edit_puts(owner: Owner, old: Fact, new: Fact, *, epoch: str) -> list[Op]:
-    """Return the writes after which what was said before an edit does not bring back what the fact said then."""
-    return [aside_put(owner, old, at=new.edited_at, edit=new.edit, epoch=epoch), aside_drop(owner, new)]
-
-
 def aside_put(owner: Owner, fact: Fact, *, at: str, edit: str, epoch: str) -> Op:
     """Return the write after which what was said before does not bring back a fact that was put aside."""
     record = DeletionRecord(fact.id, at, edit, epoch, "edited")

@@ -20,7 +20,6 @@ from memory.facts.deletions import (
     aside_drop,
     aside_put,
     deletion_drops,
-    edit_puts,
     forget,
     message_deletion_puts,
     read_erasure,
@@ -291,7 +290,9 @@ class FactEffects:
         )  # fmt: skip
         yield from self._writing.rewrite(epoch, before, after, old)
         if normalize(fact.content) != normalize(old.content):
-            yield edit_puts(self.owner, old, fact, epoch=epoch)
+            # What was said before an edit does not bring back what the fact said then.
+            aside = aside_put(self.owner, old, at=fact.edited_at, edit=fact.edit, epoch=epoch)
+            yield [aside, aside_drop(self.owner, fact)]
         if content is not None:
             yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
         return fact

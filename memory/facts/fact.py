@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, TypeVar, get_args
 
@@ -283,31 +283,25 @@ def fact_id(salt: str, content: str, n: int = 0) -> str:
 
 
 SCHEMA: Final = 1
+# Under which names the store keeps some fields; of rare ones, those that say nothing are left out.
+_STORED_AS: Final = {
+    "created_at": "createdAt",
+    "updated_at": "updatedAt",
+    "ended_by": "endedBy",
+    "edited_at": "editedAt",
+    "valid_from": "validFrom",
+    "valid_to": "validTo",
+}
+_RARE: Final = frozenset(
+    {"replaced_by", "ended_by", "edited_at", "edit", "reviewed", "valid_from", "valid_to", "topic", "replaces"}
+)
 _KEY_CHARS: Final = frozenset("0123456789abcdef")
 
 
 def to_item(fact: Fact) -> dict[str, object]:
     """Return the JSON form of a fact that the store keeps."""
-    item: dict[str, object] = {
-        "id": fact.id,
-        "content": fact.content,
-        "category": fact.category,
-        "confidence": fact.confidence,
-        "createdAt": fact.created_at,
-        "updatedAt": fact.updated_at,
-        "source": fact.source,
-        "status": fact.status,
-        "pinned": fact.pinned,
-        "revision": fact.revision,
-        "epoch": fact.epoch,
-        "schema": SCHEMA,
-        "thread_id": fact.thread_id,
-        "message_ids": list(fact.message_ids),
-    }
-    rare = {"replaced_by": fact.replaced_by, "editedAt": fact.edited_at, "edit": fact.edit, "reviewed": fact.reviewed}
-    rare |= {"validFrom": fact.valid_from, "validTo": fact.valid_to, "topic": fact.topic}
-    rare |= {"replaces": fact.replaces, "endedBy": fact.ended_by}
-    return {**item, **{name: value for name, value in rare.items() if value}}
+    item = {_STORED_AS.get(name, name): value for name, value in asdict(fact).items() if value or name not in _RARE}
+    return {**item, "schema": SCHEMA, "message_ids": list(fact.message_ids)}
 
 
 def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) -> Fact:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import log
 from typing import Final, Self
 
-from memory.facts.fact import Fact, strongest_first
+from memory.facts.fact import Fact
 from memory.text import normalize
 
 _WORD = re.compile(r"\w+")
@@ -46,7 +46,7 @@ def stem(word: str) -> str:
     return word.removesuffix(ending)[:_STEM]
 
 
-def related(facts: Sequence[Fact], text: str, limit: int, *, fill: bool = False) -> list[Fact]:
+def related(facts: Sequence[Fact], text: str, limit: int) -> list[Fact]:
     """Return the facts that share words with the text, the most related first.
 
     A shared word counts the more, the fewer facts have it; long facts do not win by length alone.
@@ -55,7 +55,6 @@ def related(facts: Sequence[Fact], text: str, limit: int, *, fill: bool = False)
         facts: What to choose from.
         text: What they should have to do with.
         limit: So many at most.
-        fill: Fill up to the limit with the strongest of the others.
     """
     own = [(fact, words(fact.content)) for fact in facts]
     frequency = Counter(word for _, each in own for word in each)
@@ -68,8 +67,7 @@ def related(facts: Sequence[Fact], text: str, limit: int, *, fill: bool = False)
     hits = sorted(
         (fact for fact in facts if fact.id in scores), key=lambda fact: (-scores[fact.id], -fact.confidence, fact.id)
     )
-    others = [fact for fact in strongest_first(facts) if fact.id not in scores] if fill else []
-    return [*hits, *others][: max(0, limit)]
+    return hits[:limit]
 
 
 _RUNS = re.compile(r"[\u30a1-\u30ff]{2,}|[\u3400-\u9fff\uf900-\ufaff]+")

@@ -157,7 +157,7 @@ def prune(
     held = {item.key: entry for item in items if (entry := _readable(item))}
     gone = outdated(held, today, days, max_bytes, sources=sources)
     if gone:
-        now = known.changed_by_many(sorted(gone)).write(owner)
+        now = known.changed(sorted(gone)).write(owner)
         deletes = [delete(owner.namespace("journal"), key) for key in gone]
         overwritten = (yield [revision_get(owner), *deletes, now])[0]
         if JournalRevision.of_item(overwritten).token != known.token:

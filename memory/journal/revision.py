@@ -43,17 +43,15 @@ class JournalRevision:
         return cls(token, tuple(read)) if isinstance(token, str) else cls()
 
     def changed(self, keys: Sequence[str]) -> Self:
-        """Return the revision after one more change, which wrote or deleted the items of these keys."""
-        token = _token()
-        if len(keys) > _MAX_KEYS:
-            return type(self)(token)
-        return type(self)(token, (*self.changes, (self.token, token, tuple(keys)))[-_KEPT:])
+        """Return the revision after one more change, which wrote or deleted the items of these keys.
 
-    def changed_by_many(self, keys: Sequence[str]) -> Self:
-        """Return the revision after one more change of more keys than `changed` names: as if it were several."""
+        Of many keys it is told as several changes: each is as long as one may be.
+        """
         now = self
         for start in range(0, len(keys), _MAX_KEYS):
-            now = now.changed(keys[start : start + _MAX_KEYS])
+            token = _token()
+            change = (now.token, token, tuple(keys[start : start + _MAX_KEYS]))
+            now = type(self)(token, (*now.changes, change)[-_KEPT:])
         return now
 
     def keys_since(self, token: str) -> frozenset[str] | None:

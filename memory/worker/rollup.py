@@ -310,10 +310,6 @@ def _gone_of(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> Store
     return read_gone(owner, epoch, [(entry.thread_id, entry.messages) for entry in entries])
 
 
-def _forgotten_in(owner: Owner, epoch: str, entry: JournalEntry) -> StoreEffects[frozenset[str]]:
-    return forgotten_messages(owner, epoch, entry.thread_id, [message.id for message in entry.messages])
-
-
 def _read_progress(owner: Owner, epoch: str) -> StoreEffects[RollupProgress]:
     item = yield from read(owner.namespace("journal"), PROGRESS_KEY)
     return RollupProgress.from_json(item.value) if item and belongs(item.value, epoch) else RollupProgress()
@@ -324,6 +320,7 @@ def _is_erased(owner: Owner, epochs: Epochs, folds: Iterable[Fold]) -> StoreEffe
     if (yield from read_epochs(owner)) != epochs:
         return True
     for entry in {entry.key: entry for one in folds for entry in one.entries}.values():
-        if (yield from _forgotten_in(owner, epochs.epoch, entry)):
+        ids = [message.id for message in entry.messages]
+        if (yield from forgotten_messages(owner, epochs.epoch, entry.thread_id, ids)):
             return True
     return False

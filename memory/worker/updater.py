@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
-from memory.aside import aperform_aside
 from memory.budget import BudgetUsedUp, DailyBudget, Purse
 from memory.config import MemoryConfig
-from memory.effects import awithin, perform, run, tolerated, within
+from memory.effects import aperform, awithin, perform, run, tolerated, within
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -187,13 +186,14 @@ class MemoryUpdater:
         )
 
     async def _aperform(self, effects: WorkerEffects[T]) -> T:
-        return await aperform_aside(
+        return await aperform(
             effects,
             {
                 list: awithin(self._config.store_timeout_seconds, self._store.abatch),
                 ModelCall: lambda effect: self._calls.arun(*self._call(effect)),
                 AwaitStart: lambda _: self._gate.await_turn(self._config.update_spacing_seconds),
             },
+            aside=True,
         )
 
     def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float]:

@@ -27,12 +27,6 @@ def test_the_rarest_shared_word_decides() -> None:
     assert related(FACTS, "Where does Anna live?", 3)[0].content == "User's sister Anna lives in Rome"
 
 
-def test_only_what_shares_a_word_is_related_unless_the_rest_is_filled() -> None:
+def test_only_what_shares_a_word_is_related() -> None:
     assert [each.content for each in related(FACTS, "cats", 3)] == ["User has two cats"]
-    filled = related(FACTS, "cats", 2, fill=True)
-    assert [each.content for each in filled] == ["User has two cats", "User lives in Oslo"]
-
-
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_of_nothing_gives_nothing(limit: int) -> None:
-    assert related(FACTS, "cats", limit, fill=True) == []
+    assert related(FACTS, "cats", 0) == []

@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Iterable
 from contextlib import nullcontext
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from langgraph.store.base import Item, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from memory.aside import arun_aside
 from memory.control import INITIAL_EPOCH, belongs, read_epoch, read_learning, write_epoch, write_learning
 from memory.effects import (
     StoreEffects,
@@ -108,7 +108,7 @@ async def test_a_failed_batch_reaches_the_steps() -> None:
 
     assert run(_Broken(), effects()) == "went on"
     assert await arun(_Broken(), effects()) == "went on"
-    assert await arun_aside(_Broken(), effects()) == "went on"
+    assert await arun(_Broken(), effects(), aside=True) == "went on"
     with pytest.raises(OSError, match="disk full"):
         run(_Broken(), read(FACTS, "x"))
 
@@ -128,11 +128,11 @@ async def test_what_effects_compute_aside_holds_up_no_loop_and_their_batches_are
         computed.add(threading.get_ident())
         return 3
 
-    assert await arun_aside(Noting(), effects()) == 3
+    assert await arun(Noting(), effects(), aside=True) == 3
     assert asked == {threading.get_ident()}
     assert not computed & asked
     with pytest.raises(OSError, match="disk full"):
-        await arun_aside(_Broken(), read(FACTS, "x"))
+        await arun(_Broken(), read(FACTS, "x"), aside=True)
 
 
 class _TakenBack(Exception):
@@ -143,7 +143,7 @@ class _TakenBack(Exception):
 
 @pytest.mark.parametrize(("error", "arrives"), [(_TakenBack, True), (OSError, False)])
 async def test_a_batch_that_a_deadlock_took_back_is_asked_for_again(error: type[Exception], arrives: bool) -> None:
-    for drive in (run, arun, arun_aside):
+    for drive in (run, arun, partial(arun, aside=True)):
         store = FaultyStore()
         store.fault = fail_at(1, 2, error=error)
         with nullcontext() if arrives else pytest.raises(error):

@@ -237,7 +237,9 @@ def test_a_revision_that_two_wrote_at_once_cannot_be_followed() -> None:
     assert one.changed(["3"]).keys_since("a") == frozenset("13")
     assert other.keys_since(one.token) is None
     assert replace(one.changed(["3"]), token="c").keys_since("a") is None
-    assert known.changed([str(n) for n in range(100)]).keys_since("a") is None
+    hundred = [str(n) for n in range(100)]
+    assert known.changed(hundred).keys_since("a") == frozenset(hundred)
+    assert known.changed([str(n) for n in range(2_000)]).keys_since("a") is None
     many = known
     for n in range(20):
         many = many.changed([str(n)])
