@@ -133,9 +133,13 @@ _OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text
 def _check(name: str, value: object) -> None:
     """Raise `ValueError` naming the field when a value cannot be meant."""
     if name == "extraction_form":
-        _check_one_of(name, value, get_args(ExtractionForm))
+        if value not in get_args(ExtractionForm):
+            raise ValueError(f"{name} must be one of {', '.join(get_args(ExtractionForm))}, not {value!r}")
     elif name == "time_zone":
-        _check_time_zone(value)
+        try:
+            ZoneInfo(str(value))
+        except (KeyError, ValueError, OSError):
+            raise ValueError(f"{name} must be an IANA time zone such as Europe/Oslo, not {value!r}") from None
     elif name in _OF_TYPE:
         kind, words = _OF_TYPE[name]
         if not isinstance(value, kind):
@@ -158,15 +162,3 @@ def _check_number(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}")
     elif name in ("confidence_threshold", "prepare_summary_share") and value > 1:
         raise ValueError(f"{name} must be between 0 and 1, not {value!r}")
-
-
-def _check_time_zone(value: object) -> None:
-    try:
-        ZoneInfo(str(value))
-    except (KeyError, ValueError, OSError):
-        raise ValueError(f"time_zone must be an IANA time zone such as Europe/Oslo, not {value!r}") from None
-
-
-def _check_one_of(name: str, value: object, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

@@ -96,24 +96,6 @@ def _forget_confirmations(owner: Owner, is_gone: Callable[[str], bool], epoch: s
         yield puts
 
 
-def erase_user(store: BaseStore, user_id: str) -> int:
-    """Erase everything that is remembered about a user, for every agent, and cancel what is pending.
-
-    Args:
-        store: Where memory is kept.
-        user_id: The authenticated identity.
-
-    Returns:
-        How many items were deleted.
-    """
-    return run(store, _erase_user(Owner.of(user_id), uuid.uuid4().hex))
-
-
-async def aerase_user(store: BaseStore, user_id: str) -> int:
-    """Do what `erase_user` does, asynchronously."""
-    return await arun(store, _erase_user(Owner.of(user_id), uuid.uuid4().hex))
-
-
 def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
     """Erase what came from a thread, of whoever's memory it fed, and cancel what is pending of it.
 
@@ -136,7 +118,7 @@ async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[],
     return await arun(store, _erase_thread(thread_id, uuid.uuid4().hex, clock()))
 
 
-def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> Chain:
+def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     """Erase one fact, also one that is only history, wherever memory of this agent holds what it said.
 
     With it go the facts that it corrected and that corrected it, all their revisions and confirmations. Journal and
@@ -146,10 +128,9 @@ def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[
     was said before, and no undo reaches behind it. The conversations are not touched.
 
     Args:
-        store: Where memory is kept.
         owner: Whose memory it is.
         fact_id: Which fact.
-        clock: Returns seconds since the epoch.
+        now: Seconds since the epoch.
 
     Returns:
         What went: its `ids`; its `sources`, whose threads still hold the words; and its `wording`, to find them.
@@ -157,18 +138,9 @@ def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    return run(store, _erase_fact(owner, fact_id, clock()))
-
-
-async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> Chain:
-    """Do what `erase_fact` does, asynchronously."""
-    return await arun(store, _erase_fact(owner, fact_id, clock()))
-
-
-def _erase_fact(owner: Owner, fact_id: str, seconds: float) -> StoreEffects[Chain]:
-    deleted = yield from FactEffects(owner, MemoryConfig(), lambda: seconds).delete_chain(fact_id)
+    deleted = yield from FactEffects(owner, MemoryConfig(), lambda: now).delete_chain(fact_id)
     chain = deleted.chain
-    dropped = yield from _forget_words(owner, chain, fact_id, seconds, chain.wording.is_mentioned_in)
+    dropped = yield from _forget_words(owner, chain, fact_id, now, chain.wording.is_mentioned_in)
     yield from tell_again(owner, (yield from read_epoch(owner)), [*deleted.sections, *dropped])
     return chain
 
@@ -241,7 +213,16 @@ def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
     return fed
 
 
-def _erase_user(user: Owner, epoch: str) -> StoreEffects[int]:
+def erase_user(user_id: str) -> StoreEffects[int]:
+    """Erase everything that is remembered about a user, for every agent, and cancel what is pending.
+
+    Args:
+        user_id: The authenticated identity.
+
+    Returns:
+        How many items were deleted.
+    """
+    user, epoch = Owner.of(user_id), uuid.uuid4().hex
     # First of all: from here on nobody reads what is deleted below, and who is writing takes it back.
     yield from write_epoch(user, epoch)
     yield from forget_time_zone(user)

@@ -750,8 +750,8 @@ MUTANTS = (
     Mutant(
         "what was rewritten meanwhile is deleted unread",
         "memory/worker/update.py",
-        "outbox.remove_read(claimed, stored)",
-        "outbox.remove(claimed)",
+        "(entry for entry in stored if entry.contents in read)",
+        "claimed",
         ("tests/unit/test_interference.py",),
     ),
     Mutant(

@@ -66,7 +66,7 @@ from memory.facts.rules import (
 )
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.facts.undo import UndoneFacts, undo
-from memory.facts.waiting import lapsed, quarantine, release
+from memory.facts.waiting import lapsed, release
 from memory.facts.writing import FactWriting
 from memory.namespaces import Owner
 from memory.recall.kept_vectors import read_vectors
@@ -295,23 +295,6 @@ class FactEffects:
             yield [aside, aside_drop(self.owner, fact)]
         if content is not None:
             yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
-        return fact
-
-    def quarantine(self, fact_id: str) -> StoreEffects[Fact]:
-        """Put an active fact aside, where nothing uses it until `release`; what was said before does not bring it back.
-
-        Raises:
-            FactNotFound: If no active fact has the id.
-        """
-        edit = yield from count_edit(self.owner)
-        epoch, before = yield from self._current()
-        now, old = self._now(), find(before, fact_id)[1]
-        after, fact = quarantine(before, fact_id, now=now, edit=edit)
-        yield from self._writing.rewrite(epoch, before, after, old)
-        # Or an update would learn it anew from messages that were said before.
-        yield [aside_put(self.owner, old, at=now, edit=edit, epoch=epoch)]
-        yield from drop_sections_about(self.owner, epoch, [fact.content])
-        logger.info("quarantined %s", fact_id)
         return fact
 
     def release(self, fact_id: str, *, content: str | None = None) -> StoreEffects[Fact]:

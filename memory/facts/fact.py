@@ -12,7 +12,7 @@ from memory.screening.door import may_be_shown, screened
 from memory.text import digest, normalize, sanitize
 
 Status = Literal["active", "quarantined", "waiting", "superseded", "ended", "evicted"]
-Held = Literal["", "secret", "order", "approval", "by_you"]
+Held = Literal["", "secret", "order", "approval"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
 
 Name = TypeVar("Name", bound=str)
@@ -134,10 +134,8 @@ class Fact:
             return ""
         if self.status == "waiting":
             return "approval"
-        if screened(self.content) == "instruction_like":
-            return "order"
-        # What has nothing to suspect itself was said together with a secret, unless a person put it aside.
-        return "by_you" if self.edited_at and may_be_shown(self.content) else "secret"
+        # What has nothing to suspect itself was said together with a secret.
+        return "order" if screened(self.content) == "instruction_like" else "secret"
 
 
 def period_end(text: str) -> date | None:

@@ -104,7 +104,6 @@ class FactStore:
     delete, adelete = _doors(FactEffects.delete)
     undo, aundo = _doors(FactEffects.undo)
     restore, arestore = _doors(FactEffects.restore)
-    quarantine, aquarantine = _doors(FactEffects.quarantine)
     release, arelease = _doors(FactEffects.release)
     approve, aapprove = _doors(FactEffects.approve)
     confirmations, aconfirmations = _doors(FactEffects.confirmations)

@@ -1,4 +1,4 @@
-"""The rules of facts that wait for a person: put aside, proposed, released, let go. Pure.
+"""The rules of facts that wait for a person: proposed, released, let go. Pure.
 
 Nothing uses such a fact, and no model is shown one: so rules, and no model, tell which proposal is the newer form of
 another.
@@ -20,21 +20,6 @@ from memory.text import normalize, word_set
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)\d+")
 _TURNING: Final = word_set("no never long longer doesn didn isn hasn don without more still anymore")
 _NAME = re.compile(r"(?<=[^.!?:] )[A-Z][^\W\d_]+")
-
-
-def quarantine(fact_set: FactSet, wanted: str, *, now: str, edit: str = "") -> tuple[FactSet, Fact]:
-    """Put an active fact aside until a person releases it; `FactNotFound` for any other id."""
-    key, fact = find(fact_set, wanted)
-    if fact.status != "active":
-        raise FactNotFound(wanted)
-    twin = same_content(fact_set, fact.content, "quarantined")
-    if twin is not None:
-        return remove(fact_set, key), twin
-    # Whatever a person released it for before, they take back now.
-    aside = replace(fact, status="quarantined", updated_at=now, edited_at=now, edit=edit, reviewed="")
-    aside = replace(aside, revision=fact.revision + 1)
-    archived = replace(fact, status="superseded", replaced_by=fact.id)
-    return replace(fact_set, rows={**fact_set.rows, key: aside}, archived=(*fact_set.archived, archived)), aside
 
 
 def release(

@@ -4,13 +4,15 @@ A turn reads the user's control anyway, so what holds the journal in memory can 
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from langgraph.store.base import GetOp, Item, PutOp
 
 from memory.effects import StoreEffects, delete, put
+from memory.forms import plain, read_as
 from memory.namespaces import Owner
 
 _KEPT: Final = 16
@@ -33,14 +35,11 @@ class JournalRevision:
 
     @classmethod
     def of_item(cls, item: Item | None) -> Self:
-        """Return the revision that the item (`revision_get`) tells; what a hand garbled in it is left out."""
-        value: Mapping[str, Any] = item.value if item else {}
-        token, changes = value.get("revision"), value.get("changes")
-        read = []
-        for each in changes if isinstance(changes, list) else ():
-            if isinstance(each, list | tuple) and len(each) == 3 and isinstance(each[2], list | tuple):
-                read.append((str(each[0]), str(each[1]), tuple(map(str, each[2]))))
-        return cls(token, tuple(read)) if isinstance(token, str) else cls()
+        """Return the revision that the item (`revision_get`) tells; a garbled one is none, and all is read again."""
+        with suppress(KeyError, ValueError):
+            if item:
+                return read_as(cls, {**item.value, "token": item.value["revision"]})
+        return cls()
 
     def changed(self, keys: Sequence[str]) -> Self:
         """Return the revision after one more change, which wrote or deleted the items of these keys.
@@ -69,8 +68,7 @@ class JournalRevision:
 
     def write(self, owner: Owner) -> PutOp:
         """Return the write of the revision."""
-        changes = [[before, after, list(keys)] for before, after, keys in self.changes]
-        return put(owner.control, _key(owner), {"revision": self.token, "changes": changes})
+        return put(owner.control, _key(owner), {"revision": self.token, "changes": plain(self)["changes"]})
 
 
 def revision_get(owner: Owner) -> GetOp:

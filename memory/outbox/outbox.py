@@ -217,12 +217,6 @@ def remove(entries: Iterable[Entry]) -> StoreEffects[None]:
         yield operations
 
 
-def remove_read(entries: Sequence[Entry], stored: Sequence[Entry]) -> StoreEffects[None]:
-    """Delete entries that were applied, unless they say something else now (`stored`), which nobody has read."""
-    read = {entry.contents for entry in entries}
-    yield from remove(entry for entry in stored if entry.contents in read)
-
-
 def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[[str], bool]) -> StoreEffects[None]:
     """Take messages, by thread, out of what is pending; what was extracted of them is extracted again.
 

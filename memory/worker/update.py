@@ -245,7 +245,9 @@ def _look_again(
     if is_cancelled:
         yield from forget_rows(owner, last.thread_id, epoch)
     # The entries go last: a worker that is killed before this is followed by one that ends in the same place.
-    yield from outbox.remove_read(claimed, stored)
+    read = {entry.contents for entry in claimed}
+    # One that says something else now stays: nobody has read that.
+    yield from outbox.remove(entry for entry in stored if entry.contents in read)
     return is_cancelled
 
 

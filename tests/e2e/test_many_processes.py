@@ -16,13 +16,13 @@ from graphs.persistence.checkpoint_tables import CheckpointTables
 from graphs.persistence.postgres_store import open_postgres_store
 from memory.control import read_epoch
 from memory.effects import arun
-from memory.erase import aerase_user
 from memory.facts.store import FactStore
 from memory.journal import read_journal
 from memory.outbox.outbox import due_owners, read_entries
 from tests.e2e.support.talker import Orders
 from tests.e2e.test_kill_loop import LOCAL, Talker, drain, talking, things
 from tests.e2e.waiting import eventually
+from tests.forgetting import aerase_user
 from tests.postgres import Postgres
 
 PROCESSES = 3

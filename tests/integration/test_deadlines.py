@@ -23,12 +23,12 @@ from graphs.turn.memory import TurnMemory
 from graphs.turn.run import Run
 from memory.config import MemoryConfig
 from memory.effects import arun
-from memory.erase import aerase_user
 from memory.facts.store import FactStore
 from memory.namespaces import PROBE, Owner
 from memory.outbox.outbox import read_entries
 from memory.turn import TurnEpochs
 from tests.fakes import RecordingModel, learns
+from tests.forgetting import aerase_user
 from tests.patience import let_turns_wait
 
 PATIENCE = 240.0

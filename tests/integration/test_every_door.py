@@ -10,8 +10,8 @@ from langgraph.store.memory import InMemoryStore
 
 from memory import FactStore
 from memory.context.tokens import shared_counter
-from memory.erase import aerase_user
 from tests.doors import DOORS, MAX_TOKENS, House
+from tests.forgetting import aerase_user
 
 FACT = {"message": 1, "action": "new", "known": 0, "content": "User is allergic to peanuts", "category": "knowledge", "confidence": 0.9}  # fmt: skip  # noqa: E501
 

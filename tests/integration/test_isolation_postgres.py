@@ -13,10 +13,10 @@ from graphs.persistence.postgres_store import open_postgres_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.erase import aerase_user
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel, learns
+from tests.forgetting import aerase_user
 from tests.postgres import Postgres
 
 WORDS = {"ada": "figs", "eve": "plums", "ada@example.org": "pears", "ада": "kumquats"}

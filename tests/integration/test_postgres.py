@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from memory.effects import StoreEffects, put, run, scan
-from memory.erase import erase_user
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from memory.outbox.outbox import due_owners, owners_with, read_entries
+from tests.forgetting import erase_user
 from tests.memory_bench import ADA, MemoryBench
 from tests.postgres import INDEX, Postgres, open_sync
 from tests.stores import FaultyStore

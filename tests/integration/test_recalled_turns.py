@@ -18,11 +18,12 @@ from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.control import write_time_zone
 from memory.effects import run
-from memory.erase import aerase_thread, aerase_user
+from memory.erase import aerase_thread
 from memory.facts.store import FactStore
 from memory.message import iso_time
 from memory.namespaces import Owner
 from tests.fakes import Clock, RecordingModel
+from tests.forgetting import aerase_user
 
 ADA = Owner.of("local")
 SECTION = "Past conversations:"

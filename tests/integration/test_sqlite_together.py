@@ -16,9 +16,9 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
 from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, open_checkpointer, open_store
-from memory.erase import aerase_fact
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
+from tests.forgetting import aerase_fact
 from tests.mixed_work import work
 
 SHELF = ("shelf", "ada")

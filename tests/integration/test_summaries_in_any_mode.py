@@ -22,10 +22,11 @@ from memory.context.running_summary import divide, rehydrate
 from memory.context.summarization import SummarizationNode
 from memory.context.tokens import TokenCounter, shared_counter
 from memory.effects import Ask, in_daemon_thread, perform
-from memory.erase import aerase_thread, aerase_user
+from memory.erase import aerase_thread
 from memory.namespaces import user_segment
 from memory.text import digest
 from memory.turn import MemoryMode, effective_mode, mode_of_newest, with_mode
+from tests.forgetting import aerase_user
 from tests.summary_chat import CONTEXT, Chat
 from tests.threads import varied
 

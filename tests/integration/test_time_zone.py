@@ -12,7 +12,6 @@ from langgraph.store.memory import InMemoryStore
 from graphs.turn.context import Context
 from memory.control import read_time_zone, write_time_zone
 from memory.effects import arun, run
-from memory.erase import erase_user
 from memory.extraction.extraction import extract_facts
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage
@@ -21,6 +20,7 @@ from memory.queue.schedule import ConversationContext
 from memory.turn import Closing, close_turn
 from memory.worker.updater import MemoryUpdater
 from tests.fakes import RecordingModel
+from tests.forgetting import erase_user
 from tests.memory_app import MemoryApp
 
 ADA = Owner.of("ada", "default")

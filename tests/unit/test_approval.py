@@ -13,7 +13,7 @@ from memory.archive.exporting import fact_lines
 from memory.config import MemoryConfig, Topic
 from memory.control import write_approval
 from memory.effects import run
-from memory.erase import erase_fact, forget_rows
+from memory.erase import forget_rows
 from memory.facts.changes import ACTIONS, Action, Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
 from memory.facts.profile import read_profile, texts_of
@@ -33,6 +33,7 @@ from tests.archive_lines import document_of
 from tests.archives import import_document
 from tests.fact_sets import propose as let_wait
 from tests.fakes import Clock
+from tests.forgetting import erase_fact
 
 ADA = Owner.of("ada")
 HEALTH: frozenset[Topic] = frozenset({"health"})

@@ -14,7 +14,7 @@ from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_
 from memory.config import TOPICS, MemoryConfig
 from memory.control import write_approval, write_learning
 from memory.effects import run
-from memory.erase import erase_fact, erase_thread, threads_feeding
+from memory.erase import erase_thread, threads_feeding
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry, outdated
@@ -22,6 +22,7 @@ from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, imported_thread, is_imported, source_unit, unit_of
 from memory.recall.past import read_past
 from tests.exports import Talk, chatgpt
+from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, MemoryBench
 from tests.stores import Killed, fail_at
 

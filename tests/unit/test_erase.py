@@ -2,12 +2,13 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from memory.effects import run
-from memory.erase import aerase_fact, aerase_thread, aerase_user, erase_fact, erase_thread, erase_user
+from memory.erase import aerase_thread, erase_thread
 from memory.facts.fact import FactNotFound
 from memory.facts.store import FactStore
 from memory.namespaces import THREADS_ROOT, Owner
 from memory.outbox.outbox import read_owners, record, write
 from tests.fakes import learns
+from tests.forgetting import aerase_fact, aerase_user, erase_fact, erase_user
 from tests.memory_bench import ADA, MemoryBench, going_on
 
 BOB = Owner.of("bob")

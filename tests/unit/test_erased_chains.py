@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.effects import run
-from memory.erase import erase_fact, erase_thread
+from memory.erase import erase_thread
 from memory.facts.chain import linked
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact, FactNotFound
@@ -14,6 +14,7 @@ from memory.facts.undo import UndoneFacts
 from memory.namespaces import Owner
 from memory.outbox.outbox import record
 from tests.fakes import Clock
+from tests.forgetting import erase_fact
 from tests.memory_bench import MemoryBench
 from tests.stores import FaultyStore
 

@@ -8,12 +8,13 @@ import pytest
 
 from memory.control import INITIAL_EPOCH
 from memory.effects import run
-from memory.erase import erase_fact, forget_rows
+from memory.erase import forget_rows
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import FactNotFound
 from memory.facts.store import FactStore
 from memory.message import iso_time
 from tests.fakes import Clock
+from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore
 

@@ -11,7 +11,6 @@ from langchain_core.messages import BaseMessage
 from memory.config import TOPICS, MemoryConfig, Topic
 from memory.control import write_approval
 from memory.effects import run
-from memory.erase import erase_user
 from memory.facts.answers import Waiting, write_answer
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import timestamp
@@ -24,6 +23,7 @@ from memory.tool_calls import ToolCall
 from memory.tool_lookups import find, read_around, tell_found
 from memory.turn import TurnEpochs
 from tests.fakes import RecordingModel
+from tests.forgetting import erase_user
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import Killed, fail_at
 

@@ -9,7 +9,7 @@ from langgraph.store.base import BaseStore
 
 from memory.control import INITIAL_EPOCH
 from memory.effects import run
-from memory.erase import erase_fact, erase_thread
+from memory.erase import erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
@@ -18,6 +18,7 @@ from memory.message import StoredMessage, iso_time
 from memory.outbox import outbox
 from memory.outbox.transcript import ThreadView
 from tests.fakes import learns
+from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 
 DAY = 86_400.0

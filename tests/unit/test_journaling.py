@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from memory.config import MemoryConfig
 from memory.control import write_time_zone
 from memory.effects import run
-from memory.erase import erase_fact, erase_thread, erase_user
+from memory.erase import erase_thread
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry, entries_of, lines_of
 from memory.journal.journal import JournalView, append, read_view
@@ -19,6 +19,7 @@ from memory.message import StoredMessage, iso_time
 from memory.outbox.outbox import discard_dead, retry_dead
 from memory.outbox.transcript import ThreadView
 from tests.fakes import RecordingModel, learns
+from tests.forgetting import erase_fact, erase_user
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore
 

@@ -7,12 +7,13 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from memory.effects import run
-from memory.erase import erase_fact, erase_thread
+from memory.erase import erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage, find_gone, iso_time, with_replies
 from tests.fakes import accounts
+from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, MemoryBench
 
 

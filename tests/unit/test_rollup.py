@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from memory.config import MemoryConfig
 from memory.control import INITIAL_EPOCH, write_approval
 from memory.effects import run
-from memory.erase import erase_fact, erase_thread, erase_user
+from memory.erase import erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
@@ -19,6 +19,7 @@ from memory.message import StoredMessage, iso_time
 from memory.worker.rollup import CHUNK_CHARS, REPLY_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
 from tests.fact_sets import propose
 from tests.fakes import RecordingModel, accounts, learns
+from tests.forgetting import erase_fact, erase_user
 from tests.memory_bench import ADA, MemoryBench
 
 FIRST = date(2026, 1, 1)

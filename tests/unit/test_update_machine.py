@@ -7,11 +7,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from memory.erase import erase_thread, erase_user
+from memory.erase import erase_thread
 from memory.message import StoredMessage
 from memory.outbox.transcript import ThreadView
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
+from tests.forgetting import erase_user
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import Killed, fail_at
 

@@ -5,9 +5,9 @@ from contextlib import suppress
 import pytest
 from langchain_core.messages import BaseMessage
 
-from memory.erase import erase_user
 from memory.outbox import outbox
 from tests.fakes import Responder, learns
+from tests.forgetting import erase_user
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 from tests.stores import FaultyStore, Killed, fail_at
 

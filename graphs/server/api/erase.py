@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field
 from graphs.identity import LOCAL_USER
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
+from memory import erase
 from memory.backfill import taking_back
 from memory.control import read_epoch
 from memory.effects import tolerated
-from memory.erase import aerase_fact, aerase_thread, aerase_user, threads_feeding, threads_telling
+from memory.erase import aerase_thread, threads_feeding, threads_telling
 from memory.facts.chain import read_chain, read_chain_of_thread
 from memory.facts.words import Wording
 from memory.outbox.outbox import read_owners
@@ -75,7 +76,7 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
     chain = await call.run(read_chain(call.owner, await call.run(read_epoch(call.owner)), wanted.fact_id))
     telling = await call.run(threads_telling(call.owner, chain))  # while the journal has the words
-    chain = await aerase_fact(call.store, call.owner, wanted.fact_id, clock=call.service.clock)
+    chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.service.clock()))
     threads, crons = await _there(call, telling), await _crons_telling(call, chain.wording)
     call.service.forget(call.owner.segment)
     await call.service.empty_logs()
@@ -185,12 +186,12 @@ async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     for cron_id in crons:  # before the threads, so that none starts a run meanwhile
         await call.service.crons.delete(cron_id)
     fed = await call.run(threads_feeding(call.user_id))
-    items = await aerase_user(call.store, call.user_id)
+    items = await call.run(erase.erase_user(call.user_id))
     # After a crash a thread may have checkpoints and no row, and the server deletes only what has one.
     await call.service.threads.revive(call.user_id, {*fed, *await orphans_of(call)})
     threads = await _delete_threads(call)
     # Once more: a turn that was under way when its thread went may have written its update down in between.
-    items += await aerase_user(call.store, call.user_id)
+    items += await call.run(erase.erase_user(call.user_id))
     call.service.forget(call.owner.segment)
     on_disk = await orphans_of(call)
     for pause in _PAUSES:  # a deletion is answered before it is on disk

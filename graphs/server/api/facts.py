@@ -54,8 +54,8 @@ class FactView(BaseModel):
     )
     held: Held = Field(
         "",
-        description="Why it waits for you: it may hold a `secret`, reads as an `order`, is of a topic that needs your "
-        "`approval`, or was put aside `by_you`. Empty: it does not wait.",
+        description="Why it waits for you: it may hold a `secret`, reads as an `order`, or is of a topic that needs "
+        "your `approval`. Empty: it does not wait.",
     )
     pinned: bool
     revision: int

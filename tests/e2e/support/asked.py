@@ -22,7 +22,7 @@ from graphs.turn.state import InputState
 from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.effects import arun
-from memory.erase import aerase_user
+from memory.erase import erase_user
 from memory.namespaces import Owner
 from memory.outbox.receipts import read_receipts
 from tests.fakes import RecordingModel, learns
@@ -56,7 +56,7 @@ async def work(database: str) -> None:
                 drained = await service.adrain(store, LOCAL)
                 return [receipt.to_json() for receipt in drained.receipts]
             if "erase" in asked:
-                return await aerase_user(store, "local")
+                return await arun(store, erase_user("local"))
             epoch = await arun(store, read_epoch(LOCAL))
             return [receipt.to_json() for receipt in await arun(store, read_receipts(LOCAL, epoch))]
 
