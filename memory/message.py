@@ -18,7 +18,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from memory.forms import plain, read_as
+from memory.forms import plain
 from memory.text import after_thoughts, digest, sanitize, without_middle
 
 Message = TypeVar("Message", bound=BaseMessage)
@@ -63,7 +63,14 @@ class StoredMessage:
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Self:
         """Return the message of a stored JSON form; `ValueError` if it is none."""
-        return read_as(cls, value)
+        try:
+            role = value["role"]
+            if role not in ("user", "assistant"):
+                raise ValueError(f"role must be user or assistant, not {role!r}")
+            seen, edit = bool(value.get("seen", False)), str(value.get("edit") or "")
+            return cls(str(value["id"]), role, str(value["text"]), str(value["time"]), seen, edit)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a stored message: {value!r}") from error
 
 
 def find_gone(
