@@ -209,7 +209,7 @@ def changed(operation: str, deleted_at: int) -> FaultyStore:
     return store
 
 
-@pytest.mark.parametrize("operation", ["retire", "quarantine", "release"])
+@pytest.mark.parametrize("operation", ["retire", "release"])
 def test_what_was_deleted_meanwhile_does_not_come_back_by_a_later_change(person: Person, operation: str) -> None:
     fact: Fact = person.facts.create("Lives in Oslo", "knowledge", 0.9)
     person.facts.delete(fact.id)
