@@ -132,37 +132,31 @@ class Summarizer(SummaryWriter):
         conversation, running, live = measured.conversation, measured.running, measured.live
         handed = LeftOut.from_state(handed_over).among(live)
         if not self.budget.is_exceeded(messages=measured.tokens, beside=measured.beside):
-            view = self.composed(conversation, running, live)
-            return SummarizationResult(view, running, handed_over=LeftOut.of(live, handed))
+            return _result(live, (), handed, self.composed(conversation, running, live), running)
         keep = self.budget.keep(measured.system)
         leaving, shown = choose_cut(live, measured.counts, keep), None
         if waits and not leaving:
             shown = self.fitting(conversation, running, drop=False)
             if shown[1]:  # tool calls cannot be shortened: what goes for their sake is worth a summary, however little
                 leaving, shown = choose_cut(live, measured.counts, replace(keep, least_cut=0)), None
+        without = None if waits else Without(handed, measured.ids(leaving))
         written: WrittenSummary | None = None
         if (leaving or not waits) and not has_failed:
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
                 there = yield from self._there(measured, leaving, kept, waits)
                 if there is None and not waits:
-                    return (yield from self._without_summary(measured, leaving, handed))
+                    view, left_out = self.fitting(conversation, running, drop=bool(leaving), without=without)
+                    handed = yield from self._handed(measured, left_out, handed)
+                    return _result(live, left_out, handed, view, running)
                 cut, summary, ready = there or (leaving, "", False)
                 gone = [live[index] for index in cut]
                 summary = summary or (yield from self.written(fresh(gone, running), measured.existing))
                 written = written_summary(summary, measured.existing, gone)
                 drop = bool(there) or not waits  # what was said since may not fit beside it
-                cutting = self._summarized(measured, leaving, cut, summary, handed, drop=drop, waits=waits, ready=ready)
-                return (yield from cutting)
-        without = None if waits else Without(handed, measured.ids(leaving))
+                return (yield from self._summarized(measured, cut, summary, handed, without, drop=drop, ready=ready))
         view, left_out = shown or self.fitting(conversation, running, drop=bool(leaving), without=without)
-        return SummarizationResult(
-            view,
-            running,
-            failed=bool(leaving) or not waits,
-            unflushed=written,
-            left_out=LeftOut.of(live, left_out),
-            handed_over=LeftOut.of(live, handed),
-        )
+        failed = bool(leaving) or not waits
+        return replace(_result(live, left_out, handed, view, running), failed=failed, unflushed=written)
 
     def leaves_soon(self, messages: Sequence[BaseMessage], running_summary: object, share: float) -> list[BaseMessage]:
         """Return the messages that the next cut will take, as far as they are known; empty if it is too early to say.
@@ -188,21 +182,15 @@ class Summarizer(SummaryWriter):
     def _there(
         self, measured: _Measured, leaving: Sequence[int], kept: object, waits: bool
     ) -> SummaryEffects[tuple[list[int], str, bool] | None]:
-        """Return a summary that exists: where its messages stand, its text, and whether it was written ahead."""
+        """Return a summary that exists: where its messages stand, its text, and whether it was written ahead.
+
+        One that was written ahead stands for the first of the messages that leave, and the rest fits beside it; or
+        nobody waits for a better.
+        """
         if not leaving:
             return None
         if again := still_leaving(kept, measured.existing, measured.live):
             return *again, False
-        ahead = yield from self._ahead(measured, leaving, waits)
-        return (*ahead, True) if ahead else None
-
-    def _ahead(
-        self, measured: _Measured, leaving: Sequence[int], waits: bool
-    ) -> SummaryEffects[tuple[list[int], str] | None]:
-        """Return where the messages of a prepared summary stand, and the summary; `None` unless it can be used.
-
-        It stands for the first of the messages that leave, and the rest fits beside it; or nobody waits for a better.
-        """
         record = (yield Fetch(self.prepared_summary)) if self.prepared_summary else None
         found = still_leaving(record, measured.existing, measured.live)
         if found is None:
@@ -211,7 +199,7 @@ class Summarizer(SummaryWriter):
         rest = measured.tokens - sum(measured.counts[at] for at in places)
         fits = rest + measured.system + self.text_tokens(summary) <= self.budget.max_tokens
         is_usable = (fits or not waits) and places == [*leaving[: len(places)]] and not self.is_too_long(summary)
-        return found if is_usable else None
+        return (*found, True) if is_usable else None
 
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
         """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""
@@ -221,48 +209,26 @@ class Summarizer(SummaryWriter):
     def _summarized(
         self,
         measured: _Measured,
-        leaving: Sequence[int],
         cut: Sequence[int],
         summary: str,
         handed: Collection[str | None],
+        without: Without | None,
         *,
         drop: bool,
-        waits: bool,
         ready: bool,
     ) -> SummaryEffects[SummarizationResult]:
         conversation, running, live = measured.conversation, measured.running, measured.live
         extended = conversation.summarized(running, summary, cut)
         absent = set(cut)
         stay = DividedMessages(conversation.system, tuple(one for at, one in enumerate(live) if at not in absent))
-        without = None if waits else Without(handed, measured.ids(leaving))
         view, left_out = self.fitting(stay, extended, drop=drop, without=without)
         gone = measured.ids(cut)
-        handed = yield from self._handed(measured, gone if waits else gone | left_out, handed)
+        handed = yield from self._handed(measured, gone | left_out if without else gone, handed)
         number = len(fresh([live[at] for at in cut], running))
         tokens = measured.tokens + measured.beside
         done = Cut(number, tokens, self.counter(view), self.summary_tokens(extended), ready)
         logger.info("summarized %d messages: %d tokens before, %d after", number, tokens, done.tokens_after)
-        return SummarizationResult(
-            view,
-            extended,
-            done,
-            left_out=LeftOut.of(stay.live, left_out),
-            handed_over=LeftOut.of(stay.live, handed),
-        )
-
-    def _without_summary(
-        self, measured: _Measured, leaving: Sequence[int], handed: Collection[str | None]
-    ) -> SummaryEffects[SummarizationResult]:
-        """Leave out what does not fit, once the hook has it."""
-        without = Without(handed, measured.ids(leaving))
-        view, left_out = self.fitting(measured.conversation, measured.running, drop=bool(leaving), without=without)
-        handed = yield from self._handed(measured, left_out, handed)
-        return SummarizationResult(
-            view,
-            measured.running,
-            left_out=LeftOut.of(measured.live, left_out),
-            handed_over=LeftOut.of(measured.live, handed),
-        )
+        return replace(_result(stay.live, left_out, handed, view, extended), cut=done)
 
     def _handed(
         self, measured: _Measured, leaving: Collection[str | None], handed: Collection[str | None]
@@ -272,3 +238,14 @@ class Summarizer(SummaryWriter):
         if new and self.memory_flush_hook:
             yield Flush(self.memory_flush_hook, new)
         return {*handed, *leaving}
+
+
+def _result(
+    live: Sequence[BaseMessage],
+    left_out: Collection[str | None],
+    handed: Collection[str | None],
+    view: list[BaseMessage],
+    running: RunningSummary | None,
+) -> SummarizationResult:
+    left, given = LeftOut.of(live, left_out), LeftOut.of(live, handed)
+    return SummarizationResult(view, running, left_out=left, handed_over=given)
