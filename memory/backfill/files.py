@@ -113,20 +113,16 @@ def _lines(lines: Sequence[bytes], place: str, name: str) -> Iterator[tuple[str,
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                found = _read_one(json.loads(line), name)
-                if found is not None:
+                value = json.loads(line)
+                if not isinstance(value, dict):
+                    raise ValueError("a line must be an object")
+                if is_export(value):
+                    whole = read_conversation(value)
+                    yield whole.id, whole
+                elif found := read_line(value, name):
                     yield found
             except RecursionError:
                 yield "", Flaw(f"{place}, line {number}", "it is nested too deeply")
             except ValueError as error:
                 what = "it is no JSON, or no UTF-8" if isinstance(error, UnicodeError | json.JSONDecodeError) else error
                 yield "", Flaw(f"{place}, line {number}", str(what))
-
-
-def _read_one(value: object, name: str) -> tuple[str, Any] | None:
-    if not isinstance(value, dict):
-        raise ValueError("a line must be an object")
-    if is_export(value):
-        found = read_conversation(value)
-        return found.id, found
-    return read_line(value, name)

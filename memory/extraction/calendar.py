@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from typing import Final, Self
 
@@ -146,13 +146,7 @@ class Calendar:
 
     def joined(self, other: "Calendar") -> "Calendar":
         """Return what both may mean."""
-        return Calendar(
-            self.days | other.days,
-            self.dates | other.dates,
-            self.weekdays | other.weekdays,
-            self.years | other.years,
-            self.near | other.near,
-        )
+        return Calendar(*(getattr(self, each.name) | getattr(other, each.name) for each in fields(self)))
 
     def has(self, year: int | None, month: int, day: int) -> bool:
         """Say whether one date that was meant has all of this.

@@ -71,7 +71,7 @@ class UserIndex:
         self._facts: dict[str, Fact] = {}
         self._lines: dict[str, tuple[str, ...]] = {}
         self._entry_of: dict[str, str] = {}
-        self._view: JournalView | None = None
+        self.view: JournalView | None = None  # the journal that is indexed, without its entries
         self._chars = 0
 
     def __len__(self) -> int:
@@ -83,11 +83,6 @@ class UserIndex:
             return any(
                 self._index[name].session.startswith(f"{thread_id}/") for name in [*self._facts, *self._entry_of]
             )
-
-    @property
-    def view(self) -> JournalView | None:
-        """The journal that is indexed, without its entries; `None` before the first."""
-        return self._view
 
     def follow_facts(self, facts: Iterable[Fact]) -> bool:
         """Index the facts that changed, and drop those that are gone: only active ones are given.
@@ -107,7 +102,7 @@ class UserIndex:
         """Index what a view of the journal brings, some entries at a step, so that nobody waits long for the lock."""
         gone = set(self._lines) - set(view.entries) if view.is_whole else view.gone
         changed = sorted(view.entries.items())
-        if view.is_whole and self._view is not None and self._view.epoch == view.epoch:
+        if view.is_whole and self.view is not None and self.view.epoch == view.epoch:
             changed = [(key, entry) for key, entry in changed if not self._holds(key, entry)]
         with self._lock:
             # Until all of it is there, the old revision tells which entries are as they were.
@@ -122,7 +117,7 @@ class UserIndex:
                     self._lines[key] = tuple(document.id for document in documents)
                     self._entry_of.update((document.id, key) for document in documents)
             yield
-        self._view = JournalView(view.epoch, view.revision, {}, is_whole=True, edit=view.edit)
+        self.view = JournalView(view.epoch, view.revision, {}, is_whole=True, edit=view.edit)
 
     def recall(self, asked: Asked, epoch: str, revision: JournalRevision, edit: str) -> Recalled:
         """Return what has to do with a message. What the journal changed since it was indexed is left out.
@@ -134,7 +129,7 @@ class UserIndex:
             edit: The number of the user's newest edit by hand: after one, other past turns may be told.
         """
         with self._lock:
-            view = self._view if self._view and (self._view.epoch, self._view.edit) == (epoch, edit) else None
+            view = self.view if self.view and (self.view.epoch, self.view.edit) == (epoch, edit) else None
             changed = revision.keys_since(view.revision.token) if view else None
             hits = self._index.rank(
                 asked.text,
