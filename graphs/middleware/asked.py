@@ -94,16 +94,14 @@ async def refused_before(
         threaded: Whether the checkpointer may only be called without `await`.
     """
     questions = unanswered(messages, asked)
-    earlier = [question for question in questions[1:] if may_learn(mode_of(question))]
-    saver = get_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
-    if not earlier or not saver:
+    marked, saver = refused(questions[1:]), get_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
+    if not marked or not saver:
         return []
     with tolerated(logger, "which questions were refused is not known: none that has no answer is learned"):
         before = await _before_run(saver, str(questions[0].id), threaded=threaded)
-        there = _ids(before)
         was_asked = unwritten if before and MODEL in before.next else ()
-        earlier = [question for question in earlier if question.id in there and question.id not in was_asked]
-    return refused(earlier)
+        return [question for question in marked if question.id in _ids(before).difference(was_asked)]
+    return marked
 
 
 def reading_graph(schema: Any, saver: Any) -> Any:
@@ -125,13 +123,11 @@ async def _before_run(saver: Any, question: str, *, threaded: bool) -> StateSnap
         states = await asyncio.wrap_future(reading)
     else:
         states = [state async for state in graph.aget_state_history(thread, limit=_STEPS)]
+    newest_first = iter(states)
     # Checkpoints that are written at the end of a run, or behind it, are not there yet.
-    is_of_run = bool(states) and question in _ids(states[0])
-    for state in states:
-        if not is_of_run:
-            return state
-        is_of_run = (state.metadata or {}).get("source") != "input"
-    return None
+    if states and question in _ids(states[0]):
+        any((state.metadata or {}).get("source") == "input" for state in newest_first)
+    return next(newest_first, None)
 
 
 def _ids(state: StateSnapshot | None) -> set[str]:

@@ -69,6 +69,7 @@ class _Measured:
 
     conversation: DividedMessages
     running: RunningSummary | None
+    summary: list[BaseMessage]
     counts: list[int]
     system: int
     beside: int
@@ -132,7 +133,7 @@ class Summarizer(SummaryWriter):
         conversation, running, live = measured.conversation, measured.running, measured.live
         handed = LeftOut.from_state(handed_over).among(live)
         if not self.budget.is_exceeded(messages=measured.tokens, beside=measured.beside):
-            return _result(live, (), handed, self.composed(conversation, running, live), running)
+            return _result(live, (), handed, self.composed(conversation, running, live, measured.summary), running)
         keep = self.budget.keep(measured.system)
         leaving, shown = choose_cut(live, measured.counts, keep), None
         if waits and not leaving:
@@ -177,7 +178,8 @@ class Summarizer(SummaryWriter):
         conversation = divide(messages, running)
         counts = self.counter.each(conversation.live)
         system = self.counter(conversation.system)
-        return _Measured(conversation, running, counts, system, system + self.summary_tokens(running))
+        summary = self.summary(running)
+        return _Measured(conversation, running, summary, counts, system, system + self.counter(summary))
 
     def _there(
         self, measured: _Measured, leaving: Sequence[int], kept: object, waits: bool

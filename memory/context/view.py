@@ -83,14 +83,18 @@ class Views:
         return self.composed(DividedMessages(tuple(system), ()), running, live), left_out
 
     def composed(
-        self, conversation: DividedMessages, running: RunningSummary | None, live: Sequence[BaseMessage]
+        self,
+        conversation: DividedMessages,
+        running: RunningSummary | None,
+        live: Sequence[BaseMessage],
+        summary: Sequence[BaseMessage] = (),
     ) -> list[BaseMessage]:
-        """Return the view of these live messages, whatever fits."""
+        """Return the view of these live messages, whatever fits; the summary may be made already."""
         if running is None:
             return [*conversation.system, *live]
         if self.final_prompt is None:
-            summary = SystemMessage(summary_text(running.summary), id=SUMMARY_ID)
-            return [*conversation.system, summary, *live]
+            summary = summary or (SystemMessage(summary_text(running.summary), id=SUMMARY_ID),)
+            return [*conversation.system, *summary, *live]
         values = {"system_message": [*conversation.system], "summary": running.summary, "messages": [*live]}
         given = {id(message) for message in (*conversation.system, *live)}
         # What the template adds gets the id by which the next summary takes its place.
@@ -99,13 +103,17 @@ class Views:
             for message in self.final_prompt.invoke(values).to_messages()
         ]
 
+    def summary(self, running: RunningSummary | None) -> list[BaseMessage]:
+        """Return what a view of a running summary alone is."""
+        return self.composed(DividedMessages((), ()), running, ())
+
     def summary_tokens(self, running: RunningSummary | None) -> int:
         """Return the tokens that a running summary takes in a view."""
         return self.text_tokens(running.summary) if running else 0
 
     def text_tokens(self, summary: str) -> int:
         """Return the tokens that a summary takes in a view."""
-        return self.counter(self.composed(DividedMessages((), ()), RunningSummary(summary, set(), None), ()))
+        return self.counter(self.summary(RunningSummary(summary, set(), None)))
 
     def is_too_long(self, summary: str) -> bool:
         """Say whether a summary takes more than its share."""
