@@ -1,12 +1,12 @@
 """One user's facts in a store, and what updates do to them."""
 
-from typing import Any
+from typing import Any, cast
 
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.effects import run
+from memory.effects import arun, run
 from memory.facts.changes import Change, Extraction, Outcome
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
@@ -37,16 +37,25 @@ def apply(facts: FactStore, *changes: Change, thread_id: str = "t", epoch: str =
     return facts.apply(Extraction(changes=changes), thread_id=thread_id, epoch=epoch, now=now)
 
 
-def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
-    """Let a fact wait for its user's yes, as the page does where somebody takes a no back."""
-    epoch, now = run(facts._store, read_epoch(facts.owner)), facts._facts._now()
-    draft = Fact(
+def _waiting(content: str, confidence: float, epoch: str, now: str) -> Fact:
+    return Fact(
         id="", content=content, category="knowledge", confidence=confidence, created_at=now, updated_at=now,
         status="waiting", epoch=epoch,
     )  # fmt: skip
-    (fact,) = run(facts._store, facts._facts.insert(epoch, [draft], frozenset())).done
-    assert isinstance(fact, Fact)
-    return fact
+
+
+def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
+    """Let a fact wait for its user's yes, as the page does where somebody takes a no back."""
+    epoch = run(facts._store, read_epoch(facts.owner))
+    draft = _waiting(content, confidence, epoch, facts._facts._now())
+    return cast("Fact", run(facts._store, facts._facts.insert(epoch, [draft], frozenset())).done[0])
+
+
+async def apropose(facts: FactStore, content: str, confidence: float = 0.9) -> None:
+    """Do what `propose` does on the event loop of a store."""
+    epoch = await arun(facts._store, read_epoch(facts.owner))
+    draft = _waiting(content, confidence, epoch, facts._facts._now())
+    await arun(facts._store, facts._facts.insert(epoch, [draft], frozenset()))
 
 
 def item_of(store: BaseStore, fact: Fact, user: str = "ada") -> dict[str, Any]:
