@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final
 
 from memory.text import fold
@@ -58,7 +59,7 @@ def _counted(table: str) -> list[tuple[str, int]]:
     return [(word, int(value)) for value, *words in map(str.split, table.split("|")[1:]) for word in words]
 
 
-_SCALES: Final = dict(_counted(_SCALE_WORDS))
+_SCALES: Final = MappingProxyType(dict(_counted(_SCALE_WORDS)))
 
 
 def _table() -> dict[str, frozenset[int]]:
