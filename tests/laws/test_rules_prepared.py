@@ -16,7 +16,7 @@ from tests.laws.talk import DOORS, Talk, erase_everything
 
 CONTEXT = Context(max_tokens=600, max_summary_tokens=60, reply_tokens=0, memory_tokens=0)
 MOST_WAITED = 60.0
-STAY = ("palimpsest-agents", "palimpsest-left")
+STAY = ("palimpsest-agents", "palimpsest-left", "palimpsest-scheduler")
 """Threads that end with the process."""
 
 
