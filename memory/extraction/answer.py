@@ -24,7 +24,7 @@ from memory.facts.changes import ACTIONS
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
 from memory.message import StoredMessage
 from memory.provider_reason import reason_logged
-from memory.text import after_thoughts, one_line
+from memory.text import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +87,10 @@ MAX_ANSWER_CHARS: Final = 2 * (
 MAX_OBJECTS: Final = 200
 _FEW_OBJECTS: Final = 8
 _LISTS: Final = ("facts", "newFacts", "memories")
+# Not as of a reply: a JSON draft in a thought is no answer, wherever in a sentence the thought stands. Chat templates
+# may swallow the opening tag. In a text of JSON no line ends, and none begins, with a tag.
+_THOUGHT = re.compile(r"\A.*</think(?:ing)?>(?=\s*[\[{`]|[^\S\n]*\n)", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"\A[^\[{]*?<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")
 _BEGINNING = re.compile(r"\A\s*(?:```(?:json)?\s*)?[{\[]")
 _OBJECT = re.compile(r"{")
@@ -150,7 +154,7 @@ def parse_answer(raw: str) -> Answer:
     Raises:
         ExtractionError: If there is no JSON in what is read of it that could hold facts.
     """
-    said = after_thoughts(raw)
+    said = _without_thoughts(raw)
     text = said[:MAX_ANSWER_CHARS]
     for value in _outermost(said):
         answer = Answer.of(value, text)
@@ -171,7 +175,7 @@ def parse_sentences(raw: str) -> list[str]:
     Raises:
         ExtractionError: If there is no such list in what is read of it.
     """
-    said = after_thoughts(raw)
+    said = _without_thoughts(raw)
     text = said[:MAX_ANSWER_CHARS]
     for value in _outermost(said):
         found = next((value[name] for name in _LISTS if name in value), None) if isinstance(value, Mapping) else value
@@ -180,6 +184,11 @@ def parse_sentences(raw: str) -> list[str]:
     if '"facts"' not in text:
         raise ExtractionError(raw)
     return [one_line(json.loads(each)) for each in _SENTENCE.findall(text.partition("[")[2])]
+
+
+def _without_thoughts(raw: str) -> str:
+    """Return an answer without what a model thinks aloud first."""
+    return _THINKING.sub("", _THOUGHT.sub("", raw))
 
 
 def _outermost(said: str) -> Iterator[object]:
