@@ -206,8 +206,9 @@ def langgraph_command(host: str, port: int, options: Sequence[str]) -> list[str]
 
 
 def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> dict[str, str]:
-    """Return the server's variables: quiet unless told otherwise, and knowing where the local model is."""
-    variables = {**_QUIET, **environ, **database_of(environ)}
+    """Return the server's variables: quiet unless told otherwise, in UTF-8, and knowing where the local model is."""
+    # In a machine's encoding that is ASCII, it could not even start.
+    variables = {**_QUIET, **environ, **database_of(environ), "PYTHONUTF8": "1"}
     if local:
         # A proxy that the user has for the world would be asked for loopback, too.
         exempt = [host for host in (environ.get("NO_PROXY", ""), "127.0.0.1", "localhost") if host]

@@ -16,9 +16,10 @@ _POLL_SECONDS = 0.05
 def start(command: Sequence[str], environ: Mapping[str, str]) -> Child:
     """Start a child in a session of its own, its standard input a pipe that only this process holds.
 
-    In a session of its own it does not get the terminal's Ctrl-C: its parent decides who ends when.
+    In a session of its own it does not get the terminal's Ctrl-C: its parent decides who ends when. What it writes,
+    only its owner reads.
     """
-    return subprocess.Popen(command, env=dict(environ), stdin=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(command, env=dict(environ), stdin=subprocess.PIPE, start_new_session=True, umask=0o077)
 
 
 def stop(child: Child, grace_seconds: float) -> int:

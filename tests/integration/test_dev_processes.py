@@ -132,6 +132,13 @@ def test_a_child_does_not_get_the_terminals_interrupt(children: Children) -> Non
     assert os.getsid(child.pid) == child.pid
 
 
+def test_what_a_child_writes_only_its_owner_reads(children: Children) -> None:
+    """`langgraph dev` keeps what is said in pickles of its own."""
+    places = [children.folder / "there", children.folder / "there" / "words"]
+    assert children.run(f"import os; os.mkdir({str(places[0])!r}); open({str(places[1])!r}, 'w').close()").wait(30) == 0
+    assert [each.stat().st_mode & 0o077 for each in places] == [0, 0]
+
+
 def test_a_starting_server_is_waited_for(children: Children) -> None:
     port = free_ports(1)[0]
     assert not answers("127.0.0.1", port, "/ok")

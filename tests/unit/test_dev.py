@@ -81,6 +81,10 @@ def test_the_server_is_quiet_unless_told_otherwise() -> None:
     assert "PALIMPSEST_LOCAL_BASE_URL" not in server_environment({}, None)
 
 
+def test_the_server_speaks_utf_8_whatever_the_machine_does() -> None:
+    assert server_environment({"PYTHONUTF8": "0", "LC_ALL": "C"}, None)["PYTHONUTF8"] == "1"
+
+
 def test_the_server_works_on_ten_runs_at_once_and_takes_further_options() -> None:
     command = langgraph_command("127.0.0.1", 2025, ("--no-reload",))
     assert command[command.index("--n-jobs-per-worker") + 1] == "10"
