@@ -16,10 +16,9 @@ from memory.injection.selection import TurnConditions, inject
 from memory.journal import JournalEntry, JournalRevision, JournalView
 from memory.journal.entry import line_id
 from memory.message import StoredMessage
-from memory.recall.kept_vectors import text_key
 from memory.recall.search import search_facts
 from memory.recall.user_index import Asked, Recalled, UserIndex
-from memory.recall.vectors import QueryVector, packed
+from memory.recall.vectors import QueryVector, packed, text_key
 
 EMBEDDER: Final = "bench"
 _REVISION: Final = JournalRevision("bench")

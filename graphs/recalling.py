@@ -13,9 +13,9 @@ from graphs.behind import WorkBehind
 from graphs.embedders import Embedder
 from memory.effects import run, tolerated
 from memory.namespaces import Owner
-from memory.recall.kept_vectors import read_vectors, text_key
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndex, UserIndexes
+from memory.recall.vectors import read_vectors, text_key
 from memory.turn import Opening
 
 logger = logging.getLogger(__name__)

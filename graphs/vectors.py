@@ -12,7 +12,7 @@ from graphs.embedders import Embedder
 from graphs.recalling import Recalling
 from memory.effects import Handlers, perform
 from memory.namespaces import Owner
-from memory.recall.kept_vectors import Embed, make_vectors
+from memory.recall.vectors import Embed, make_vectors
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,7 @@ from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_e
 from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, timestamp, to_item
 from memory.facts.profile import drop_sections
-from memory.journal.journal import read_journal, redact
-from memory.journal.revision import revision_drop, revision_put
+from memory.journal.journal import read_journal, redact, revision_drop, revision_put
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.outbox import outbox

@@ -12,9 +12,9 @@ from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
 from memory.effects import StoreEffects, delete, scan
-from memory.facts.ending import end_lapsed, end_over
 from memory.facts.fact import moment
 from memory.facts.rows import is_revision
+from memory.facts.writing import end_lapsed, end_over
 from memory.namespaces import Kind, Owner
 from memory.outbox.outbox import owners_with
 

@@ -18,11 +18,10 @@ from memory.injection.block import escape, fact_line
 from memory.journal.entry import JournalEntry, day_of
 from memory.message import StoredMessage
 from memory.recall import Index
-from memory.recall.documents import turn_documents
-from memory.recall.kept_vectors import read_vectors
+from memory.recall.index import turn_documents
 from memory.recall.past import read_past
 from memory.recall.search import LEAST_SHARE, relevant, similarity_of
-from memory.recall.vectors import QueryVector
+from memory.recall.vectors import QueryVector, read_vectors
 from memory.screening.door import without_suspects
 from memory.tool_calls import Told, ToolCall
 

@@ -16,7 +16,7 @@ from memory.control import LEARNING_KEY, ZONE_KEYS, learning_in, note_assistants
 from memory.effects import StoreEffects, read_many, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
-from memory.journal.revision import JournalRevision, read_revision
+from memory.journal.journal import JournalRevision, read_revision
 from memory.message import iso_time, stored_id, to_stored
 from memory.namespaces import Owner
 from memory.outbox import outbox

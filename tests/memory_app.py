@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 
-from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
 from graphs.server.page import PageDoor, routes

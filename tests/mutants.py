@@ -156,7 +156,7 @@ MUTANTS = (
     ),
     Mutant(
         "what waits is sent to an embedder",
-        "memory/recall/kept_vectors.py",
+        "memory/recall/vectors.py",
         "journal = yield from read_past(owner, epoch)",
         "journal = yield from __import__('memory.journal', fromlist=['x']).read_journal(owner, epoch)",
         (FACTS,),
@@ -289,7 +289,7 @@ MUTANTS = (
     ),
     Mutant(
         "keep the vectors of what is erased while they are made",
-        "memory/recall/kept_vectors.py",
+        "memory/recall/vectors.py",
         "current != epoch or not set(said) <= set(texts.get(name, ()))",
         "False",
         (FACTS,),

@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from graphs.cli.shell import Refused
 from graphs.identity import LOCAL_USER
 from graphs.persistence import CHECKPOINTS, STORE, leave_no_bytes, open_checkpointer, open_store
-from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
 from graphs.server.threads import Json, ServerCrons, ServerThreads

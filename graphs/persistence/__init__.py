@@ -22,14 +22,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from graphs.persistence.connection import empty_log
-from graphs.persistence.servers_checkpoints import ServersCheckpoints
-from graphs.persistence.servers_own import checkpointer_of_server, store_of_server
+from graphs.persistence.servers_own import ServersCheckpoints, checkpointer_of_server, store_of_server
 from graphs.settings import Settings
 
 if TYPE_CHECKING:
-    from graphs.persistence.checkpoint_file import CheckpointFile
-    from graphs.persistence.checkpoint_tables import CheckpointTables
-    from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
+    from graphs.persistence.postgres_saver import CheckpointTables
+    from graphs.persistence.sqlite_saver import CheckpointFile, DurableSqliteSaver, open_checkpointer
     from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 
     OwnCheckpoints = CheckpointFile | CheckpointTables
@@ -91,17 +89,17 @@ def own_checkpoints_of(settings: Settings) -> "OwnCheckpoints":
     """Return the same of checkpoints that this deployment keeps itself."""
     if settings.database_uri:
         check_postgres()
-        from graphs.persistence.checkpoint_tables import CheckpointTables
+        from graphs.persistence.postgres_saver import CheckpointTables
 
         return CheckpointTables(settings.database_uri)
-    from graphs.persistence.checkpoint_file import CheckpointFile
+    from graphs.persistence.sqlite_saver import CheckpointFile
 
     return CheckpointFile(settings.data_dir / CHECKPOINTS)
 
 
 async def begun_lately(settings: Settings) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the threads in the file of checkpoints that were begun just before it was written last; see there."""
-    from graphs.persistence.checkpoint_file import CheckpointFile
+    from graphs.persistence.sqlite_saver import CheckpointFile
 
     return await CheckpointFile(settings.data_dir / CHECKPOINTS).begun_lately(_LATELY)
 

@@ -1,9 +1,13 @@
-"""The LangGraph checkpointer on Postgres, with everything the server may ask of one."""
+"""The LangGraph checkpointer on Postgres, with everything the server may ask of one.
+
+Beside it, what the tables know that the server may not; `sqlite_saver.py` says the same of a file.
+"""
 
 import copy
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -16,19 +20,21 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from psycopg import AsyncConnection, AsyncCursor
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow, dict_row, tuple_row
 
-from graphs.persistence.deletions import KEPT_SECONDS, Deletions, ancestors
 from graphs.persistence.durable_saver import (
     CHECKPOINTED_TYPES,
     EARLY_SECONDS,
+    GOING,
+    KEPT_SECONDS,
+    Deletions,
     DurableSaver,
+    ancestors,
     may_be_first,
     thread_of,
     user_of,
 )
-from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, transaction
-from graphs.persistence.postgres_history import remove_runs
+from graphs.persistence.postgres import CONNECT_SECONDS, Connection, Pool, migrated, open_pool, transaction
 
 _DEAD = """
     CREATE TABLE IF NOT EXISTS palimpsest_dead_checkpoints (
@@ -246,3 +252,89 @@ async def open_postgres_checkpointer(uri: str, connections: int = 10) -> AsyncIt
             yield saver
         finally:
             await saver.aclose()
+
+
+_GOING = GOING.format(of_runs="thread_id = %s AND metadata ->> 'run_id' = ANY(%s)")
+_DELETE_WRITES = "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)"
+_DELETE = """
+    DELETE FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)
+    RETURNING checkpoint -> 'channel_versions' AS versions"""
+_VERSIONS = """
+    SELECT checkpoint -> 'channel_versions' AS versions FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s"""
+_DELETE_BLOB = """
+    DELETE FROM checkpoint_blobs WHERE thread_id = %s AND checkpoint_ns = %s AND channel = %s AND version = %s"""
+
+
+async def remove_runs(cursor: AsyncCursor[DictRow], thread_id: str, runs: Sequence[str]) -> None:
+    """Delete the checkpoints of runs in a thread with what only they use; those that another run goes on from stay."""
+    await cursor.execute(_GOING, (thread_id, runs))
+    going = [(row["checkpoint_ns"], row["checkpoint_id"]) for row in await cursor.fetchall()]
+    for namespace in sorted({namespace for namespace, _ in going}):
+        place = (thread_id, namespace)
+        ids = [checkpoint_id for of, checkpoint_id in going if of == namespace]
+        await cursor.execute(_DELETE_WRITES, (*place, ids))
+        await cursor.execute(_DELETE, (*place, ids))
+        freed = _versions(await cursor.fetchall())
+        await cursor.execute(_VERSIONS, place)
+        for channel, version in sorted(freed - _versions(await cursor.fetchall())):
+            await cursor.execute(_DELETE_BLOB, (*place, channel, version))
+
+
+def _versions(rows: Iterable[DictRow]) -> set[tuple[str, str]]:
+    return {(channel, str(version)) for row in rows for channel, version in (row["versions"] or {}).items()}
+
+
+_IS_THERE: Final = "SELECT to_regclass('checkpoint_writes') IS NOT NULL"  # which is made after the other two
+_HAS_EARLY: Final = "SELECT to_regclass('palimpsest_early_writes') IS NOT NULL"  # a server's own tables are without
+_OF_USERS: Final = f"SELECT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOINT} = ANY(%(users)s)"
+_EARLY_OF_USERS: Final = "SELECT thread_id FROM palimpsest_early_writes WHERE user_id = ANY(%(users)s)"
+_OF_NO_OTHER: Final = f"""
+    SELECT DISTINCT thread_id FROM ({{theirs}}) AS theirs WHERE NOT EXISTS (
+        SELECT 1 FROM checkpoints AS other WHERE other.thread_id = theirs.thread_id
+        AND NOT {USER_OF_CHECKPOINT.replace("metadata", "other.metadata")} = ANY(%(users)s))"""
+# MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
+_UNWRITTEN: Final = f"""
+    SELECT newest.thread_id, {USER_OF_CHECKPOINT.replace("metadata", "newest.metadata")} FROM (
+        SELECT DISTINCT ON (thread_id) thread_id, checkpoint, metadata FROM checkpoints
+        WHERE checkpoint_ns = '' AND thread_id > %s ORDER BY thread_id, checkpoint_id DESC) AS newest
+    WHERE EXISTS (
+        SELECT 1 FROM checkpoint_blobs AS b
+        WHERE b.thread_id = newest.thread_id AND b.checkpoint_ns = ''
+        AND b.version = newest.checkpoint -> 'channel_versions' ->> b.channel
+        AND position(convert_to('has_unwritten', 'UTF8') IN b.blob) > 0)
+    ORDER BY newest.thread_id LIMIT %s"""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointTables:
+    """The checkpoints as they are in a database; where there are no tables yet, it knows of none.
+
+    Attributes:
+        uri: The database.
+    """
+
+    uri: str
+
+    async def threads_of(self, user_ids: Collection[str]) -> list[str]:
+        """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
+        has_early = await self._read(_HAS_EARLY)
+        theirs = f"{_OF_USERS} UNION {_EARLY_OF_USERS}" if has_early and has_early[0][0] else _OF_USERS
+        found = await self._read(_OF_NO_OTHER.format(theirs=theirs), {"users": list(user_ids)})
+        return [str(thread_id) for (thread_id,) in found]
+
+    async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet.
+
+        Args:
+            limit: So many at most, in the order of their ids.
+            after: Only threads whose ids come behind this one.
+        """
+        return [(str(thread), str(user)) for thread, user in await self._read(_UNWRITTEN, (after, limit))]
+
+    async def _read(self, query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
+        # A connection of its own: those of the pool are for turns.
+        async with await AsyncConnection.connect(
+            self.uri, autocommit=True, row_factory=tuple_row, connect_timeout=CONNECT_SECONDS
+        ) as connection:
+            there = await (await connection.execute(_IS_THERE)).fetchone()
+            return await (await connection.execute(query, parameters)).fetchall() if there and there[0] else []

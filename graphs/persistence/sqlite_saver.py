@@ -1,13 +1,21 @@
-"""The LangGraph checkpointer on SQLite, with everything the server may ask of one."""
+"""The LangGraph checkpointer on SQLite, with everything the server may ask of one.
+
+Beside it, what the file knows that the server may not: `langgraph dev` writes its rows of threads every 10 seconds, a
+checkpoint at once, so that after `kill -9` a thread may have checkpoints and no row.
+"""
 
 import asyncio
 import copy
 import json
+import math
+import sqlite3
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
+from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -20,13 +28,18 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graphs.persistence.connection import SqliteFile, naming, open_file, transaction
-from graphs.persistence.deletions import CREATE, Deletions, ancestors, bury, bury_thread, is_dead
+from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, naming, open_file, transaction
 from graphs.persistence.durable_saver import (
     CHECKPOINTED_TYPES,
+    CREATE,
     EARLY_SECONDS,
     GOING,
+    Deletions,
     DurableSaver,
+    ancestors,
+    bury,
+    bury_thread,
+    is_dead,
     may_be_first,
     thread_of,
     user_of,
@@ -225,3 +238,89 @@ async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSave
             await saver._look_for_orphans()
         stack.push_async_callback(saver.aclose)
         yield saver
+
+
+T = TypeVar("T")
+
+_THEIRS = "IN (SELECT value FROM json_each(?))"
+_OF_USERS = f"SELECT DISTINCT thread_id FROM checkpoints WHERE {USER_OF_CHECKPOINT} {_THEIRS}"
+_EARLY_OF_USERS = f"SELECT thread_id FROM early_writes WHERE user_id {_THEIRS}"
+_OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_CHECKPOINT} {_THEIRS} LIMIT 1"
+# The key is read alone, without a row: it is what has the moment of a checkpoint in it.
+_BEGUN = "SELECT thread_id, MIN(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id"
+_LAST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ''"
+_SAID = f"""
+    SELECT {METADATA} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' ORDER BY checkpoint_id"""
+# MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
+_UNWRITTEN = f"""
+    SELECT thread_id, {USER_OF_CHECKPOINT} FROM checkpoints AS newest
+    WHERE checkpoint_ns = '' AND thread_id > ? AND INSTR(checkpoint, CAST('has_unwritten' AS BLOB)) > 0
+        AND checkpoint_id =
+            (SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = newest.thread_id AND checkpoint_ns = '')
+    ORDER BY thread_id LIMIT ?"""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFile:
+    """The checkpoints as they are on the disk; where there is no such file, it knows of none."""
+
+    path: Path
+
+    async def threads_of(self, user_ids: Collection[str]) -> list[str]:
+        """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
+        users = json.dumps(list(user_ids))
+
+        def read(connection: sqlite3.Connection) -> list[str]:
+            rows = connection.execute(f"{_OF_USERS} UNION {_EARLY_OF_USERS}", (users, users))
+            found = [str(thread_id) for (thread_id,) in rows]
+            return [each for each in found if not connection.execute(_OF_ANOTHER, (each, users)).fetchone()]
+
+        return await asyncio.to_thread(self._read, read)
+
+    async def begun_lately(self, seconds: float) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Return the threads that were begun at most so long before the last checkpoint of all.
+
+        Each has the metadata of its checkpoints, the oldest first; threads of which nobody can read it are left out.
+        """
+
+        def read(connection: sqlite3.Connection) -> list[tuple[str, list[dict[str, Any]]]]:
+            (last,) = connection.execute(_LAST).fetchone()
+            found: list[tuple[str, list[dict[str, Any]]]] = []
+            for thread_id, begun in connection.execute(_BEGUN).fetchall():
+                if _seconds_between(begun, last) <= seconds:
+                    said = [text for (text,) in connection.execute(_SAID, (thread_id,))]
+                    found += [(str(thread_id), [json.loads(text) for text in said])] if all(said) else []
+            return found
+
+        return await asyncio.to_thread(self._read, read)
+
+    async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet.
+
+        Args:
+            limit: So many at most, in the order of their ids.
+            after: Only threads whose ids come behind this one.
+        """
+
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+            return [(str(thread), str(user)) for thread, user in connection.execute(_UNWRITTEN, (after, limit))]
+
+        return await asyncio.to_thread(self._read, read)
+
+    def _read(self, read: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
+        if not self.path.exists():
+            return []
+        # A connection of its own that cannot write: the server's may hold a transaction for seconds.
+        there = f"{self.path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(there, uri=True, timeout=BUSY_SECONDS)) as connection:
+            return read(connection)
+
+
+def _seconds_between(first: str, last: str) -> float:
+    """Return how much later the one checkpoint was made than the other; endless for ids that do not tell."""
+    try:
+        # UUID of version 6: 60 bits of the moment, in steps of 100 ns, around four of the version.
+        moments = [(number >> 80 << 12) + (number >> 64 & 0xFFF) for number in (UUID(first).int, UUID(last).int)]
+    except ValueError:
+        return math.inf
+    return (moments[1] - moments[0]) / 1e7

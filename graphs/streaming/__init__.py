@@ -1,9 +1,15 @@
 """Every event of a run with the checkpoint it belongs to: in process, through the SDK, and in the newest protocol."""
 
 from graphs.streaming.envelopes import Checkpoint, StreamEvent, StreamMode
-from graphs.streaming.process import stream_events
 from graphs.streaming.protocol import stream_transformers
-from graphs.streaming.remote import RunFailed, RunOptions, pair_run_events, server_modes, stream_run_events
+from graphs.streaming.runs import (
+    RunFailed,
+    RunOptions,
+    pair_run_events,
+    server_modes,
+    stream_events,
+    stream_run_events,
+)
 
 __all__ = [
     "Checkpoint",

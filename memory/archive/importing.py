@@ -17,8 +17,7 @@ from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, timestamp
 from memory.facts.profile import read_profile, write_profile
 from memory.facts.rows import stands
-from memory.journal.journal import append
-from memory.journal.revision import revision_put
+from memory.journal.journal import append, revision_put
 from memory.namespaces import Owner
 from memory.outbox.outbox import record
 from memory.screening.door import screened

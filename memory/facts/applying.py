@@ -13,9 +13,8 @@ from memory.effects import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.deletions import forgotten, let_go, read_erasure, take_back_erased, was_said_before
 from memory.facts.fact import Fact, Status, is_protected, moment
-from memory.facts.outcomes import read_outcomes
 from memory.facts.profile import approved_sections, drop_sections_about, read_sections, write_profile
-from memory.facts.rows import give_way, read_fact_set, settle, trim_history, write_difference
+from memory.facts.rows import give_way, read_fact_set, read_outcomes, settle, trim_history, write_difference
 from memory.facts.rules import (
     MAX_HELD,
     Confirmation,

@@ -24,7 +24,6 @@ from memory.facts.deletions import (
     message_deletion_puts,
     read_erasure,
 )
-from memory.facts.ending import end_held
 from memory.facts.fact import (
     BY_HAND,
     HELD,
@@ -67,11 +66,10 @@ from memory.facts.rules import (
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.facts.undo import UndoneFacts, undo
 from memory.facts.waiting import lapsed, release
-from memory.facts.writing import FactWriting
+from memory.facts.writing import FactWriting, end_held
 from memory.namespaces import Owner
-from memory.recall.kept_vectors import read_vectors
 from memory.recall.search import search_facts
-from memory.recall.vectors import QueryVector
+from memory.recall.vectors import QueryVector, read_vectors
 from memory.screening.door import admitted
 from memory.text import normalize
 

@@ -2,19 +2,20 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from langgraph.store.base import GetOp, Item, Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
-from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
+from memory.effects import StoreEffects, delete, put, read, read_many, scan, side_by_side
+from memory.facts.changes import Outcome
 from memory.facts.confirmations import Confirmations, confirmation_puts
 from memory.facts.fact import Fact, from_item, is_proper, to_item
-from memory.facts.rules import FactSet, candidates, limit
-from memory.facts.tidying import adopt, identify, suspects, unite
+from memory.facts.rules import FactSet, adopt, candidates, identify, limit, suspects, unite
 from memory.namespaces import Kind, Owner
 from memory.text import normalize
 
@@ -281,3 +282,44 @@ def is_revision(item: Item) -> bool:
 def history_key(fact_id: str, revision: int) -> str:
     """Return the key under which history keeps one revision of a fact."""
     return f"{fact_id}.{revision}"
+
+
+KEPT_OUTCOMES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class RecentOutcomes:
+    """What applying the newest 32 extractions did, by the extractions' digests, oldest first.
+
+    At the cap, the rules alone cannot make applying twice the same as once: what the first time found no room would
+    find it the second time, in the place of what the first time brought.
+    """
+
+    by_digest: Mapping[str, Outcome]
+
+    def with_one(self, digest: str, outcome: Outcome) -> Self:
+        """Return these with one more."""
+        others = [(each, known) for each, known in self.by_digest.items() if each != digest]
+        return replace(self, by_digest=dict([*others, (digest, outcome)][-KEPT_OUTCOMES:]))
+
+    def write(self, owner: Owner, epoch: str) -> Op:
+        """Return the write of these, in ids and reasons."""
+        done = [[digest, outcome.to_json()] for digest, outcome in self.by_digest.items()]
+        return put(owner.namespace("history"), OUTCOMES, {"epoch": epoch, "done": done})
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return those of a stored item; what a hand garbled in it is left out, and may be applied twice."""
+        found = {}
+        done = value.get("done")
+        for each in done if isinstance(done, list) else ():
+            with suppress(KeyError, TypeError, ValueError):
+                digest, outcome = each
+                found[str(digest)] = Outcome.from_json(outcome)
+        return cls(found)
+
+
+def read_outcomes(owner: Owner, epoch: str) -> StoreEffects[RecentOutcomes]:
+    """Read what applying the newest extractions did."""
+    item = yield from read(owner.namespace("history"), OUTCOMES)
+    return RecentOutcomes.from_json(item.value if item and belongs(item.value, epoch) else {})

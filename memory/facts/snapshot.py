@@ -10,7 +10,7 @@ from memory.effects import StoreEffects, scan, side_by_side
 from memory.facts.fact import Fact, is_over, may_be_used, strongest_first
 from memory.facts.profile import StoredSection, sections_of, told
 from memory.facts.rows import read_current_fact_set
-from memory.facts.tidying import JUDGED_CHARS
+from memory.facts.rules import JUDGED_CHARS
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
 

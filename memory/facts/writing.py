@@ -1,16 +1,29 @@
-"""How a change of one owner's facts is written, and taken back where an erase or a deletion came in between."""
+"""How a change of one owner's facts is written, and taken back where an erase or a deletion came in between.
+
+So end facts without anybody's word, too: those that hold no longer, and those that waited for a person in vain.
+"""
+
+from collections.abc import Mapping
 
 from memory.config import MemoryConfig
 from memory.control import count_edit
 from memory.effects import StoreEffects
 from memory.facts.chain import Chain, dormant
 from memory.facts.confirmations import read_provenance
-from memory.facts.deletions import LastErasure, deletion_drops, deletion_puts, take_back_deleted, take_back_erased
-from memory.facts.fact import Fact, FactNotFound
+from memory.facts.deletions import (
+    LastErasure,
+    deletion_drops,
+    deletion_puts,
+    let_go,
+    take_back_deleted,
+    take_back_erased,
+)
+from memory.facts.fact import Fact, FactNotFound, is_over, timestamp
 from memory.facts.profile import drop_sections_about
-from memory.facts.rows import read_history, settle, stands, trim_history, write_difference
-from memory.facts.rules import FactSet
+from memory.facts.rows import read_current_fact_set, read_history, settle, stands, trim_history, write_difference
+from memory.facts.rules import FactSet, remove, retire
 from memory.facts.undo import UndoneFacts
+from memory.facts.waiting import lapsed
 from memory.namespaces import Owner
 
 
@@ -71,3 +84,33 @@ class FactWriting:
     def _alone(self, fact: Fact) -> StoreEffects[Chain]:
         """Return the chain of one fact as it is now, without what it corrected: that may be true again."""
         return Chain.of([fact], (yield from read_provenance(self._owner, [fact.id])))
+
+
+def end_over(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[int]:
+    """Move facts that hold no longer into history, and return how many; said again, they are learned again."""
+    writing = FactWriting(owner, config)
+    epoch, before = yield from read_current_fact_set(owner)
+    after = before
+    for fact in before.active().values():
+        if is_over(fact, now):
+            after = retire(after, fact.id, "ended", now=timestamp(now))
+    if count := len(after.archived):
+        yield from writing.write(epoch, before, after)
+        yield from writing.take_back_evicted(epoch, after)
+    return count
+
+
+def end_lapsed(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[int]:
+    """Let go of what has waited for a person as long as it may, and return how many; said again, it waits again."""
+    epoch, before = yield from read_current_fact_set(owner)
+    gone = lapsed(before, now, config.approval_days)
+    if gone:
+        yield from end_held(owner, epoch, before, gone, now=timestamp(now))
+        yield from stands(owner, epoch)
+    return len(gone)
+
+
+def end_held(owner: Owner, epoch: str, before: FactSet, held: Mapping[str, Fact], *, now: str) -> StoreEffects[None]:
+    """Delete facts that wait for a person: from history an undo would make them active, though nobody said yes."""
+    yield from let_go(owner, epoch, list(held.values()), now=now)
+    yield from write_difference(owner, epoch, before, remove(before, *held))

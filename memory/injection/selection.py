@@ -8,15 +8,14 @@ from typing import Final
 from memory.config import Category
 from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact, is_protected, moment
-from memory.facts.repeats import without_repeats
 from memory.facts.snapshot import MemorySnapshot
+from memory.facts.words import without_repeats
 from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data
 from memory.injection.injected import NOT_USED, Delta, Entry, Injected, Line, render_delta, render_deltas
 from memory.injection.past_turns import choose_lines, line_of, lines_by_entry, texts_of
 from memory.journal.entry import line_id
 from memory.recall import is_about_answers
-from memory.recall.documents import fact_sources
-from memory.recall.index import Hit
+from memory.recall.index import Hit, fact_sources
 from memory.recall.user_index import NOTHING, Recalled
 
 # What the user asked of the assistant holds for every turn, so it comes before facts that only some turns need.

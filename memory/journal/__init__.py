@@ -1,8 +1,16 @@
 """The daily tier: a dated journal of what was said, and what a reader of it needs to stay up to date."""
 
 from memory.journal.entry import JournalEntry, JournalLine, day_of, entries_of, lines_of
-from memory.journal.journal import JournalView, append, prune, read_journal, read_view, redact
-from memory.journal.revision import JournalRevision, revision_get
+from memory.journal.journal import (
+    JournalRevision,
+    JournalView,
+    append,
+    prune,
+    read_journal,
+    read_view,
+    redact,
+    revision_get,
+)
 
 __all__ = [
     "JournalEntry",

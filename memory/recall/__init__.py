@@ -9,6 +9,6 @@ of the hits a prompt shows is chosen in `memory.injection`.
 """
 
 from memory.recall.index import Document, Hit, Index
-from memory.recall.standing import is_about_answers
+from memory.recall.words import is_about_answers
 
 __all__ = ["Document", "Hit", "Index", "is_about_answers"]

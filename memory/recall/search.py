@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from memory.facts.fact import Fact
-from memory.recall.documents import fact_document
-from memory.recall.index import Hit, Index
-from memory.recall.kept_vectors import text_key
-from memory.recall.vectors import QueryVector, VectorIndex, can_rank
+from memory.recall.index import Hit, Index, fact_document
+from memory.recall.vectors import QueryVector, VectorIndex, can_rank, text_key
 from memory.text import normalize
 
 _MOST_ALIKE: Final = 100

@@ -12,10 +12,8 @@ from typing import Final
 
 from memory.facts.fact import Fact
 from memory.journal.entry import JournalEntry
-from memory.journal.journal import JournalView
-from memory.journal.revision import JournalRevision
-from memory.recall.documents import fact_document, turn_documents
-from memory.recall.index import Document, Hit, Index
+from memory.journal.journal import JournalRevision, JournalView
+from memory.recall.index import Document, Hit, Index, fact_document, turn_documents
 from memory.recall.vectors import QueryVector, VectorIndex
 
 _ENTRIES_AT_ONCE: Final = 10

@@ -1,16 +1,35 @@
-"""Vectors of what can be recalled: how they are kept, and which are close to a question. Pure.
+"""Vectors of what can be recalled: how they are kept and made, off the turn, and which are close to a question.
 
 numpy does the ranking where it is installed (5,500 vectors of 384 numbers take it 0.4 ms, Python itself 50 ms); without
 it there is none, and recall goes by words alone.
+
+An item of `vectors` has the key of its fact or journal entry, and holds the vectors of what an index has of its texts
+(`memory.recall.index`) by a digest of each: what was edited since has another digest, so that no vector is ever
+taken for that of another text. It goes with its item (`memory.effects.with_vectors`), whoever deletes that.
 """
 
+import base64
+import binascii
 import functools
 import importlib
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
+
+from langgraph.store.base import Item, Op
+
+from memory.control import belongs, read_epoch
+from memory.effects import Batch, StoreEffects, delete, put, read_many, scan, side_by_side
+from memory.facts.fact import from_item
+from memory.facts.rows import read_current_fact_set
+from memory.journal.entry import JournalEntry
+from memory.namespaces import Owner, vectors_key
+from memory.recall.index import turn_documents
+from memory.recall.past import read_past
+from memory.text import digest
 
 _CHUNK: Final = 1024
 """Rows that are widened at a time: so many stay in the processor's cache."""
@@ -119,3 +138,140 @@ class VectorIndex:
             end = min(start + _CHUNK, len(found))
             found[start:end] = self._steps[start:end].astype(self._numpy.float32) @ asked
         return dict(zip(self._ids, (found * self._scales[: len(found)]).tolist(), strict=True))
+
+
+_ITEMS_AT_ONCE: Final = 32
+"""So many items are embedded and written in one go: what is there is kept when the process ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """The effect of embedding texts; their vectors, as they are kept, are sent back."""
+
+    texts: Sequence[str]
+
+
+VectorEffects = Generator[Batch | Embed, Any, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVectors:
+    """The vectors of one item's texts.
+
+    Attributes:
+        embedder: Whose they are.
+        vectors: As they are kept, by `text_key`.
+        epoch: The user's epoch when they were made.
+    """
+
+    embedder: str
+    vectors: Mapping[str, bytes]
+    epoch: str
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON form that the store keeps: base64, as not every store can keep bytes."""
+        made = {key: base64.b64encode(vector).decode() for key, vector in self.vectors.items()}
+        dimension = max((len(vector) // 2 for vector in self.vectors.values()), default=0)
+        return {"embedder": self.embedder, "dimension": dimension, "vectors": made, "epoch": self.epoch}
+
+    @classmethod
+    def of(cls, item: Item) -> Self | None:
+        """Return the vectors of a stored item, or `None` if a hand garbled it."""
+        value = item.value
+        try:
+            made = {str(key): base64.b64decode(vector, validate=True) for key, vector in value["vectors"].items()}
+            wanted = 2 * int(value["dimension"])
+        except (KeyError, TypeError, ValueError, AttributeError, binascii.Error):
+            return None
+        if not wanted or any(len(vector) != wanted for vector in made.values()):
+            return None
+        return cls(str(value.get("embedder", "")), made, str(value.get("epoch", "")))
+
+
+def text_key(text: str) -> str:
+    """Return what the vector of a text is kept under; no text."""
+    return digest("vector", text)[:24]
+
+
+def read_vectors(owner: Owner, epoch: str, embedder: str) -> StoreEffects[dict[str, bytes]]:
+    """Read the vectors of one embedder, as they are kept, by `text_key`; those of another length are left out."""
+    items = yield from scan(owner.namespace("vectors"))
+    found: dict[str, bytes] = {}
+    for kept in (KeptVectors.of(item) for item in items if belongs(item.value, epoch)):
+        if kept is not None and kept.embedder == embedder:
+            length = len(next(iter(found.values()), b""))
+            found.update((key, each) for key, each in kept.vectors.items() if length in (0, len(each)))
+    return found
+
+
+def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
+    """Make the vectors that an owner's active facts and journal entries lack, drop those of nothing; return how many.
+
+    What nothing may tell of is sent to no embedder: what a deleted fact came from, and what waits for the user's yes.
+
+    What is erased while a text is being embedded is looked for after the write: then its vectors go, too.
+
+    Args:
+        owner: Whose memory.
+        embedder: The embedder's name; vectors of another one are made anew.
+    """
+    (epoch, facts), stored = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("vectors")))
+    journal = yield from read_past(owner, epoch)
+    texts: dict[tuple[str, str], tuple[str, ...]] = {
+        ("facts", key): (fact.content,) for key, fact in facts.active().items()
+    }
+    texts |= {("journal", entry.key): _of_entry(entry) for entry in journal}
+    places = {name: vectors_key(*name) for name in texts}
+    kept = {item.key: KeptVectors.of(item) for item in stored if belongs(item.value, epoch)}
+    there = {key: set(each.vectors) for key, each in kept.items() if each is not None and each.embedder == embedder}
+    orphans = {item.key for item in stored} - set(places.values())
+    if orphans:
+        yield [delete(owner.namespace("vectors"), key) for key in sorted(orphans)]
+    made = 0
+    lacking = [name for name, said in texts.items() if there.get(places[name]) != set(map(text_key, said))]
+    for start in range(0, len(lacking), _ITEMS_AT_ONCE):
+        some = lacking[start : start + _ITEMS_AT_ONCE]
+        wanted = list(dict.fromkeys(text for name in some for text in texts[name]))
+        vectors = dict(zip(wanted, (yield Embed(wanted)), strict=True))
+        writes: list[Op] = []
+        for name in some:
+            own = {text_key(text): vectors[text] for text in texts[name]}
+            writes.append(put(owner.namespace("vectors"), places[name], KeptVectors(embedder, own, epoch).to_json()))
+        yield writes
+        yield from _take_back(owner, epoch, {name: texts[name] for name in some})
+        made += len(wanted)
+    return made
+
+
+def _take_back(owner: Owner, epoch: str, written: Mapping[tuple[str, str], Sequence[str]]) -> StoreEffects[None]:
+    """Delete vectors that were written for what was erased, or says something else, meanwhile."""
+    facts = [key for kind, key in written if kind == "facts"]
+    entries = [key for kind, key in written if kind == "journal"]
+    current, of_facts, of_entries = yield from side_by_side(
+        read_epoch(owner),
+        read_many(owner.namespace("facts"), facts),
+        read_many(owner.namespace("journal"), entries),
+    )
+    texts: dict[tuple[str, str], Sequence[str]] = {}
+    for item in filter(None, [*of_facts, *of_entries]):
+        with suppress(ValueError):  # what a hand garbled meanwhile says nothing
+            texts[str(item.namespace[-1]), item.key] = _texts(item, epoch) if belongs(item.value, epoch) else ()
+    # An entry may hold more than may be told of it.
+    gone = [
+        vectors_key(*name)
+        for name, said in written.items()
+        if current != epoch or not set(said) <= set(texts.get(name, ()))
+    ]
+    if gone:
+        yield [delete(owner.namespace("vectors"), key) for key in gone]
+
+
+def _texts(item: Item, epoch: str) -> tuple[str, ...]:
+    """Return what an index has of a fact or a journal entry; `ValueError` if it is neither."""
+    if item.namespace[-1] == "journal":
+        return _of_entry(JournalEntry.from_json(item.value))
+    return (from_item(item.value, epoch=epoch, written_at=item.created_at).content,)
+
+
+def _of_entry(entry: JournalEntry) -> tuple[str, ...]:
+    return tuple(document.text for document in turn_documents(entry))

@@ -11,8 +11,7 @@ from memory.control import count_edit
 from memory.effects import StoreEffects
 from memory.facts.deletions import forgotten_messages
 from memory.journal.entry import JournalEntry, day_of, entries_of
-from memory.journal.journal import HeldJournal, redact, writes_of
-from memory.journal.revision import JournalRevision, revision_get, revision_put
+from memory.journal.journal import HeldJournal, JournalRevision, redact, revision_get, revision_put, writes_of
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
 from memory.outbox.entry import Entry

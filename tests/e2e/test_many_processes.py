@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from graphs.persistence.checkpoint_tables import CheckpointTables
+from graphs.persistence.postgres_saver import CheckpointTables
 from graphs.persistence.postgres_store import open_postgres_store
 from memory.control import read_epoch
 from memory.effects import arun

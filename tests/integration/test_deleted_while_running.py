@@ -12,7 +12,7 @@ from langgraph.graph import MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from graphs.persistence import DurableSqliteSaver, open_checkpointer
-from graphs.persistence.deletions import KEPT_SECONDS
+from graphs.persistence.durable_saver import KEPT_SECONDS
 
 Meanwhile = Callable[[], Awaitable[object]]
 THREAD: RunnableConfig = {"configurable": {"thread_id": "thread"}}

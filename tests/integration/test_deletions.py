@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 
 from graphs.persistence import DurableSqliteSaver, open_checkpointer
-from graphs.persistence.deletions import Deletions
+from graphs.persistence.durable_saver import Deletions
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from graphs.persistence import open_checkpointer
-from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.durable_saver import EARLY_SECONDS
+from graphs.persistence.sqlite_saver import CheckpointFile
 from tests.postgres import Postgres
 from tests.saver_graphs import echo_graph, on, say
 
 if TYPE_CHECKING:
-    from graphs.persistence.checkpoint_tables import CheckpointTables
+    from graphs.persistence.postgres_saver import CheckpointTables
 
 
 @dataclass
@@ -48,8 +48,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def postgres_place(postgres: Postgres) -> Place:
-    from graphs.persistence.checkpoint_tables import CheckpointTables
-    from graphs.persistence.postgres_saver import open_postgres_checkpointer
+    from graphs.persistence.postgres_saver import CheckpointTables, open_postgres_checkpointer
 
     database = postgres.database()
 

@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from graphs.chat import build_graph
 from graphs.middleware import PalimpsestMemory, PalimpsestState
 from graphs.persistence import CHECKPOINTS, open_checkpointer
-from graphs.persistence.checkpoint_file import CheckpointFile
+from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.unwritten import vouched, write_down_left
 from graphs.service import MemoryService
 from graphs.settings import Settings

@@ -32,7 +32,7 @@ from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.receipts import read_receipts
-from memory.recall.kept_vectors import read_vectors
+from memory.recall.vectors import read_vectors
 from tests.fakes import RecordingModel, WordEmbeddings
 
 ADA = Owner.of("ada")

@@ -13,9 +13,8 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
 
 from graphs.persistence import DurableSqliteSaver, open_checkpointer
-from graphs.persistence.checkpoint_tables import CheckpointTables
 from graphs.persistence.postgres import DatabaseAway
-from graphs.persistence.postgres_saver import DurablePostgresSaver, open_postgres_checkpointer
+from graphs.persistence.postgres_saver import CheckpointTables, DurablePostgresSaver, open_postgres_checkpointer
 from memory.context.running_summary import RunningSummary
 from tests.postgres import Postgres
 from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, say, texts

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from graphs.persistence import checkpoints_of
-from graphs.persistence.servers_checkpoints import ServersCheckpoints
+from graphs.persistence.servers_own import ServersCheckpoints
 from graphs.settings import Settings
 from tests.postgres import Postgres
 from tests.saver_graphs import echo_graph, on

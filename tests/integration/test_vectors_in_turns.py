@@ -17,7 +17,7 @@ from memory.config import MemoryConfig
 from memory.effects import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.recall.kept_vectors import KeptVectors, read_vectors
+from memory.recall.vectors import KeptVectors, read_vectors
 from tests.fakes import RecordingModel, WordEmbeddings
 
 pytest.importorskip("numpy")

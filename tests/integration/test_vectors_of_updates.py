@@ -15,7 +15,7 @@ from graphs.settings import Settings
 from memory.effects import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.recall.kept_vectors import read_vectors, text_key
+from memory.recall.vectors import read_vectors, text_key
 from tests.fakes import RecordingModel, WordEmbeddings, learns
 
 ADA = Owner.of("ada")

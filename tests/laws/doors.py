@@ -23,9 +23,9 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.types import ASGIApp
 
 from graphs.persistence import CHECKPOINTS, STORE, empty_logs, leave_no_bytes, open_checkpointer, open_store
-from graphs.persistence.checkpoint_file import CheckpointFile
 from graphs.persistence.postgres_saver import open_postgres_checkpointer
 from graphs.persistence.postgres_store import open_postgres_store
+from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, by_retention

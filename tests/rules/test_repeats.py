@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.facts.fact import Fact
-from memory.facts.repeats import without_repeats
+from memory.facts.words import without_repeats
 
 
 def facts(*contents: str, confidence: float = 0.9, pinned: bool = False) -> list[Fact]:

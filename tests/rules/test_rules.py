@@ -11,15 +11,17 @@ from memory.facts.rules import (
     MAX_HELD,
     Confirmation,
     FactSet,
+    adopt,
     create,
     find,
+    identify,
     insert,
     limit,
     remove,
     retire,
+    unite,
     update,
 )
-from memory.facts.tidying import adopt, identify, unite
 from memory.facts.waiting import release
 
 SALT = "u_0123/default"

@@ -13,8 +13,7 @@ from memory.effects import run
 from memory.erase import erase_thread
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry, entries_of, lines_of
-from memory.journal.journal import JournalView, append, read_view
-from memory.journal.revision import JournalRevision, read_revision
+from memory.journal.journal import JournalRevision, JournalView, append, read_revision, read_view
 from memory.message import StoredMessage, iso_time
 from memory.outbox.outbox import discard_dead, retry_dead
 from memory.outbox.transcript import ThreadView

@@ -16,9 +16,8 @@ from memory.journal import JournalEntry, append, prune, redact
 from memory.journal.journal import read_view
 from memory.message import StoredMessage
 from memory.namespaces import Owner, thread_namespace
-from memory.recall.kept_vectors import Embed, make_vectors, read_vectors, text_key
 from memory.recall.user_index import UserIndex
-from memory.recall.vectors import packed
+from memory.recall.vectors import Embed, make_vectors, packed, read_vectors, text_key
 from tests.fakes import WordEmbeddings
 from tests.forgetting import erase_fact, erase_user
 

@@ -11,9 +11,8 @@ from memory.facts.store import FactStore
 from memory.journal import JournalEntry
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.recall.kept_vectors import Embed, make_vectors, text_key
 from memory.recall.search import search_facts, similarity_of
-from memory.recall.vectors import QueryVector, packed
+from memory.recall.vectors import Embed, QueryVector, make_vectors, packed, text_key
 from memory.tool_lookups import Lookup, tell_found
 from tests.fakes import WordEmbeddings
 

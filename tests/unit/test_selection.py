@@ -23,8 +23,7 @@ from memory.injection.selection import (
 )
 from memory.journal.entry import line_id
 from memory.recall import Document
-from memory.recall.documents import fact_sources
-from memory.recall.index import Hit
+from memory.recall.index import Hit, fact_sources
 from memory.recall.user_index import Recalled
 
 NOW = 1_760_000_000.0

@@ -26,7 +26,7 @@ NEEDLESS = (
     "tqdm",
     "psycopg",
     "graphs.cli",
-    "graphs.streaming.remote",
+    "graphs.streaming.runs",
 )
 START = """
 import gc, json, sys

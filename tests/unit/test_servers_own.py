@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from graphs import persistence
+from graphs import deployment, persistence
 from graphs.persistence.servers_own import _CHECKPOINTER, _STORE
 from graphs.settings import Settings
 
@@ -26,7 +26,7 @@ def server_with(monkeypatch: pytest.MonkeyPatch, module_name: str, named: str, g
 
     setattr(module, get, own)
     monkeypatch.setitem(sys.modules, module_name, module)
-    monkeypatch.setattr(persistence, "service_of_process", _Service)
+    monkeypatch.setattr(deployment, "service_of_process", _Service)
     return module
 
 

@@ -15,9 +15,9 @@ from memory.effects import StoreEffects, side_by_side
 from memory.injection.injected import render_block, render_deltas
 from memory.injection.selection import TurnConditions, inject, told
 from memory.journal.journal import JournalView
-from memory.recall.kept_vectors import read_vectors, text_key
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import Asked, Recalled, UserIndex
+from memory.recall.vectors import read_vectors, text_key
 from memory.turn import Opening, open_turn
 
 router = MemoryRouter()

@@ -1,24 +1,72 @@
-"""The event stream of a run on a server, read through the SDK."""
+"""The event stream of a run: of a graph in this process, or on a server, read through the SDK."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, cast
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.pregel import Pregel
+from langgraph.types import All, Command, Durability
+from langgraph.typing import ContextT, InputT, OutputT, StateT
+from langgraph_sdk import schema
 from langgraph_sdk.client import LangGraphClient
-from langgraph_sdk.schema import (
-    All,
-    Checkpoint,
-    Command,
-    Config,
-    Context,
-    DisconnectMode,
-    Durability,
-    MultitaskStrategy,
-)
-from langgraph_sdk.schema import StreamMode as ServerMode
 from typing_extensions import TypedDict, Unpack
 
 from graphs.streaming.envelopes import REQUIRED_MODES, EnvelopePairing, PlainEvent, StreamEvent, StreamMode
+
+
+async def stream_events(
+    graph: Pregel[StateT, ContextT, InputT, OutputT],
+    input: InputT | Command[Any] | None,  # noqa: A002 - named as in every LangGraph entry point
+    config: RunnableConfig | None = None,
+    *,
+    context: ContextT | None = None,
+    stream_mode: Sequence[StreamMode] = ("values", "updates"),
+    interrupt_before: All | Sequence[str] | None = None,
+    interrupt_after: All | Sequence[str] | None = None,
+    durability: Durability | None = None,
+) -> AsyncGenerator[StreamEvent, None]:
+    """Run a graph and yield its events, each with the checkpoint it belongs to, as soon as that is known.
+
+    The pairing rule is in `graphs.streaming.envelopes`. With `durability="exit"` only the last checkpoint is
+    kept: the others carry the ids that LangGraph gave them, which the history does not know.
+
+    Args:
+        graph: A compiled graph. Without a checkpointer, `checkpoint` is `None` everywhere.
+        input: The graph's input, a `Command` to resume with, or `None` to go on from a checkpoint.
+        config: With the thread, and the checkpoint to fork from.
+        context: The run's static context.
+        stream_mode: Which chunks the root's `on_chain_stream` events bring, subgraphs included.
+        interrupt_before: Nodes to stop before.
+        interrupt_after: Nodes to stop after.
+        durability: When checkpoints are written.
+
+    Raises:
+        Exception: What a node raises, after every event that came before it.
+    """
+    pairing = EnvelopePairing(stream_mode)
+    events = graph.astream_events(
+        input,
+        config,
+        version="v2",
+        context=context,
+        stream_mode=list(dict.fromkeys([*stream_mode, *REQUIRED_MODES])),
+        interrupt_before=interrupt_before,
+        interrupt_after=interrupt_after,
+        durability=durability,
+        subgraphs=True,
+    )
+    async with aclosing(cast("AsyncGenerator[PlainEvent, None]", events)) as plain:
+        try:
+            async for event in plain:
+                for ready in pairing.feed(event):
+                    yield ready
+        except Exception:  # a node's own: it comes after all that happened before it
+            for ready in pairing.finish():
+                yield ready
+            raise
+    for ready in pairing.finish():
+        yield ready
 
 
 class RunFailed(RuntimeError):
@@ -39,18 +87,18 @@ class RunOptions(TypedDict, total=False):
     """What `client.runs.stream` takes, but for the stream modes."""
 
     input: Mapping[str, object] | None
-    command: Command | None
-    config: Config | None
-    context: Context | None
-    checkpoint: Checkpoint | None
+    command: schema.Command | None
+    config: schema.Config | None
+    context: schema.Context | None
+    checkpoint: schema.Checkpoint | None
     checkpoint_id: str | None
     metadata: Mapping[str, object] | None
-    interrupt_before: All | Sequence[str] | None
-    interrupt_after: All | Sequence[str] | None
-    multitask_strategy: MultitaskStrategy | None
-    on_disconnect: DisconnectMode | None
+    interrupt_before: schema.All | Sequence[str] | None
+    interrupt_after: schema.All | Sequence[str] | None
+    multitask_strategy: schema.MultitaskStrategy | None
+    on_disconnect: schema.DisconnectMode | None
     stream_resumable: bool
-    durability: Durability | None
+    durability: schema.Durability | None
 
 
 class StreamPart(Protocol):
@@ -65,10 +113,10 @@ class StreamPart(Protocol):
         """What LangGraph streams in that mode, as JSON."""
 
 
-def server_modes(stream_mode: Sequence[StreamMode] = ("values", "updates")) -> list[ServerMode]:
+def server_modes(stream_mode: Sequence[StreamMode] = ("values", "updates")) -> list[schema.StreamMode]:
     """Return the modes that a run must be created with, for `pair_run_events` to read its stream."""
     modes = ["messages-tuple" if mode == "messages" else mode for mode in (*stream_mode, *REQUIRED_MODES)]
-    return cast("list[ServerMode]", ["events", *dict.fromkeys(modes)])
+    return cast("list[schema.StreamMode]", ["events", *dict.fromkeys(modes)])
 
 
 async def stream_run_events(
