@@ -106,9 +106,8 @@ def portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter)
 def _plain(message: BaseMessage) -> BaseMessage:
     """Return a message as text only: calls and media would be refused where their results or senders are missing."""
     kind = next((kind for kind in (HumanMessage, SystemMessage) if isinstance(message, kind)), AIMessage)
-    parts = [str(message.text)]
-    if isinstance(message, ToolMessage):
-        parts = [f"[result of {message.name or 'a tool'}] {message.text}"]
+    said = text.without_middle(str(message.text))
+    parts = [f"[result of {message.name or 'a tool'}] {said}" if isinstance(message, ToolMessage) else said]
     if isinstance(message, AIMessage):
         for call in message.tool_calls:
             arguments = text.sanitize(json.dumps(call["args"], default=str, ensure_ascii=False))
