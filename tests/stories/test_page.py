@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.archive_lines import taking
 from tests.e2e.browsing import NEEDED, SECONDS, chromium, erase, expect, fact, go, say, serious
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
@@ -254,3 +255,35 @@ def test_59_the_page_is_used_with_the_keyboard_alone(page: Any, ada: Person) -> 
     expect(fact(page, "cello").locator("input[type=checkbox]")).to_be_visible()
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
+
+
+def test_61_what_is_pressed_at_once_after_a_search_is_done_and_stays(page: Any, ada: Person) -> None:
+    for content in "Likes pears", "Likes plums", "Keeps bees":
+        ada.writes(content)
+    look(page)
+    box = page.get_by_role("searchbox")
+    box.press_sequentially("pears")
+    expect(page.locator(".facts > li")).to_have_count(1)
+    fact(page, "pears").get_by_role("link", name="Edit").click()
+    page.get_by_label("What it says").fill("Likes figs")
+    page.get_by_role("button", name="Save").click()
+    # What is found comes while the mouse is pressed still, and then after it was let go.
+    for words, milliseconds in ("plums", 600), ("bees", 0):
+        box.fill("")
+        fact(page, "Likes figs").wait_for()
+        box.press_sequentially(words)
+        fact(page, words).get_by_role("button", name="Delete").click(delay=milliseconds)
+        expect(fact(page, "Likes figs")).to_have_count(0)
+        expect(fact(page, words).get_by_role("button", name="Undo")).to_be_visible()
+    ada.knows("Likes figs")
+
+
+def test_62_the_list_stays_at_its_page_and_whoever_goes_on_begins_at_its_top(page: Any, ada: Person) -> None:
+    facts = [{"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5} for n in range(205)]
+    ada.memory.post("/import", **taking({"facts": facts})).raise_for_status()
+    look(page)
+    page.get_by_role("button", name="More").click()
+    expect(page.get_by_text("101 to 200 of 205")).to_be_visible()
+    expect(page.locator(".facts > li").first).to_be_in_viewport()
+    say(page, "I live in Oslo.")
+    expect(page.get_by_text("101 to 200 of 206")).to_be_visible()

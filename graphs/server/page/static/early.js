@@ -29,7 +29,7 @@
     removeEventListener("change", note, true);
     removeEventListener("input", note, true);
     root.classList.toggle("scripted", "htmx" in window);
-    for (const each of changed) each.dispatchEvent(new Event("change", { bubbles: true }));
+    for (const each of changed) for (const name of ["input", "change"]) each.dispatchEvent(new Event(name, { bubbles: true }));
     for (const each of pressed) {
       each.removeAttribute("aria-busy");
       each.click();

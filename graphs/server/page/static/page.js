@@ -38,7 +38,11 @@ document.addEventListener("submit", (event) => {
   document.dispatchEvent(new CustomEvent("palimpsest:entered"));
 });
 
-document.body.addEventListener("htmx:configRequest", (event) => Object.assign(event.detail.headers, headers()));
+document.body.addEventListener("htmx:configRequest", ({ detail }) => {
+  Object.assign(detail.headers, headers());
+  // By itself the page shows the same page of the list again.
+  if (detail.triggeringEvent?.type === "facts-changed") detail.parameters.offset = document.querySelector("#choose [name=offset]")?.value ?? "";
+});
 
 // Looks that the page takes by itself wait while somebody types or reads there, and while nobody looks.
 document.body.addEventListener("htmx:beforeRequest", (event) => {
@@ -53,6 +57,23 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
     event.detail.shouldSwap = false;
     ask(token() ? "This token is not accepted." : "");
   }
+});
+
+// What is shown anew under a mouse takes away what it presses: that waits until it is let go.
+let isPressed = false;
+let isOwed = false;
+addEventListener("pointerdown", () => { isPressed = true; }, true);
+for (const name of ["pointerup", "pointercancel"]) {
+  addEventListener(name, () => setTimeout(() => {
+    isPressed = false;
+    if (isOwed) document.body.dispatchEvent(new Event("facts-changed"));
+    isOwed = false;
+  }), true);
+}
+document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (!isPressed || !detail.requestConfig.elt.matches("#find, [data-poll]")) return;
+  detail.shouldSwap = false;
+  isOwed = true;
 });
 
 // What was pressed may be gone with the answer: the keyboard goes on where the answer is. Nobody else's place is moved.
@@ -70,6 +91,7 @@ document.body.addEventListener("htmx:afterSettle", (event) => {
 // A look at the list keeps what somebody has begun in it: ticks, an open edit, what was opened below a fact, an undo, and
 // what was asked for and is still to come, which would come into a row that is not there any more.
 const BEGUN = ".facts > li:is(.editing, .gone, :has(.aside, .htmx-request))";
+const left = new WeakSet(); // what was begun before somebody looked for something else
 const filterOf = (list) => [...list.querySelectorAll("#choose > input[type=hidden]")].map((field) => field.value).join("\n");
 let kept = null;
 
@@ -77,13 +99,12 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
   const list = event.detail.target;
   if (list.id !== "facts-list" || !event.detail.shouldSwap) return;
   const ticked = [...list.querySelectorAll("input:checked")].map((box) => box.id);
-  // Whoever sorts, filters or deletes wants another list; by itself the page only shows the same one again.
-  const again = event.detail.requestConfig?.triggeringEvent?.type === "facts-changed";
   const focused = list.contains(document.activeElement) ? document.activeElement : null;
   kept = { ticked, filter: filterOf(list), focused, rows: [] };
-  if (!again) return;
+  // Whoever deletes or goes on wants another list.
+  if (event.detail.requestConfig.elt.id !== "find") return;
   for (const row of list.querySelectorAll(BEGUN)) {
-    kept.rows.push({ row, place: [...row.parentElement.children].indexOf(row) });
+    if (!left.has(row)) kept.rows.push({ row, place: [...row.parentElement.children].indexOf(row) });
   }
   // Out of the list before htmx looks: what it removes, it also makes deaf.
   for (const { row } of kept.rows) {
@@ -91,6 +112,10 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
     // Once is enough: back in the list, htmx would give it the keyboard again, wherever that is by then.
     for (const element of row.querySelectorAll("[autofocus]")) element.removeAttribute("autofocus");
   }
+});
+
+document.addEventListener("input", ({ target }) => {
+  if (target.form?.id === "find") for (const row of document.querySelectorAll(BEGUN)) left.add(row);
 });
 
 document.body.addEventListener("htmx:afterSwap", (event) => {
