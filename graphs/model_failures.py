@@ -15,6 +15,7 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
+from graphs.causes import cause_of
 from graphs.settings import LOCAL
 from memory.provider_reason import ProviderReason
 
@@ -156,9 +157,11 @@ def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) ->
         return error
     otherwise = f"{name!r} failed with {type(error).__name__}: {_LOG_SAYS_MORE}."
     sentence = next((each.sentence.format(name=name) for each in _REASONS if each.fits(error)), otherwise)
-    # These two know better than the exception's class: providers report an overflow as any bad request.
+    # These three know better than the exception's class: providers report an overflow as any bad request.
     if is_context_overflow(error):
         sentence = f"The prompt is longer than {name!r} accepts: lower max_tokens."
+    elif cause := cause_of(error):
+        sentence = f"{name!r} cannot be asked: {cause}."
     elif name == LOCAL and isinstance(error, ModelConnectionError | ConnectionError):
         sentence = _LOCAL_DOWN
     told = reason.short() if reason.code or reason.parameter or reason.message else ""

@@ -12,6 +12,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr, SecretStr
 
+from graphs.causes import cause_of
 from graphs.model_failures import ModelUnavailable
 from graphs.models import LOCAL_CALLS, LocalCall
 from graphs.settings import LOCAL, Settings
@@ -134,8 +135,9 @@ def remote_model(name: str, settings: Settings) -> BaseChatModel:
     except ImportError as error:
         raise ModelUnavailable(f"The model {name!r} needs a package that is not installed. {error}.") from error
     except Exception as error:  # unknown provider or missing key: each provider's package has its own exception
-        raise ModelUnavailable(
-            f"The model {name!r} cannot be used: PALIMPSEST_MODEL or the assistant's `model` must be provider:model, "
-            f"and that provider's key must be set, for openai OPENAI_API_KEY ({type(error).__name__})."
-        ) from error
+        otherwise = (
+            "PALIMPSEST_MODEL or the assistant's `model` must be provider:model, and that provider's key must be set, "
+            f"for openai OPENAI_API_KEY ({type(error).__name__})"
+        )
+        raise ModelUnavailable(f"The model {name!r} cannot be used: {cause_of(error) or otherwise}.") from error
     return model

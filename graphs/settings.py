@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from dotenv import dotenv_values
 
@@ -26,6 +28,8 @@ _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _SERVER_URL = "LANGGRAPH_API_URL"
 _EVERY_HOST = re.compile(r"//(0\.0\.0\.0|\[::\])(?=:)")
 _PREFIX = "PALIMPSEST_"
+_PASSWORD = re.compile(r"[^/@]*@")
+_IN_HEADERS = ("_API_KEY", "_ORG_ID", "_PROJECT_ID", "_TOKEN")
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 
 _FIXED_LIMITS = (
@@ -217,6 +221,21 @@ def database_of(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variable that names the database to a server under `langgraph dev`, which hides the other one."""
     uri = environ.get(_OWN_DATABASE) or environ.get(_DATABASE)
     return {_OWN_DATABASE: uri} if uri else {}
+
+
+def unfit_for_headers() -> str:
+    """Return the names of the providers' variables that no header of a request can hold as this process has them."""
+    given = {name: value for name, value in os.environ.items() if name.endswith(_IN_HEADERS)}
+    return " and ".join(name for name, value in given.items() if not re.fullmatch("[!-~]*", value))
+
+
+def proxy_of(url: str) -> str:
+    """Return the variable and the proxy, without its password, by which this process asks for a URL; empty for none."""
+    asked, proxies = urlsplit(url), getproxies()
+    scheme = asked.scheme if asked.scheme in proxies else "all"
+    if scheme not in proxies or proxy_bypass(asked.hostname or ""):
+        return ""
+    return f"{scheme.upper()}_PROXY={_PASSWORD.sub('', proxies[scheme])}"
 
 
 def _of_process() -> Mapping[str, str]:

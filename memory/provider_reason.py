@@ -65,7 +65,7 @@ def provider_reason(error: BaseException, said: Iterable[str] = ()) -> ProviderR
         error: What a call raised.
         said: The texts of the prompt: whatever word of them the provider repeats is left out, and keys are too.
     """
-    for one in _chain(error):
+    for one in chain(error):
         body = getattr(one, "body", None)
         if isinstance(body, Mapping):
             inner = body.get("error")
@@ -77,7 +77,7 @@ def provider_reason(error: BaseException, said: Iterable[str] = ()) -> ProviderR
                 parameter=_without(told.get("param") or told.get("parameter"), spoken),
                 message=_without(told.get("message") or told.get("detail"), spoken),
             )
-    return ProviderReason(status=next(filter(None, map(_status, _chain(error))), None))
+    return ProviderReason(status=next(filter(None, map(_status, chain(error))), None))
 
 
 def words_of(message: BaseMessage) -> str:
@@ -106,19 +106,21 @@ def reason_logged(logger: logging.Logger, call: str, prompt: Iterable[BaseMessag
 
 def origin(error: BaseException) -> str:
     """Return the kinds of an error and of what caused it, and the line it came from: never its text."""
-    kinds = " from ".join(type(one).__name__ for one in _chain(error))
+    kinds = " from ".join(type(one).__name__ for one in chain(error))
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     return kinds if frame is None else f"{kinds} at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it came from, each once; of a group the first."""
     seen = set[int]()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        error = error.__cause__
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = inner or error.__cause__ or error.__context__  # in which httpx leaves what TLS said
 
 
 def _status(error: BaseException) -> int | None:

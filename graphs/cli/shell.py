@@ -1,6 +1,5 @@
 """How every command ends: with its answer and 0, with one sentence and 1, or told how it is used and 2."""
 
-import errno
 import json
 import sys
 from collections.abc import Mapping
@@ -12,10 +11,10 @@ import httpx
 import typer
 from typer.core import TyperGroup
 
+from graphs.causes import cause_of
+
 Json = Any
 """What the memory API answers: objects, lists and their values."""
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Refused(Exception):
@@ -83,11 +82,11 @@ class Group(TyperGroup):
         except click.ClickException as error:
             raise _ended(ctx, error.format_message()) from None
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in _NO_ROOM:  # `palimpsest facts list > file` fails so, too
-                raise _ended(ctx, f"the disk is full: {error.filename or 'what was written'} is not whole") from None
             shell = ctx.find_object(Shell)
             if shell and shell.debug:
                 raise
+            if why := cause_of(error):
+                raise _ended(ctx, why) from None
             said = " ".join(str(error).split())
             raise _ended(
                 ctx,

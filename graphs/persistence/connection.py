@@ -13,6 +13,7 @@ from typing import Self
 
 import aiosqlite
 
+from graphs.causes import cause_of
 from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
@@ -110,7 +111,6 @@ _PRAGMAS = (
     "PRAGMA secure_delete=ON",  # a deleted conversation must not be readable in the file's free pages
 )
 _ENCRYPTED = "SELECT 1 FROM sqlite_master WHERE name = 'palimpsest_key'"
-_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +152,11 @@ async def open_file(path: Path | str) -> AsyncIterator[SqliteFile]:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Say in an error of SQLite which file it is about, and what to do with a damaged one."""
+    """Say in an error of SQLite which file it is about, and what to do."""
     try:
         yield
     except sqlite3.DatabaseError as error:
-        is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
-        advice = ": restore it from a backup, or move it away to begin with an empty one" if is_damaged else ""
-        raise type(error)(f"{path}: {error}{advice}") from error
+        raise type(error)(f"{path}: {cause_of(error) or error}") from error
 
 
 @asynccontextmanager

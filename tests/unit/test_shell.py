@@ -43,11 +43,11 @@ def test_what_nobody_expected_is_a_sentence_too() -> None:
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("more", "what"), [((), "what was written"), (("backup.json",), "backup.json")])
+@pytest.mark.parametrize(("more", "what"), [((), ""), (("backup.json",), "backup.json: ")])
 def test_a_full_disk_is_named(more: tuple[str, ...], what: str) -> None:
     """As of `palimpsest facts list > list.txt`."""
     full = OSError(errno.ENOSPC, "No space left on device", *more)
-    assert ended_with(full) == (1, "", f"Error: the disk is full: {what} is not whole\n")
+    assert ended_with(full) == (1, "", f"Error: {what}the disk is full: make room and try again\n")
 
 
 def test_with_debug_the_error_is_itself() -> None:
