@@ -52,7 +52,8 @@ class RecordingModel(BaseChatModel):
         prompts: Every list of messages it was sent, oldest first.
         tags_seen: The tags of each call.
         bound: Names of the tools bound to it.
-        strict: Whether it refuses what strict chat templates refuse; not where somebody else's prompt is sent.
+        strict: Whether it refuses what some server refuses; not where somebody else's prompt is sent.
+        blocks: Kinds of blocks that it knows beside those that all do.
     """
 
     replies: list[Reply] = Field(default_factory=list)
@@ -61,6 +62,7 @@ class RecordingModel(BaseChatModel):
     tags_seen: list[list[str]] = Field(default_factory=list)
     bound: list[str] = Field(default_factory=list)
     strict: bool = True
+    blocks: tuple[str, ...] = ()
 
     @property
     def _llm_type(self) -> str:
@@ -69,7 +71,7 @@ class RecordingModel(BaseChatModel):
     def _answer(self, messages: list[BaseMessage], tags: list[str] | None) -> AIMessage:
         self.prompts.append(list(messages))
         self.tags_seen.append(list(tags or []))
-        if self.strict and (reason := refuse(messages)):
+        if self.strict and (reason := refuse(messages, self.blocks)):
             raise TemplateRefused(reason)
         reply = self.replies.pop(0) if self.replies else self.respond(messages)
         if isinstance(reply, Exception):

@@ -108,7 +108,7 @@ def always(reply: Reply | str) -> Respond:
 class StubModel:
     """The server: `with StubModel() as model:` listens on loopback; `model.url` is what `OPENAI_BASE_URL` takes.
 
-    It answers 400 to what a strict chat template refuses, and the test that owns it fails.
+    It answers 400 to what some server refuses, and the test that owns it fails.
     """
 
     def __init__(self, respond: Respond = echo, port: int = 0, *, strict: bool = True) -> None:

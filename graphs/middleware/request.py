@@ -55,7 +55,7 @@ def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, s
 
 
 def _in_order(*, system_prompt: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    return [SystemMessage(system_prompt), *in_turns(paired(messages))]
+    return in_turns([SystemMessage(system_prompt), *paired(messages)])
 
 
 def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage]] = _in_order) -> ModelRequest[Any]:
@@ -70,9 +70,11 @@ def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage
     given = [message.text for message in request.messages if isinstance(message, SystemMessage)]
     spoken: list[BaseMessage] = [one for one in request.messages if not isinstance(one, SystemMessage)]
     is_own = partial(is_own_answer, request.model, request.tools)
-    system, *messages = make(system_prompt="\n\n".join(given), messages=as_sent(spoken, is_own))
+    made = make(system_prompt="\n\n".join(dict.fromkeys(given)), messages=as_sent(spoken, is_own))
+    system = "".join(message.text for message in made if isinstance(message, SystemMessage))
+    messages = [message for message in made if not isinstance(message, SystemMessage)]
     return request.override(
-        system_message=with_text(request.system_message, system.text), messages=cast("list[AnyMessage]", messages)
+        system_message=with_text(request.system_message, system), messages=cast("list[AnyMessage]", messages)
     )
 
 

@@ -282,8 +282,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
         def make(**said: Any) -> list[BaseMessage]:
             sent = made(**said, max_tokens=sys.maxsize)
-            tokens = self._counter(sent if sent[0].text else sent[1:])
-            is_due = self._limits.are_reached(tokens=tokens, messages=len(parted.live))
+            is_due = self._limits.are_reached(tokens=self._counter(sent), messages=len(parted.live))
             return made(**said, max_tokens=self._limits.max_tokens) if is_due else sent
 
         return ordered(request.override(messages=cast("list[AnyMessage]", shown)), make)

@@ -10,7 +10,7 @@ Nothing outlives the process without a checkpointer, or with one that stores not
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 from uuid import NAMESPACE_OID, uuid4, uuid5
@@ -176,7 +176,13 @@ def with_results(messages: Sequence[BaseMessage], results: Sequence[ToolMessage]
     return [*messages[:at], *results, *messages[at:]]
 
 
-def with_own_ids(answer: AIMessage, taken: Collection[str | None]) -> AIMessage:
+def _at_random(_: str, __: object) -> str:
+    return f"call_{uuid4().hex}"
+
+
+def with_own_ids(
+    answer: AIMessage, taken: set[str | None], make: Callable[[str, set[str | None]], str] = _at_random
+) -> AIMessage:
     """Return the answer with an id of its own for each call, as a result names its call by the id.
 
     Some servers send no ids, some the same for two calls, some number them anew in each answer. A call whose arguments
@@ -184,13 +190,15 @@ def with_own_ids(answer: AIMessage, taken: Collection[str | None]) -> AIMessage:
 
     Args:
         answer: The answer.
-        taken: The ids of earlier calls.
+        taken: The ids of earlier calls; the answer's own are added.
+        make: Makes an id in the place of one that is missing or taken.
     """
     given = [*answer.tool_calls, *answer.invalid_tool_calls]
     ids = [call["id"] for call in given]
-    own = [
-        one if one and one not in taken and one not in ids[:at] else f"call_{uuid4().hex}" for at, one in enumerate(ids)
-    ]
+    own = list[str]()
+    for one in ids:
+        own.append(one if one and one not in taken else make(one or "", taken))
+        taken.add(own[-1])
     if own == ids and not answer.invalid_tool_calls:
         return answer
     calls = [

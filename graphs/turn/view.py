@@ -2,20 +2,21 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graphs.turn.calls import UNKNOWN
+from graphs.turn.calls import UNKNOWN, with_own_ids
 from memory import prompts, text
 from memory.context.budget import fit, shorten_text
 from memory.context.running_summary import SUMMARY_ID
 from memory.context.tokens import TokenCounter
-from memory.context.turns import in_turns
+from memory.context.turns import fit_name, in_turns
 
 logger = logging.getLogger(__name__)
 
@@ -36,21 +37,28 @@ _SMALLER = 0.7
 def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with each tool call followed by its result, which providers refuse to go without.
 
-    A call that has none gets one that says so. A result whose call is gone is left out, and so are a call that the
-    model garbled, and an answer in which nothing is left, as where it only thought aloud.
+    A call that has none gets one that says so; one that has no id, or that of an earlier call, gets one of its own. A
+    result whose call is gone is left out, and so is a call that the model garbled.
     """
     groups: list[list[BaseMessage]] = []
-    waiting: dict[str | None, list[BaseMessage]] = {}
+    # By the id that the thread has for a call: what its result goes to, and under which id.
+    waiting: dict[str, list[tuple[list[BaseMessage], str]]] = {}
+    taken = set[str | None]()
     for message in messages:
         if isinstance(message, ToolMessage):
-            waiting.pop(message.tool_call_id, []).append(message)
+            if calls := waiting.get(message.tool_call_id):
+                group, own = calls.pop(0)
+                fit = {"tool_call_id": own, "name": message.name and fit_name(message.name)}
+                group.append(message.model_copy(update=fit))
             continue
-        said = _without_garbled_calls(message) if isinstance(message, AIMessage) else message
-        if not isinstance(said, AIMessage):
-            groups.append([said])
-        elif said.tool_calls or any(map(_says, said.content)):
-            groups.append([said])
-            waiting.update((call["id"], groups[-1]) for call in said.tool_calls)
+        groups.append(group := [message])
+        if isinstance(message, AIMessage):
+            said = _without_garbled_calls(message)
+            group[0] = sent = _with_fit_calls(with_own_ids(said, taken, _numbered))
+            ids = [str(call["id"] or "") for call in said.tool_calls]
+            waiting.update((one, []) for one in ids)
+            for one, call in zip(ids, sent.tool_calls, strict=True):
+                waiting[one].append((group, str(call["id"])))
     for group in groups:
         if isinstance(asked := group[0], AIMessage):
             # Not what is left in `waiting`: some models number their calls anew in each message.
@@ -68,8 +76,16 @@ def _without_garbled_calls(message: AIMessage) -> AIMessage:
     return message.model_copy(update={"invalid_tool_calls": [], "additional_kwargs": raw})
 
 
-def _says(block: str | dict[str, object]) -> bool:
-    return bool(block if isinstance(block, str) else block.get("text", block))
+def _with_fit_calls(message: AIMessage) -> AIMessage:
+    """Return the message with names of tools that providers take; a model may call what there is not."""
+    calls = [{**call, "name": fit_name(call["name"]) or "_"} for call in message.tool_calls]
+    return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
+
+
+def _numbered(call_id: str, taken: Container[str | None]) -> str:
+    # The same each time the conversation is sent, for the provider's cache.
+    numbered = (f"{call_id or 'call'}_{at}" for at in count(2))
+    return next(one for one in numbered if one not in taken)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

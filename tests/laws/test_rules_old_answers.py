@@ -207,6 +207,8 @@ async def test_an_answer_that_is_only_a_thought_is_not_sent(made: Callable[[Stub
 class Claude(RecordingModel):
     """Answers as Claude's package does, and is known as that."""
 
+    blocks: tuple[str, ...] = ("thinking", "tool_use")
+
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         return LangSmithParams(ls_provider="anthropic")
 

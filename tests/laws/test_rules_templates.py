@@ -204,21 +204,48 @@ async def test_what_a_provider_may_cache_is_the_same_behind_a_failed_turn(door: 
     assert talk.shown().startswith(before)
 
 
+WEATHER = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+SAID: dict[str, dict[str, Any]] = {
+    "s": {"role": "system", "content": "Be brief."},
+    "u": {"role": "user", "content": "Hi."},
+    "a": {"role": "assistant", "content": "Hi."},
+    "c": {"role": "assistant", "content": "", "tool_calls": [WEATHER]},
+    "t": {"role": "tool", "content": "rain", "tool_call_id": "1"},
+}
+
+
 @pytest.mark.parametrize(
     ("shape", "taken"),
     [
-        ("su", True), ("u", True), ("suau", True), ("suctau", True), ("suctcta", True),
+        ("su", True), ("u", True), ("suau", True), ("suctau", True), ("suct", True),
         ("ssu", False), ("sau", False), ("suu", False), ("suaau", False), ("suctu", False), ("usu", False),
-        ("sucau", False), ("sutu", False),
+        ("sucau", False), ("sutu", False), ("s", False), ("sua", False), ("suctctau", False),
     ],
 )  # fmt: skip
 def test_the_judge_of_these_tests_refuses_what_templates_refuse(shape: str, taken: bool) -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
-    said: dict[str, dict[str, Any]] = {
-        "s": {"role": "system", "content": "Be brief."},
-        "u": {"role": "user", "content": "Hi."},
-        "a": {"role": "assistant", "content": "Hi."},
-        "c": {"role": "assistant", "content": "", "tool_calls": [call]},
-        "t": {"role": "tool", "content": "rain", "tool_call_id": "1"},
-    }
-    assert (template_refuses([said[letter] for letter in shape]) == "") == taken
+    assert (template_refuses([SAID[letter] for letter in shape]) == "") == taken
+
+
+def called(**wrong: Any) -> list[dict[str, Any]]:
+    function = {**WEATHER["function"], **wrong}  # type: ignore[dict-item]
+    return [{**SAID["c"], "tool_calls": [{**WEATHER, "function": function}]}, SAID["t"]]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [{"role": "user", "content": " \n"}],
+        [{"role": "user", "content": []}],
+        [{"role": "user", "content": [{"type": "text", "text": "Hi."}, {"type": "text", "text": ""}]}],
+        [{"role": "user", "content": [{"type": "thinking", "thinking": "Hm."}]}],
+        [{"role": "user", "content": "Hi.", "name": "Zoe Quill"}],
+        [{"role": "user", "content": "Hi.", "name": "z" * 65}],
+        [SAID["u"], {"role": "assistant", "content": None}, SAID["u"]],
+        [SAID["u"], *called(name="the weather")],
+        [SAID["u"], *called(arguments="[1]")],
+        [SAID["u"], SAID["c"], {**SAID["t"], "content": ""}],
+        [SAID["u"], {**SAID["c"], "tool_calls": [{**WEATHER, "id": ""}]}, {**SAID["t"], "tool_call_id": ""}],
+    ],
+)
+def test_the_judge_of_these_tests_refuses_what_any_server_refuses(wrong: list[Any]) -> None:
+    assert template_refuses(wrong)

@@ -6,6 +6,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from graphs.turn.view import paired
+from memory.context.turns import in_turns
 
 
 def calls(*ids: str, text: str = "") -> AIMessage:
@@ -52,7 +53,7 @@ def test_a_garbled_call_is_left_out_and_what_was_said_with_it_stays() -> None:
     raw = {"tool_calls": [{"id": "1"}], "kept": True}
     alone = AIMessage("", invalid_tool_calls=garbled)
     spoken = AIMessage("Let me look.", invalid_tool_calls=garbled, additional_kwargs=raw)
-    (said,) = paired([alone, spoken])
+    _, said, _ = in_turns(paired([alone, spoken]))
     assert isinstance(said, AIMessage)
     assert (said.text, said.invalid_tool_calls, said.additional_kwargs) == ("Let me look.", [], {"kept": True})
     assert spoken.invalid_tool_calls == garbled
@@ -75,4 +76,7 @@ def test_whatever_a_thread_looks_like_each_call_has_one_result_right_behind_it(m
         asked = {call["id"] for call in message.tool_calls} if isinstance(message, AIMessage) else set()
         behind = [left.pop(0) for _ in asked]
         assert {each.tool_call_id for each in behind if isinstance(each, ToolMessage)} == asked
-    assert [m for m in sent if m.type != "tool"] == [m for m in messages if m.type != "tool"]
+    assert [m.text for m in sent if m.type != "tool"] == [m.text for m in messages if m.type != "tool"]
+    ids = [call["id"] for m in sent if isinstance(m, AIMessage) for call in m.tool_calls]
+    assert len({*ids}) == len(ids)
+    assert paired(sent) == sent

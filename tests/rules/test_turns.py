@@ -87,13 +87,16 @@ def test_two_people_are_told_apart_and_one_is_not_named() -> None:
 def test_lines_stand_for_a_question_that_is_not_shown_and_for_an_answer_that_never_came() -> None:
     call = {"name": "look", "args": {}, "id": "1"}
     found = [AIMessage("", tool_calls=[call]), ToolMessage("rain", tool_call_id="1")]
-    sent = in_turns([AIMessage("Hello."), HumanMessage("Hi."), *found, HumanMessage("Never mind.")])
+    found[1].content = " "
+    sent = in_turns([AIMessage("Hello."), HumanMessage("Hi."), *found, HumanMessage("Never mind."), AIMessage("Well.")])
     assert [one.text for one in sent] == [
         prompts.NO_QUESTION,
         "Hello.",
         "Hi.",
         "",
-        "rain",
+        prompts.NO_RESULT,
         prompts.NO_ANSWER,
         "Never mind.",
+        "Well.",
+        prompts.NO_QUESTION,
     ]
