@@ -29,7 +29,7 @@ from tests.stub_model import Reply, StubModel
 
 FIGS = {"like figs": "User likes figs."}
 # Nothing but a start or a command finds what waits, however long a test takes.
-ONLY_WHEN_TOLD = {f"PALIMPSEST_{name}_SECONDS": "3600" for name in ("DEBOUNCE", "MAX_WAIT", "SWEEP")}
+ONLY_WHEN_TOLD = {"PALIMPSEST_DEBOUNCE_SECONDS": "3600", **limits(max_wait_seconds=3600, sweep_seconds=3600)}
 
 
 @contextmanager
