@@ -4,6 +4,7 @@ Whatever goes wrong with one, recall goes by words alone; the log says so, once.
 """
 
 import asyncio
+import importlib
 import logging
 import threading
 import time
@@ -18,6 +19,7 @@ from pydantic import SecretStr
 
 from graphs.local import embedder as local
 from graphs.local.weights import WeightsUnavailable, cache_folder
+from graphs.not_imported import lacking
 from graphs.settings import Settings
 from memory.effects import in_daemon_thread
 from memory.recall.vectors import QueryVector, can_rank, packed
@@ -187,8 +189,11 @@ def embedder_of(settings: Settings, *, ranks: Callable[[], bool] = can_rank) -> 
 
 
 def _load_local() -> Embeddings:
-    if not local.is_installed():
-        raise EmbedderUnavailable(f"PALIMPSEST_EMBEDDER=local needs {', '.join(local.PACKAGES)}: {_EXTRA}")
+    try:
+        for package in local.PACKAGES:  # before the weights are fetched
+            importlib.import_module(package)
+    except ImportError as error:
+        raise EmbedderUnavailable(lacking(str(error), _EXTRA)) from error
     folder = cache_folder()
     if not local.is_fetched(folder):
         logger.info("fetching the weights of the embedder, %d MB, once", local.MODEL.download_size // 1_000_000)
@@ -207,7 +212,8 @@ def _load_remote(settings: Settings) -> Embeddings:
     try:
         return init_embeddings(settings.embedder, **options)
     except ImportError as error:
-        raise EmbedderUnavailable(f"it needs a package that is not installed: {error}") from error
+        why = lacking(str(error.__cause__ or error), f"it needs a package that is not installed: {error}")
+        raise EmbedderUnavailable(why) from error
     except Exception as error:  # unknown provider or missing key: each provider's package has its own exception
         raise EmbedderUnavailable(
             "PALIMPSEST_EMBEDDER must be local or provider:model with that provider's key set, for openai "

@@ -15,6 +15,7 @@ from pydantic import PrivateAttr, SecretStr
 from graphs.causes import cause_of
 from graphs.model_failures import ModelUnavailable
 from graphs.models import LOCAL_CALLS, LocalCall
+from graphs.not_imported import lacking
 from graphs.settings import LOCAL, Settings
 
 _TIMEOUT_SECONDS = 120.0
@@ -133,7 +134,8 @@ def remote_model(name: str, settings: Settings) -> BaseChatModel:
             return ServerChatModel(model=name.removeprefix("openai:"), **options)
         model: BaseChatModel = init_chat_model(name, **options)
     except ImportError as error:
-        raise ModelUnavailable(f"The model {name!r} needs a package that is not installed. {error}.") from error
+        why = lacking(str(error.__cause__ or error), f"it needs a package that is not installed. {error}")
+        raise ModelUnavailable(f"The model {name!r} cannot be used: {why}.") from error
     except Exception as error:  # unknown provider or missing key: each provider's package has its own exception
         otherwise = (
             "PALIMPSEST_MODEL or the assistant's `model` must be provider:model, and that provider's key must be set, "

@@ -29,6 +29,7 @@ _QUIET = {
 _LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
 _BACKGROUND_URL = "PALIMPSEST_LOCAL_BACKGROUND_URL"
 DEFAULT_PORT = 2024
+_NO_MODEL = "NONE, every run fails: set OPENAI_API_KEY or PALIMPSEST_MODEL=provider:model in .env, then start again"
 _IN_THIS_FOLDER = Path("langgraph.json")
 _SHIPPED = Path(__file__).parents[1] / "langgraph.json"  # the same as a clone's, for those who have the package only
 CONFIG_HELP = "What is served. Default: this folder's langgraph.json, else the package's own."
@@ -77,10 +78,13 @@ def dev(
         options = ("--config", str(served), *given)
         found = chosen_embedder(settings, cache_folder(), is_installed=embedder.is_installed())
         variables = {**server_environment(environ, local), **found}
+        model = describe(settings, local)
+        if model == _NO_MODEL:
+            click.echo(f"Model    {model}", err=True)
         click.echo("Starting the server ...", err=True)
         server = start(langgraph_command(host, port, options), variables)
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
-        notes = (describe(settings, local), learning(environ, local), reach(settings, host, given))
+        notes = (model, learning(environ, local), reach(settings, host, given))
         code = supervise(server, local, lambda server: _welcome(server, host, port, *notes), grace_seconds)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
@@ -239,7 +243,7 @@ def describe(settings: Settings, local: LocalModel | None) -> str:
     if local and settings.model in ("", LOCAL):
         return f"the local model {local.name} (small and slow; set OPENAI_API_KEY in .env for a better one)"
     if settings.model in ("", LOCAL) and not settings.local_base_url:
-        return "NONE, every run fails: set OPENAI_API_KEY or PALIMPSEST_MODEL=provider:model in .env, then start again"
+        return _NO_MODEL
     return settings.model
 
 
@@ -273,8 +277,8 @@ def _welcome(server: Child, host: str, port: int, model: str, memory: str, reach
     url = f"http://{address}:{port}"
     open_to = f"Open to  {reach}\n" if reach else ""
     own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
-    places = f"\nReady    {url}\nTalk     {own} chat\nMemory   {url}/memory\n         {memory}\n"
-    more = f"Studio   {_STUDIO}{url}\nAPI      {url}/docs\nModel    {model}\n"
+    places = f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n         {memory}\n"
+    more = f"Studio   {_STUDIO}{url}\nAPI      {url}/docs\n"
     click.echo(f"{places}{more}{open_to}Stop     Ctrl-C\n")
 
 

@@ -19,6 +19,7 @@ import typer
 from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
 from graphs.cli.client import THIS_MACHINE, connect
 from graphs.cli.dev import CONFIG_HELP, has_login, has_module, server_environment, server_file, server_settings
+from graphs.cli.local import lacks
 from graphs.cli.output import Output, counted
 from graphs.cli.shell import Refused, Shell
 from graphs.local import weights
@@ -97,7 +98,7 @@ def _examine(shell: Shell, config: Path, where: Where, *, asks: bool) -> Iterato
 def _check_model(check: str, name: str, settings: Settings, environ: Mapping[str, str], *, asks: bool) -> Finding:
     """Ask a model for a word; of the local one that nobody serves yet, look for what it needs."""
     if not settings.local_base_url and (name == LOCAL or not (name or settings.deployment)):
-        return _check_local_model(check, settings)
+        return _check_local_model(check, settings, environ)
     named = name or settings.deployment
     if not asks:
         return Finding(check, "ok", f"{named}, not asked")
@@ -122,11 +123,10 @@ def ask_model(environ: Mapping[str, str], name: str) -> str:
         return lines[-1] if lines else "it could not be asked."
 
 
-def _check_local_model(check: str, settings: Settings) -> Finding:
+def _check_local_model(check: str, settings: Settings, environ: Mapping[str, str]) -> Finding:
     provider = "set OPENAI_API_KEY, or PALIMPSEST_MODEL=provider:model with its key, in .env"
-    if not has_module("xllamacpp"):
-        said = "no model is configured, and the local one is not installed: every turn fails"
-        return Finding(check, "failed", said, f"{provider}; or pip install 'palimpsest-memory[local]'")
+    if (why := lacks(environ)) and not weights.openmp(why):  # the first `palimpsest dev` fetches it
+        return Finding(check, "failed", f"no model is configured, and the local one cannot be served: {why}", provider)
     try:
         chosen = weights.choose(settings.local_model)
     except ValueError as error:

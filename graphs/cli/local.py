@@ -1,12 +1,12 @@
 """The local model as `palimpsest dev` brings it up: weights at hand, server started, ready to answer."""
 
-import importlib.util
 import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -16,6 +16,7 @@ import click
 from graphs.cli.processes import Child, start, stop
 from graphs.local import server, weights
 from graphs.local.weights import Weights
+from graphs.not_imported import lacking
 
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.25
@@ -49,17 +50,22 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
     Raises:
         WeightsUnavailable: If they cannot be had.
         ValueError: If the name is not one we know.
-        click.ClickException: If the extra is missing or the server does not start.
+        click.ClickException: If a package or a library is missing, or the server does not start.
     """
-    missing = [package for package in ("xllamacpp", "tqdm") if importlib.util.find_spec(package) is None]
-    if missing:
-        raise click.ClickException("the extra `local` is not installed (pip install 'palimpsest-memory[local]')")
+    folder = weights.cache_folder()
+    why = lacks(environ)
+    if openmp := weights.openmp(why):
+        with suppress(weights.WeightsUnavailable):  # then it stays missing, and is named
+            weights.obtain(openmp, folder, fetch=weights.pip_download, advance=lambda _: None)
+        why = lacks(environ)
+    if why:
+        raise click.ClickException(why)
     chosen = weights.choose(name)
-    path = chosen if isinstance(chosen, Path) else _with_progress(chosen, weights.cache_folder())
+    path = chosen if isinstance(chosen, Path) else _with_progress(chosen, folder)
     port, background_port = free_ports(2)
     command = [sys.executable, "-m", "graphs.local.server", "--model", str(path), "--port", str(port), "--tethered"]
     click.echo(f"Loading {path.name} ...", err=True)
-    process = start([*command, "--background-port", str(background_port)], environ)
+    process = start([*command, "--background-port", str(background_port)], _with_fetched(environ))
     try:
         for each in (port, background_port):
             wait_until_answering(process, server.HOST, each, "/health", timeout=_START_SECONDS)
@@ -68,6 +74,18 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
         raise
     base_url, background_url = (f"http://{server.HOST}:{each}/v1" for each in (port, background_port))
     return LocalModel(path.stem, base_url, background_url, process)
+
+
+def lacks(environ: Mapping[str, str]) -> str:
+    """Return in a clause what is missing for a local model to be served, and what to do; empty if nothing is."""
+    command = [sys.executable, "-c", "import tqdm, xllamacpp"]
+    done = subprocess.run(command, env=_with_fetched(environ), capture_output=True, text=True, check=False)
+    return lacking(done.stderr.strip().rpartition("\n")[2], server.EXTRA) if done.returncode else ""
+
+
+def _with_fetched(environ: Mapping[str, str]) -> dict[str, str]:
+    folder = weights.cache_folder()
+    return {**environ, "LD_LIBRARY_PATH": f"{folder}:{environ.get('LD_LIBRARY_PATH', folder)}"}
 
 
 def _with_progress(chosen: Weights, folder: Path) -> Path:

@@ -17,7 +17,9 @@ from typing import Any
 import click
 
 from graphs.cli.processes import tether
+from graphs.not_imported import lacking
 
+EXTRA = "install the extra `local`: pip install 'palimpsest-memory[local]'"
 HOST = "127.0.0.1"
 SLOTS = 2
 SLOT_TOKENS = 8192
@@ -78,9 +80,7 @@ def load(model: Path, port: int) -> Any:
     try:
         import xllamacpp
     except ImportError as error:
-        raise click.ClickException(
-            "The local model needs the extra `local`: pip install 'palimpsest-memory[local]'."
-        ) from error
+        raise click.ClickException(f"The local model cannot be served: {lacking(str(error), EXTRA)}.") from error
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model)
     parameters.model_alias = {"local"}

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -115,6 +116,41 @@ QWEN_0_5B = Weights(
 )
 
 ALL = (QWEN_1_5B, QWEN_0_5B)
+
+_OPENMP = "libgomp.so.1"
+
+
+def _openmp(tag: str, size: int, sha256: str, wheel: str) -> Weights:
+    return Weights(
+        name=_OPENMP,
+        file_name=_OPENMP,
+        size=size,
+        download_size=925_000,
+        sha256=sha256,
+        parts=(PinnedWheel("treelite", "4.8.1", wheel),),
+        member=f"treelite.libs/libgomp-{tag}.so.1.0.0",
+    )
+
+
+_OPENMP_OF = {
+    "x86_64": _openmp(
+        "e985bcbb",
+        253_289,
+        "a43904e4fa297301d4640dc1bb3c8a3480b406f99e498eba9b1914b68aab604a",
+        "fc63ee75e5b262a8b68cb141af169daf702f6da96fc0c661795c49ac75a04607",
+    ),
+    "aarch64": _openmp(
+        "a49a47f9",
+        343_345,
+        "43642df04bdf20f9b4122d336ef3e2e6a486c536e614159ac0e981a901d54537",
+        "f18eb03f942f414f7a2eca9d8ee1700dbba855dd5448eae73a330336b41606d3",
+    ),
+}
+
+
+def openmp(why: str) -> Weights | None:
+    """Return the library of OpenMP where `why` names it as missing: llama.cpp is linked with it, few packages are."""
+    return _OPENMP_OF.get(platform.machine()) if _OPENMP in why else None
 
 
 Fetch = Callable[[PinnedWheel, Path], Path]

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -188,6 +190,29 @@ def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capf
     with pytest.raises(click.ClickException, match="exit code 1 while starting"):
         start_local_model(str(no_model), {"PYTHONPATH": str(HOUSE)})
     assert f"Error: The local model cannot be served: {no_model} is no model" in capfd.readouterr().err
+
+
+def test_a_missing_library_is_named_before_weights_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "xllamacpp.py").write_text(
+        "raise ImportError('libodd.so.2: cannot open shared object file: No such file')"
+    )
+    with pytest.raises(click.ClickException, match=re.escape("lacks the library libodd.so.2: install it (Debian: apt")):
+        start_local_model("qwen2.5-coder-1.5b", {"PYTHONPATH": f"{tmp_path}:{HOUSE}"})
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_start_without_any_model_says_so_first(tmp_path: Path) -> None:
+    (no_model := tmp_path / "no.gguf").write_bytes(b"GGUF, it says")
+    (tmp_path / "langgraph.json").write_text("{}")  # so the server ends at once
+    variables = {"PYTHONPATH": str(HOUSE), "PALIMPSEST_LOCAL_MODEL": str(no_model), "PALIMPSEST_EMBEDDER": "none"}
+    command = [sys.executable, "-m", "graphs.cli.main", "dev"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300, check=False
+    )
+    said, _, later = done.stderr.partition("Starting the server ...")
+    assert "Model    NONE, every run fails: set OPENAI_API_KEY" in said
+    assert later
 
 
 STAND_IN_FOR_LLAMA = """
