@@ -37,6 +37,10 @@ class Page:
         assert answer.status_code == status, answer.text
         return answer.text
 
+    async def insists(self, path: str, **form: Any) -> str:
+        """Send a form, say yes to the question that it is answered with, and return what is shown then."""
+        return await self.post(path, **form, sure=field(await self.post(path, status=428, **form), "sure"))
+
     def learns(self, *contents: str) -> list[str]:
         """Create facts, a minute after one another, and return their ids."""
         ids = []

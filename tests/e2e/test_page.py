@@ -32,11 +32,13 @@ def test_five_hundred_facts_go_and_come_back_at_once(page: Any, server: DevServe
         page.get_by_label("Category", exact=True).last.select_option("goal")
     page.get_by_role("checkbox", name="All 500").check()
     page.locator("#choose").get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Yes", exact=True).click()
     expect(page.get_by_text("500 deleted.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("500 restored.")).to_be_visible()
     page.get_by_role("checkbox", name="All 500").check()
     page.locator("#choose").get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Yes", exact=True).click()
     expect(page.get_by_text("500 deleted.")).to_be_visible()
 
 
@@ -124,6 +126,7 @@ def test_whoever_spares_those_on_this_page_has_not_chosen_all(page: Any, server:
     this.check()
     expect(whole).not_to_be_checked()
     page.locator("#choose").get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Yes", exact=True).click()
     expect(page.get_by_text("100 deleted.")).to_be_visible()
     erase(page)
 

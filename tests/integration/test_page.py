@@ -71,7 +71,7 @@ async def test_what_nobody_said_for_long_is_chosen_and_deleted_as_one(page: Page
     text = await page.post("facts-list", unconfirmed="true")
     assert shown(text) == shown(await page.post("facts-list", unconfirmed=field(text, "unconfirmed")))
     assert sorted(shown(text)) == ["Has a boat", "Likes figs"]
-    await page.post("facts-delete", all="yes", unconfirmed="true")
+    await page.insists("facts-delete", all="yes", unconfirmed="true")
     assert page.says() == ["Lives in Bergen"]
 
 
@@ -91,7 +91,7 @@ async def test_only_a_button_takes_the_filter_along(page: Page) -> None:
     for number in range(120):
         page.facts.create(f"Likes the number {number}", "preference", 0.9)
     page.app.clock.advance(1)
-    shown_after = await page.post("facts-delete", text="number 7", all="yes")
+    shown_after = await page.insists("facts-delete", text="number 7", all="yes")
     # What stands around others hands it on: their links would show in addresses what is searched for, and lose the
     # conversation they name, and an edit would take the filter's category.
     for text in (await page.get("facts", whole=True), shown_after):

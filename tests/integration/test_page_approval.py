@@ -119,7 +119,7 @@ async def test_many_messages_are_answered_together_and_old_ones_are_not_asked_ab
     text = await page.get("updates")
     assert "Messages that wait (3)" in text
     assert "bad then" not in text
-    await page.post("lines-answer", recall="yes")
+    await page.insists("lines-answer", recall="yes")
     assert sorted(await told(page)) == [f"My doctor said thing {number}." for number in range(3)]
     await page.post("lines-answer", recall="no", status=409)
     await page.post("line-answer", key="nothing", recall="yes", status=404)

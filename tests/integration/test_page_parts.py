@@ -13,6 +13,7 @@ from memory.journal.journal import append
 from memory.message import StoredMessage
 from tests.archive_lines import lines_of
 from tests.memory_app import ADA, MemoryApp, pending
+from tests.page_client import field
 
 pytest.importorskip("jinja2")
 
@@ -115,11 +116,12 @@ async def test_what_could_not_be_learned_is_tried_again_or_thrown_away(app: Memo
     assert text.count("ModelError") == 2
     left = await ada.post("update-retry", key=again.key)
     assert left.count("ModelError") == 1
-    left = await ada.post("update-discard", key=thrown.key)
+    sure = field(await ada.post("update-discard", 428, key=thrown.key), "sure")
+    left = await ada.post("update-discard", key=thrown.key, sure=sure)
     assert "Could not be learned" not in left
     assert [each["state"] for each in (await ada.api("/updates"))["updates"]] == ["pending"]
     await ada.post("update-retry", 404, key=thrown.key)
-    await ada.post("update-discard", 404, key=thrown.key)
+    await ada.post("update-discard", 404, key=thrown.key, sure=sure)
 
 
 async def test_the_journal_is_in_the_users_time(app: MemoryApp) -> None:

@@ -27,7 +27,6 @@ PAGE_SIZE = 100
 UNCONFIRMED_DAYS = 180
 SORTS = {"strength": "strongest first", "newest": "newest first", "oldest": "oldest first"}
 Sort = Literal["strength", "newest", "oldest"]
-_NARROWS = ("text", "category", "since", "until", "unconfirmed")
 
 
 class Filter(StrictModel):
@@ -46,19 +45,25 @@ class Filter(StrictModel):
         """Whether it leaves any fact out."""
         return bool(self.text or self.category or self.since or self.until or self.unconfirmed)
 
+    @property
+    def address(self) -> dict[str, object]:
+        """What of it stands in an address: not what is searched for, because servers log those."""
+        return self.model_dump(exclude={"text"}, exclude_defaults=True)
+
     def admits(self, fact: Fact) -> bool:
         """Say whether a fact is of the category and the days; when it was confirmed it does not say."""
         day = fact.created_at[:10]
         return self.category in (None, fact.category) and self.since <= day and (not self.until or day <= self.until)
 
 
-async def found(asked: PageRequest) -> dict[str, object]:
-    """Return the facts that the request's filter admits, one page of them, and what is shown beside each."""
-    wanted = asked.fields(Filter, *_NARROWS, "sort", "offset")
+async def found(asked: PageRequest, wanted: Filter) -> dict[str, object]:
+    """Return the facts that a filter admits, one page of them, and what is shown beside each."""
     everything = await facts_of(asked.call).alist()
     facts = await _admitted(asked, wanted, everything)
     if wanted.sort != "strength":  # by which they stand already, or, where something is searched, by how well they fit
         facts.sort(key=lambda fact: (fact.created_at, fact.id), reverse=wanted.sort == "newest")
+    # Of a list that has become shorter, its last page.
+    wanted = wanted.model_copy(update={"offset": min(wanted.offset, max(len(facts) - 1, 0) // PAGE_SIZE * PAGE_SIZE)})
     learning, use = await asked.call.run(read_many(asked.call.owner.control, [LEARNING_KEY, USE_KEY]))
     return {
         "wanted": wanted,
@@ -80,11 +85,14 @@ async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -
     return await unconfirmed(asked.call, admitted, UNCONFIRMED_DAYS) if wanted.unconfirmed else admitted
 
 
-async def _list(asked: PageRequest, said: str = "", undo: str = "", whole: bool = False) -> Response:
+async def _list(
+    asked: PageRequest, said: str = "", undo: str = "", *, whole: bool = False, afresh: bool = False
+) -> Response:
     template = "facts_list.html" if asked.is_fragment and not whole else "facts.html"
+    wanted = Filter.model_validate({}) if afresh else asked.fields(Filter)
     return asked.show(
-        template, "facts", found=await found(asked), categories=CATEGORIES, sorts=SORTS, page_size=PAGE_SIZE, said=said,
-        undo=undo,
+        template, "facts", found=await found(asked, wanted), categories=CATEGORIES, sorts=SORTS, page_size=PAGE_SIZE,
+        said=said, undo=undo, afresh=afresh,
     )  # fmt: skip
 
 
@@ -96,7 +104,6 @@ async def show_facts(asked: PageRequest) -> Response:
     return await _list(asked, said, deleted, whole=True)
 
 
-# What is searched for is no part of an address, because servers log those.
 @pages.post("facts-list")
 async def list_facts(asked: PageRequest) -> Response:
     """Show the facts that a filter admits."""
@@ -106,7 +113,7 @@ async def list_facts(asked: PageRequest) -> Response:
 @pages.post("fact-add")
 async def add_fact(asked: PageRequest) -> Response:
     """Add a fact; one that is known already stays as it is."""
-    new = asked.fields(NewFact, "content", "category", "pinned")
+    new = asked.fields(NewFact)
     facts = facts_of(asked.call)
     known = {fact.id for fact in await facts.alist(None)}
     fact = await facts.acreate(new.content, new.category, new.confidence, source="page", pinned=new.pinned)
@@ -114,9 +121,9 @@ async def add_fact(asked: PageRequest) -> Response:
         why = "may hold a secret" if fact.held == "secret" else "reads as an order to the assistant"
         raise RefusedRequest(409, f"It {why}: it waits under Waiting until you release it.")
     if not asked.is_fragment:
-        return asked.go("facts?saved=1")
+        return asked.go("facts", saved=1)
     # The list as it is without a filter: a new fact that a filter hides would seem to be lost.
-    return await _list(asked, said="This was known already." if fact.id in known else "Added.")
+    return await _list(asked, said="This was known already." if fact.id in known else "Added.", afresh=True)
 
 
 async def _row(asked: PageRequest, fact_id: str, template: str = "fact_row.html") -> Response:
@@ -141,7 +148,7 @@ async def edit_fact(asked: PageRequest) -> Response:
 @pages.post("fact-save")
 async def save_fact(asked: PageRequest) -> Response:
     """Change a fact; what it said before goes to its history. Where it was changed meanwhile, show both texts."""
-    edit = asked.fields(FactEdit, "content", "category", "confidence", "pinned", "revision")
+    edit = asked.fields(FactEdit)
     try:
         await facts_of(asked.call).aupdate(
             asked.one("id"), content=edit.content, category=edit.category, confidence=edit.confidence,
@@ -149,7 +156,7 @@ async def save_fact(asked: PageRequest) -> Response:
         )  # fmt: skip
     except FactChanged as changed:
         return asked.show("fact_edit.html", "facts", fact=changed.fact, mine=edit, categories=CATEGORIES)
-    return await _row(asked, asked.one("id")) if asked.is_fragment else asked.go("facts?saved=1")
+    return await _row(asked, asked.one("id")) if asked.is_fragment else asked.go("facts", saved=1)
 
 
 @pages.post("fact-delete")
@@ -159,7 +166,7 @@ async def delete_fact(asked: PageRequest) -> Response:
     fact = await facts_of(asked.call).aget(fact_id)
     at = await facts_of(asked.call).aretire(fact_id)
     if not asked.is_fragment:
-        return asked.go(f"facts?deleted={at.replace('+', '%2B')}")
+        return asked.go("facts", deleted=at)
     return asked.show("fact_gone.html", "facts", fact=fact, at=at)
 
 
@@ -167,9 +174,11 @@ async def delete_fact(asked: PageRequest) -> Response:
 async def delete_facts(asked: PageRequest) -> Response:
     """Stop using those that are chosen, or all that the filter finds: one change, which one undo takes back."""
     chosen = await _chosen(asked)
+    if len(chosen) > 1:
+        asked.ask(f"Delete {len(chosen)} facts?", "facts")
     at = await facts_of(asked.call).aretire(*(fact.id for fact in chosen))
     if not asked.is_fragment:
-        return asked.go(f"facts?deleted={at.replace('+', '%2B')}")
+        return asked.go("facts", deleted=at)
     return await _list(asked, said=f"{len(chosen)} deleted.", undo=at)
 
 
@@ -186,7 +195,7 @@ async def _chosen(asked: PageRequest) -> Sequence[Fact]:
     everything = await facts_of(asked.call).alist()
     ids = set(asked.all("id"))
     if asked.one("all"):
-        ids = {fact.id for fact in await _admitted(asked, asked.fields(Filter, *_NARROWS), everything)}
+        ids = {fact.id for fact in await _admitted(asked, asked.fields(Filter), everything)}
     if chosen := [fact for fact in everything if fact.id in ids]:
         return chosen
     raise RefusedRequest(422, "Choose at least one fact first.")
@@ -199,7 +208,7 @@ async def undo(asked: PageRequest) -> Response:
     if done is None:
         raise RefusedRequest(409, "There is nothing to undo any more: the facts have changed since.")
     if not asked.is_fragment:
-        return asked.go("facts?saved=1")
+        return asked.go("facts", saved=1)
     if asked.one("row") and len(done.restored) == 1:
         return await _row(asked, done.restored[0].id)
     return await _list(asked, said=f"{len(done.restored)} restored." if done.restored else "Taken back.")

@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from graphs.server.api.approval import ApprovalChoice, approval_of, put_approval
-from graphs.server.api.facts import facts_of
+from graphs.server.api.facts import FactEdit, facts_of
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import answer, asked_about
 from graphs.server.page.pages import PageRequest, PageRoutes
@@ -66,7 +66,7 @@ async def show_held(asked: PageRequest) -> Response:
 async def say_yes(asked: PageRequest) -> Response:
     """Use a fact that waits for a person, in its own words or in others."""
     facts, fact_id = facts_of(asked.call), asked.one("id")
-    words = asked.one("content").strip() or None
+    words = asked.fields(FactEdit).content
     fact = await facts.aget(fact_id)
     if fact.status == "waiting":
         await facts.aapprove(fact_id, source="page", content=words)
@@ -91,6 +91,7 @@ async def say_no_to_all(asked: PageRequest) -> Response:
     waiting = await facts_of(asked.call).alist("waiting")
     if not waiting:
         raise RefusedRequest(409, "Nothing waits any more.")
+    asked.ask(f"Say no to all {len(waiting)} that wait for your yes? Nothing brings them back.", "updates")
     await facts_of(asked.call).aretire(*(fact.id for fact in waiting))
     return await _list(asked, f"{len(waiting)} are not remembered.")
 
@@ -133,8 +134,10 @@ async def answer_all_lines(asked: PageRequest) -> Response:
     lines = await asked_about(asked.call, await asked.call.run(read_epoch(asked.call.owner)))
     if not lines:
         raise RefusedRequest(409, "Nothing waits any more.")
+    count = len(lines)
+    asked.ask(f"Let all {count} be recalled?" if yes else f"Say no to all {count}? The Journal keeps them.", "updates")
     await answer(asked.call, [line.entry.key for line in lines], yes)
-    return await _list(asked, f"{len(lines)} {'may be' if yes else 'are not'} recalled.")
+    return await _list(asked, f"{count} {'may be' if yes else 'are not'} recalled.")
 
 
 @pages.post("approval-save")

@@ -20,7 +20,7 @@ from graphs.server.api.guard import (
     refusing,
 )
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
-from graphs.server.page.rendering import HEADERS, is_fragment, refused, render
+from graphs.server.page.rendering import HEADERS, Question, address, is_fragment, refused, render
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)
@@ -67,9 +67,11 @@ class PageRequest:
         said = self.all(name)
         return said[-1] if said else self.query.get(name, "")
 
-    def fields(self, model: type[Model], *names: str) -> Model:
-        """Return what the form, or else the address, says under these names, checked; what is empty is not said."""
-        said = {name: value for name in names if (value := self.one(name).strip())}
+    def fields(self, model: type[Model]) -> Model:
+        """Return what the form, or else the address, says of a model, checked; what is empty is not said."""
+        said = {name: value for name in model.model_fields if (value := self.one(name).strip())}
+        if "content" in model.model_fields and self.all("content") and "content" not in said:
+            raise ValueError("content must say something")
         try:
             return model.model_validate(said)
         except ValidationError as wrong:
@@ -79,9 +81,14 @@ class PageRequest:
         """Return a template, as a part of the page or within it."""
         return render(self.request, template, {"now": self.now, **context}, view=view, status=status)
 
-    def go(self, to: str) -> Response:
+    def go(self, to: str, **query: object) -> Response:
         """Send a browser without htmx on, so that loading the page again does not send the form again."""
-        return RedirectResponse(to, 303, HEADERS)
+        return RedirectResponse(address(self.request, to, **query), 303, HEADERS)
+
+    def ask(self, question: str, view: str) -> None:
+        """Ask before much goes; a form that says yes to these very words goes on, any other one goes back to a view."""
+        if self.one("sure") != question:
+            raise Question(question, self.form, view)
 
 
 Answer = Callable[[PageRequest], Awaitable[Response]]

@@ -46,7 +46,7 @@ async def save_section(asked: PageRequest) -> Response:
     """Write a section; without a text, empty it."""
     section, text = asked.one("section"), asked.one("text").strip()
     if text:
-        await profile.put_section(asked.call, section, asked.fields(profile.SectionText, "text"))
+        await profile.put_section(asked.call, section, asked.fields(profile.SectionText))
     else:
         await profile.delete_section(asked.call, section)
     if not asked.is_fragment:
@@ -122,6 +122,7 @@ async def retry_update(asked: PageRequest) -> Response:
 @pages.post("update-discard")
 async def discard_update(asked: PageRequest) -> Response:
     """Throw a dead update away."""
+    asked.ask("Throw it away? What it holds is then never learned.", "updates")
     await updates.discard_update(asked.call, asked.one("key"))
     return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
 

@@ -12,5 +12,5 @@ pages = PageRoutes()
 @pages.post("preview")
 async def show_preview(asked: PageRequest) -> Response:
     """Show what a new thread that begins with the form's message, else with a greeting, would see."""
-    message = asked.fields(NewThread, "message").message
+    message = asked.fields(NewThread).message
     return asked.show("preview.html", "preview", preview=await preview_of(asked.call, message), message=message)

@@ -1,8 +1,8 @@
 """From templates to answers: a fragment for htmx, a whole document for a browser that goes to an address."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, tzinfo
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -89,6 +89,14 @@ def is_fragment(request: Request) -> bool:
     return request.headers.get("hx-request") == "true" and request.headers.get("hx-history-restore-request") != "true"
 
 
+def address(request: Request, to: str, **query: object) -> str:
+    """Return the address of a part of the page, for the agent that the request is about."""
+    # Relative, and all of one depth: behind a proxy the page lies below any prefix.
+    said = {**query, "agent_name": request.query_params.get("agent_name", "")}
+    found = urlencode({name: value for name, value in said.items() if value not in ("", None)})
+    return f"{to}?{found}" if found else to
+
+
 def render(
     request: Request, template: str, context: Mapping[str, Any], *, view: str, status: int = 200
 ) -> HTMLResponse:
@@ -101,16 +109,9 @@ def render(
         view: Which of `VIEWS` is current.
         status: Of the answer.
     """
-    agent = request.query_params.get("agent_name", "")
-
-    def url(to: str, **query: object) -> str:
-        # Relative, and all of one depth: behind a proxy the page lies below any prefix.
-        said = {name: value for name, value in {**query, "agent_name": agent}.items() if value not in ("", None)}
-        return f"{to}?{urlencode(said)}" if said else to
-
     whole = {
-        **context, "url": url, "views": VIEWS, "view": view, "missing": missing(), "has_htmx": HTMX not in missing(),
-        "agent": agent, "template": template,
+        **context, "url": partial(address, request), "views": VIEWS, "view": view, "missing": missing(),
+        "has_htmx": HTMX not in missing(), "template": template,
     }  # fmt: skip
     templates = environment()
     if templates is None:
@@ -126,11 +127,24 @@ def shell(request: Request) -> HTMLResponse:
     return render(request, "login.html", context, view=view if view in VIEWS else "facts")
 
 
+class Question(RefusedRequest):
+    """A request that is carried out once it says yes to a question, which is asked in its place."""
+
+    def __init__(self, words: str, form: Sequence[tuple[str, str]], view: str) -> None:
+        super().__init__(428, words)
+        self.form, self.view = [(name, value) for name, value in form if name != "sure"], view
+
+
 def refused(request: Request, problem: RefusedRequest) -> Response:
     """Return what a refused request is answered with: its sentence, in a place that htmx shows."""
     if environment() is None:
         return problem.response()
-    context = {"detail": problem.problem.detail, "status": problem.status}
+    said = problem.problem.detail
+    context = {
+        "detail": said.replace(": ", " ", 1) if problem.problem.errors else said,
+        "asked": problem if isinstance(problem, Question) else None,
+        "to": request.url.path.rpartition("/")[2], "target": request.headers.get("hx-target", ""),
+    }  # fmt: skip
     answer = render(request, "problem.html", context, view="", status=problem.status)
     if is_fragment(request):
         # What is on the page stays: only the sentence is added.

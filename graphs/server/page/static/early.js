@@ -11,7 +11,7 @@
     const target = event.target.closest("a[hx-get], button");
     if (!target || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
     // Scripts may hang. Whoever presses again gets what a browser without scripts would do.
-    if (pressed.has(target) && !target.hasAttribute("hx-confirm")) return;
+    if (pressed.has(target)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     pressed.add(target);

@@ -78,13 +78,18 @@ document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
 
 // What was pressed may be gone with the answer: the keyboard goes on where the answer is. Nobody else's place is moved.
 let wasFocused = false;
-document.body.addEventListener("htmx:beforeSwap", (event) => {
-  wasFocused = event.detail.target.contains(document.activeElement);
+let asking = null; // where the keyboard was as a question came
+document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  wasFocused = [detail.target, said].some((place) => place.contains(document.activeElement));
+  if (detail.target === said && !wasFocused) asking = document.activeElement;
+  // What somebody does next takes away what was said before; what the page does by itself does not.
+  if (detail.requestConfig.triggeringEvent?.isTrusted) said.replaceChildren();
 });
 document.body.addEventListener("htmx:afterSettle", (event) => {
   const swapped = event.detail.elt;
   if (!wasFocused || (document.activeElement && document.activeElement !== document.body)) return;
-  const next = swapped.querySelector?.("[autofocus], [data-close]") ?? swapped.querySelector?.(".actions a, .actions button");
+  const places = ["[autofocus], [data-close]", ".note button", ".actions a, .actions button"];
+  const next = places.map((each) => swapped.querySelector?.(each)).find(Boolean);
   next?.focus({ preventScroll: true });
 });
 
@@ -100,9 +105,11 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
   if (list.id !== "facts-list" || !event.detail.shouldSwap) return;
   const ticked = [...list.querySelectorAll("input:checked")].map((box) => box.id);
   const focused = list.contains(document.activeElement) ? document.activeElement : null;
-  kept = { ticked, filter: filterOf(list), focused, rows: [] };
+  kept = { ticked, filter: filterOf(list), focused, rows: [], note: null };
   // Whoever deletes or goes on wants another list.
   if (event.detail.requestConfig.elt.id !== "find") return;
+  kept.note = list.querySelector(":scope > .note:has([name=at])");
+  kept.note?.remove();
   for (const row of list.querySelectorAll(BEGUN)) {
     if (!left.has(row)) kept.rows.push({ row, place: [...row.parentElement.children].indexOf(row) });
   }
@@ -121,8 +128,9 @@ document.addEventListener("input", ({ target }) => {
 document.body.addEventListener("htmx:afterSwap", (event) => {
   const list = event.detail.target;
   if (list.id !== "facts-list" || !kept) return;
-  const { ticked, filter, focused, rows } = kept;
+  const { ticked, filter, focused, rows, note } = kept;
   kept = null;
+  if (note) list.querySelector("#choose").after(note);
   for (const { row, place } of rows) {
     const now = document.getElementById(row.id);
     const facts = list.querySelector(".facts") ?? list.appendChild(Object.assign(document.createElement("ol"), { className: "facts" }));
@@ -135,6 +143,17 @@ document.body.addEventListener("htmx:afterSwap", (event) => {
     if (box && (box.name !== "all" || filterOf(list) === filter)) box.checked = true;
   }
   if (focused && focused !== document.activeElement) (focused.isConnected ? focused : document.getElementById(focused.id))?.focus({ preventScroll: true });
+});
+
+// The address says what is seen, but for the words that are searched for: so a reload shows it again, with the last undo.
+document.body.addEventListener("htmx:afterSwap", () => {
+  const choose = document.getElementById("choose");
+  if (!choose) return;
+  const seen = new URL(choose.dataset.address, location);
+  const at = [...document.querySelectorAll("#facts-list [name=at]")].map((field) => field.value).sort().at(-1);
+  if (at) seen.searchParams.set("deleted", at);
+  history.replaceState(history.state, "", seen);
+  shown = address();
 });
 
 document.body.addEventListener("htmx:sendError", () => {
@@ -151,10 +170,7 @@ document.body.addEventListener("htmx:sendError", () => {
 
 document.body.addEventListener("htmx:afterRequest", (event) => {
   const form = event.detail.elt;
-  if (event.detail.successful) {
-    said.replaceChildren();
-    if (form.matches?.("form[data-reset]")) form.reset();
-  }
+  if (event.detail.successful && form.matches?.("form[data-reset]")) form.reset();
 });
 
 // `scrollIntoView` would also have the keyboard begin there, behind the link that skips the menu.
@@ -192,9 +208,10 @@ document.addEventListener("click", (event) => {
   const pressed = event.target.closest("[data-close], [data-download]");
   if (!pressed) return;
   if (pressed.matches("[data-close]")) {
-    const fact = pressed.closest("li.fact");
-    pressed.closest(".aside").remove();
-    fact?.querySelector("a, button")?.focus();
+    event.preventDefault();
+    const back = pressed.closest("li.fact")?.querySelector("a, button") ?? asking;
+    pressed.closest(".aside, .problem").remove();
+    back?.focus();
   }
   if (pressed.matches("[data-download]") && token()) {
     event.preventDefault();
@@ -233,7 +250,7 @@ document.addEventListener("change", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
-    const within = document.activeElement?.closest(".fact, .aside");
+    const within = document.activeElement?.closest(".fact, .aside, .problem");
     within?.querySelector("[data-escape], [data-close]")?.click();
   }
   const typing = document.activeElement?.matches("input, textarea, select");
