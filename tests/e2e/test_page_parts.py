@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.archive_lines import JSON_LINES, lines_of
-from tests.e2e.browsing import WHOLE_PAGE, expect, fact, go, say, serious, take_in
+from tests.e2e.browsing import WHOLE_PAGE, expect, fact, go, say, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_extraction
@@ -128,90 +127,3 @@ def test_the_countdown_runs_down_and_nothing_jumps_when_the_page_looks_again(pag
     assert seconds[0] - seconds[-1] >= 5
     assert len({tuple(tops) for _, tops in seen}) == 1, seen
     expect(page.get_by_text("All that was said is learned.")).to_be_visible()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_part_has_a_serious_finding_of_axe(page: Any, server: DevServer, scheme: str) -> None:
-    for content, status in ((f"Likes it {scheme}", "active"), (f"Owes money, {scheme}", "waiting")):
-        document = {"facts": [
-            {"content": content, "category": "preference", "confidence": 0.8, "status": status, "pinned": True},
-        ]}  # fmt: skip
-        page.request.post(f"{server.url}/memory/import", data=lines_of(document), headers=JSON_LINES)
-    page.emulate_media(color_scheme=scheme)
-    page.reload()
-    reply = say(page, f"I always sail on Sundays: it is {scheme}.")
-    reply.locator(".drew summary").click()
-    reply.locator(".tokens summary").click()
-    reply.locator(".sources").wait_for()
-    row = fact(page, f"Likes it {scheme}")
-    row.get_by_role("link", name="History").click()
-    row.locator(".aside").wait_for()
-    assert serious(page) == []
-    row.get_by_role("link", name="Edit").click()
-    page.get_by_label("What it says").wait_for()
-    assert serious(page) == []
-    page.keyboard.press("Escape")
-    fact(page, f"Likes it {scheme}").get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Undo").wait_for()
-    assert serious(page) == []
-    page.get_by_label("What memory may do").select_option("incognito")
-    for part in ("Profile", "Journal", "Waiting", "Preview", "Your data"):
-        go(page, part)
-        assert serious(page) == [], part
-    page.get_by_role("link", name="Erase everything …").click()
-    page.get_by_label("Type everything to confirm").wait_for()
-    assert serious(page) == []
-
-
-def tab_to(page: Any, name: str) -> None:
-    """Press the tabulator until something of this name has the keyboard."""
-    for _ in range(120):
-        page.keyboard.press("Tab")
-        told = page.evaluate(
-            "(e => [e.getAttribute('aria-label'), e.labels?.[0]?.textContent, e.textContent, e.name, "
-            "document.getElementById(e.getAttribute('aria-labelledby'))?.textContent])(document.activeElement)"
-        )
-        if any(each and each.strip().startswith(name) for each in told):
-            return
-    raise AssertionError(f"the keyboard never comes to {name!r}")
-
-
-def test_a_walk_with_the_keyboard_alone(page: Any) -> None:
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to what is known")).to_be_focused()
-    page.keyboard.press("Enter")
-    tab_to(page, "Add a fact")
-    if not page.locator(".add[open]").count():
-        page.keyboard.press("Enter")
-    tab_to(page, "What should be known")
-    page.keyboard.type("Plays the cello")
-    tab_to(page, "Add")
-    page.keyboard.press("Enter")
-    expect(fact(page, "cello")).to_be_visible()
-    tab_to(page, "Edit: Plays the cello")
-    page.keyboard.press("Enter")
-    expect(page.get_by_label("What it says")).to_be_focused()
-    page.keyboard.press("End")
-    page.keyboard.type(" well")
-    tab_to(page, "Save")
-    page.keyboard.press("Enter")
-    expect(fact(page, "Plays the cello well")).to_be_visible()
-    tab_to(page, "Delete: Plays the cello well")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Undo")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(fact(page, "Plays the cello well").get_by_role("checkbox")).to_be_visible()
-    tab_to(page, "Your message")
-    page.keyboard.type("What do I play?")
-    page.keyboard.press("Enter")
-    expect(page.locator(".message.assistant:not(.coming) .drew")).to_be_visible()
-    page.reload()
-    tab_to(page, "Your data")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Your data")).to_be_visible()
-    tab_to(page, "Use memory")
-    page.keyboard.press("Space")
-    expect(page.get_by_role("switch", name="Use memory")).to_have_attribute("aria-checked", "false")
-    # The keyboard stays on what was pressed, though it is shown anew.
-    page.keyboard.press("Space")
-    expect(page.get_by_role("switch", name="Use memory")).to_have_attribute("aria-checked", "true")

@@ -17,19 +17,6 @@ def server(serve: Serve) -> DevServer:
     return serve()
 
 
-def test_the_page_and_its_files_are_served(server: DevServer) -> None:
-    with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True, timeout=60) as client:
-        page = client.get("")
-        assert (page.status_code, "What is known" in page.text) == (200, True)
-        for view in ("profile", "journal", "updates", "data", "erase"):
-            assert client.get(f"/page/{view}").status_code == 200, view
-        assert client.get("/static/page.css").headers["content-type"].startswith("text/css")
-        added = client.post("/page/fact-add", data={"content": "Likes figs", "category": "preference"})
-        assert "Likes figs" in added.text
-        assert client.get("/facts").json()["total"] == 1
-        assert client.post("/page/facts-list", data={"text": "figs"}, headers={"Origin": "null"}).status_code == 403
-
-
 def test_a_document_of_many_facts_is_no_request_each(server: DevServer) -> None:
     """Through the server's own API each operation on the store was one: on a busy machine they took over a minute."""
     facts = [{"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5} for n in range(480)]
@@ -46,13 +33,3 @@ def test_the_official_javascript_client_hands_on_what_a_reply_drew_on(server: De
     got = run_javascript("sources.mjs", url=server.url, threadId=thread_id, text="What do I like?")
     assert fact_id in got["stored"]["palimpsest"]["facts"]
     assert got["streamed"] == got["stored"]
-
-
-def test_with_a_login_the_page_asks_for_a_token_and_shows_nothing_before(serve: Serve) -> None:
-    server = serve("langgraph.prod.json", PALIMPSEST_AUTH_SECRET="a secret of thirty-two bytes, no less")
-    with httpx.Client(base_url=f"{server.url}/memory", follow_redirects=True, timeout=60) as client:
-        page = client.get("")
-        assert (page.status_code, "data-login" in page.text) == (200, True)
-        assert client.get("/static/page.js").status_code == 200
-        assert client.get("/page/facts", headers={"HX-Request": "true"}).status_code in (401, 403)
-        assert client.post("/page/facts-list", data={"text": "x"}).status_code in (401, 403)

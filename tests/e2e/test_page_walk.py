@@ -39,15 +39,6 @@ def holding(word: bytes, server: DevServer) -> list[Path]:
     return found
 
 
-def test_an_incognito_chat_goes_with_its_page(page: Any, server: DevServer) -> None:
-    page.get_by_label("What memory may do").select_option("incognito")
-    say(page, "I keep a parrot in Samarkand.")
-    assert holding(b"Samarkand", server)
-    page.goto("about:blank")
-    eventually(lambda: not holding(b"Samarkand", server))
-    page.goto(f"{server.url}/memory")
-
-
 @pytest.mark.parametrize("other", ["normal", "read_only"])
 def test_in_each_mode_is_another_chat(page: Any, server: DevServer, other: str) -> None:
     word = f"Timbuktu{other}"

@@ -15,11 +15,8 @@ from pydantic import SecretStr
 
 from memory import ExtractionError
 from memory.config import ExtractionForm, MemoryConfig
-from memory.extraction.extraction import aextract_facts, extract_facts
-from memory.facts.store import FactStore
+from memory.extraction.extraction import extract_facts
 from memory.message import StoredMessage
-from memory.worker.updater import MemoryUpdater
-from tests.memory_bench import ADA, MemoryBench
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 NOW = "2026-11-22T10:00:00+00:00"
@@ -40,34 +37,8 @@ def fact(content: str) -> dict[str, Any]:
     return {"message": 1, "action": "new", "known": 0, "content": content, "category": "preference", "confidence": 0.9}
 
 
-def broken_off(*whole: str) -> Reply:
-    """An answer that reached the length limit in the middle of one fact more."""
-    text = json.dumps({"facts": [*map(fact, whole), fact("Likes kiwis")], "profile": []})
-    return Reply(text=text[: text.index("kiwis") + 2], finish="length")
-
-
 def schema_of(request: ChatRequest) -> str:
     return json.dumps(request.schema)
-
-
-def test_an_answer_that_breaks_off_makes_the_facts_that_are_whole_and_no_dead_letter(
-    stub: StubModel, caplog: pytest.LogCaptureFixture
-) -> None:
-    stub.respond = lambda _: broken_off("Likes figs", "Likes plums")
-    bench = MemoryBench()
-    bench.say("I like figs and plums and kiwis")
-    drained = MemoryUpdater(bench.store, lambda _: model(stub), clock=bench.clock).drain(ADA)
-    assert drained.failed == 0
-    assert sorted(fact.content for fact in FactStore.of_owner(bench.store, ADA).list()) == ["Likes figs", "Likes plums"]
-    assert bench.entries() == []
-    assert "broke off" in caplog.text
-    assert "figs" not in caplog.text
-
-
-async def test_an_answer_that_breaks_off_is_read_on_an_event_loop_too(stub: StubModel) -> None:
-    stub.respond = lambda _: broken_off("Likes figs")
-    found = await aextract_facts(model(stub), LIKES)
-    assert [change.content for change in found.changes] == ["Likes figs"]
 
 
 def test_an_answer_that_breaks_off_before_it_says_anything_is_a_failure(stub: StubModel) -> None:
@@ -98,17 +69,6 @@ def test_a_server_that_refuses_bounds_is_asked_with_the_bare_schema(stub: StubMo
     assert [bool(request.schema) for request in stub.requests] == [True, True]
 
 
-def test_a_server_that_refuses_schemas_is_asked_without(stub: StubModel) -> None:
-    def respond(request: ChatRequest) -> Reply:
-        if request.schema:
-            return Reply(text="no schemas here", status=400)
-        return Reply.json({"facts": [fact("Likes figs")], "profile": []})
-
-    stub.respond = respond
-    found = extract_facts(model(stub), LIKES)
-    assert [change.content for change in found.changes] == ["Likes figs"]
-
-
 def calls_within(work: Callable[[], object]) -> int:
     """Return how many calls of Python functions some work takes, in all threads that it starts."""
     counted = count()
@@ -137,9 +97,3 @@ def test_the_work_for_an_answer_that_is_no_json_does_not_grow_with_it(stub: Stub
     refused(100)  # what is only done the first time, is done
     least, *others = (calls_within(partial(refused, chars)) for chars in (5_000, 20_000, 80_000))
     assert max(others) < 1.5 * least
-
-
-def test_thoughts_of_any_length_before_an_answer_are_passed_over(stub: StubModel) -> None:
-    whole = json.dumps({"facts": [fact("Likes figs")], "profile": []})
-    stub.respond = lambda _: Reply(text=f"<think>{'Figs? ' * 20_000}</think>{whole}")
-    assert [change.content for change in extract_facts(model(stub), LIKES).changes] == ["Likes figs"]
