@@ -1,7 +1,12 @@
 """Small graphs on a checkpointer, what is said in them, and what stands in their threads then."""
 
+import asyncio
 import dataclasses
-from collections.abc import Sequence
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, HumanMessage
@@ -60,3 +65,33 @@ async def say(graph: Graph, thread: str, text: str, run: str = "") -> None:
 async def texts(graph: Graph, thread: str) -> list[str]:
     state = await graph.aget_state(on(thread))
     return [message.text for message in state.values.get("messages", [])]
+
+
+Open = Callable[[Any], AbstractAsyncContextManager[BaseCheckpointSaver[str]]]
+
+
+def said_later_by_slow_clocks(opened: Open, place: object) -> list[list[str]]:
+    """Return what a thread holds after each of three turns in processes whose clocks are ever further behind.
+
+    The last one edits the first message away: it goes on from the thread's first checkpoint.
+    """
+    held = []
+    for behind, text, forks in ((0, "one", False), (3600, "two", False), (86_400, "three", True)):
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            held.append(process.submit(_say_behind, opened, place, behind, text, forks).result())
+    return held
+
+
+def _say_behind(opened: Open, place: object, seconds: int, text: str, forks: bool) -> list[str]:
+    real = time.time_ns
+    time.time_ns = lambda: real() - seconds * 1_000_000_000
+
+    async def turn() -> list[str]:
+        async with opened(place) as saver:
+            graph, config = echo_graph(saver), on("thread")
+            if forks:
+                config = [state.config async for state in graph.aget_state_history(config)][-1]
+            await graph.ainvoke({"messages": [HumanMessage(text)]}, config)
+            return await texts(graph, "thread")
+
+    return asyncio.run(turn())

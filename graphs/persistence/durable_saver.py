@@ -8,11 +8,13 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointMetadata
+from langgraph.checkpoint.base import CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import id as ids
 
 from memory.context.running_summary import RunningSummary
 from memory.effects import tolerated
@@ -120,6 +122,7 @@ def _failed(task: asyncio.Task[None]) -> bool:
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
 
+_HOUR = 36_000_000_000  # in steps of 100 ns
 _KEY = "thread_id, checkpoint_ns, checkpoint_id"
 GOING = f"""
     WITH RECURSIVE doomed AS (SELECT {_KEY}, parent_checkpoint_id AS parent FROM checkpoints WHERE {{of_runs}}),
@@ -176,6 +179,21 @@ class DurableSaver:
         raise NotImplementedError(
             "aprune is refused: a thread's newest state is replayed from older checkpoints; delete threads that are old"
         )
+
+
+def before_next(found: CheckpointTuple | None) -> CheckpointTuple | None:
+    """Return a checkpoint that was read, and have the next one of this process come after it.
+
+    The newest checkpoint of a thread is the one with the largest id, which begins with the time. LangGraph's own guard
+    knows what this process made alone: a clock may have gone back since the last one, or be behind that of another.
+    """
+    with suppress(ValueError):  # an id of somebody else's making
+        if found and (known := ids.UUID(found.checkpoint["id"])).version == 6:
+            if (behind := known.time - ids.uuid6().time) >= 0:
+                vars(ids)["_last_v6_timestamp"] = known.time
+            if behind > _HOUR:
+                logger.warning("this machine's clock is %d h behind: days in memory will be wrong", behind // _HOUR)
+    return found
 
 
 def thread_of(config: RunnableConfig) -> str:

@@ -30,6 +30,7 @@ from graphs.persistence.durable_saver import (
     Deletions,
     DurableSaver,
     ancestors,
+    before_next,
     may_be_first,
     thread_of,
     user_of,
@@ -133,7 +134,7 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
         await self._deletions.carried_out(thread_of(config))
-        return await super().aget_tuple(config)
+        return before_next(await super().aget_tuple(config))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

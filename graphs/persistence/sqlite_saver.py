@@ -37,6 +37,7 @@ from graphs.persistence.durable_saver import (
     Deletions,
     DurableSaver,
     ancestors,
+    before_next,
     bury,
     bury_thread,
     is_dead,
@@ -110,7 +111,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
-        return await AsyncSqliteSaver.aget_tuple(await self._reader(config), config)
+        return before_next(await AsyncSqliteSaver.aget_tuple(await self._reader(config), config))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

@@ -17,7 +17,7 @@ from graphs.persistence.postgres import DatabaseAway
 from graphs.persistence.postgres_saver import CheckpointTables, DurablePostgresSaver, open_postgres_checkpointer
 from memory.context.running_summary import RunningSummary
 from tests.postgres import Postgres
-from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, say, texts
+from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
 
 PROCESSES = 3
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
@@ -210,3 +210,12 @@ async def test_both_savers_promise_the_same(tmp_path: Path, saver: DurablePostgr
         for graph in (echo_graph(file), echo_graph(saver)):
             await say(graph, "thread", "hello")
             assert await texts(graph, "thread") == ["hello", "re: hello"]
+
+
+def test_the_last_turn_is_the_newest_though_the_clock_went_back(database: str) -> None:
+    """A board before its network time, a dual boot, a resumed machine, a second server whose clock is behind."""
+    assert said_later_by_slow_clocks(open_postgres_checkpointer, database) == [
+        ["one", "re: one"],
+        ["one", "re: one", "two", "re: two"],
+        ["three", "re: three"],
+    ]

@@ -19,7 +19,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.persistence import DurableSqliteSaver, open_checkpointer
 from memory.context.running_summary import RunningSummary
-from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, say, texts
+from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
 
 PROCESSES = 4
 CHECKPOINTS = 50
@@ -220,3 +220,12 @@ def test_four_processes_on_one_file_do_not_fail_each_other(tmp_path: Path) -> No
     assert done == [CHECKPOINTS] * PROCESSES
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_the_last_turn_is_the_newest_though_the_clock_went_back(tmp_path: Path) -> None:
+    """A board before its network time, a dual boot, a resumed machine, a second server whose clock is behind."""
+    assert said_later_by_slow_clocks(open_checkpointer, tmp_path / "checkpoints.sqlite") == [
+        ["one", "re: one"],
+        ["one", "re: one", "two", "re: two"],
+        ["three", "re: three"],
+    ]
