@@ -15,7 +15,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
-from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -25,6 +24,7 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
 )
+from langgraph.checkpoint.base.id import UUID
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -249,7 +249,8 @@ _EARLY_OF_USERS = f"SELECT thread_id FROM early_writes WHERE user_id {_THEIRS}"
 _OF_ANOTHER = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND NOT {USER_OF_CHECKPOINT} {_THEIRS} LIMIT 1"
 # The key is read alone, without a row: it is what has the moment of a checkpoint in it.
 _BEGUN = "SELECT thread_id, MIN(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id"
-_LAST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ''"
+# By the order of writing: the clock may have gone back since the largest id was made.
+_LAST = "SELECT (SELECT checkpoint_id FROM checkpoints WHERE checkpoint_ns = '' ORDER BY rowid DESC LIMIT 1)"
 _SAID = f"""
     SELECT {METADATA} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' ORDER BY checkpoint_id"""
 # MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
@@ -320,8 +321,6 @@ class CheckpointFile:
 def _seconds_between(first: str, last: str) -> float:
     """Return how much later the one checkpoint was made than the other; endless for ids that do not tell."""
     try:
-        # UUID of version 6: 60 bits of the moment, in steps of 100 ns, around four of the version.
-        moments = [(number >> 80 << 12) + (number >> 64 & 0xFFF) for number in (UUID(first).int, UUID(last).int)]
+        return (UUID(last).time - UUID(first).time) / 1e7  # in steps of 100 ns
     except ValueError:
         return math.inf
-    return (moments[1] - moments[0]) / 1e7
