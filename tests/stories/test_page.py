@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.archive_lines import taking
+from tests.archive_lines import lines_of, taking
 from tests.e2e.browsing import NEEDED, SECONDS, chromium, erase, expect, fact, go, say, serious
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
@@ -308,3 +308,44 @@ def test_62_the_list_stays_at_its_page_and_whoever_goes_on_begins_at_its_top(pag
     expect(page.locator(".facts > li").first).to_be_in_viewport()
     say(page, "I live in Oslo.")
     expect(page.get_by_text("101 to 200 of 206")).to_be_visible()
+
+
+def test_63_what_is_refused_says_why_and_what_had_its_yes_waits_no_longer(
+    page: Any, ada: Person, tmp_path: Path
+) -> None:
+    ada.memory.put("/approval", json={"topics": ["health"]}).raise_for_status()
+    ada.writes("Likes pears")
+    ada.says("I suffer from asthma.")
+    ada.knows("Likes pears")
+    look(page)
+    said = page.locator("#said")
+    fact(page, "pears").get_by_role("link", name="Edit").click()
+    page.get_by_label("What it says").fill("   ")
+    page.get_by_role("button", name="Save").click()
+    expect(said).to_have_text("Content must say something")
+    look(page, "Waiting")
+    page.get_by_label("Its words, which you may change").fill("   ")
+    page.get_by_role("button", name="Yes, remember").click()
+    expect(said).to_have_text("Content must say something")
+    page.get_by_label("Its words, which you may change").fill("User suffers from asthma.")
+    page.get_by_role("button", name="Yes, remember").click()
+    expect(page.get_by_text("It is remembered.")).to_be_visible()
+    look(page, "Waiting")
+    expect(page.locator("#updates")).to_contain_text("remembered by your yes User suffers from asthma.")
+    go(page, "Your data")
+    page.get_by_text("Bring one back").click()
+    file = tmp_path / "memory.jsonl"
+    file.write_text(lines_of({"facts": [{"content": "Likes figs", "category": "fruit", "confidence": 0.9}]}))
+    page.get_by_label("A file").set_input_files(file)
+    expect(said).to_have_text(re.compile("1 refused.*line 2: unknown category"))
+    page.get_by_label("The export").fill(file.read_text())
+    page.get_by_role("button", name="Take it in").click()
+    expect(page.locator("#view")).to_contain_text("1 refused. Line 2: unknown category.")
+    page.get_by_text("Bring one back").click()
+    page.get_by_label("The export").fill("no export")
+    page.get_by_role("button", name="Take it in").click()
+    expect(said).to_contain_text("Take all of a file that “Export everything” gave")
+    page.context.set_offline(True)
+    page.locator("#chat-words").fill("I keep bees.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".message .problem")).to_have_text("The server does not answer. Try again once it does.")

@@ -7,14 +7,14 @@ from pydantic import Field
 from starlette.responses import Response
 
 from graphs.server.api.archive import JSON_LINES
-from graphs.server.api.facts import FactEdit, NewFact, facts_of, unconfirmed
+from graphs.server.api.facts import FactEdit, NewFact, unconfirmed
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.rendering import HEADERS
 from memory.archive.exporting import fact_lines
 from memory.config import CATEGORIES, Category
-from memory.control import LEARNING_KEY, USE_KEY, learning_in, read_epoch, use_in
+from memory.control import LEARNING_KEY, USE_KEY, learning_in, use_in
 from memory.effects import read_many
 from memory.facts.confirmations import read_counts
 from memory.facts.fact import Fact, FactChanged, FactNotFound
@@ -58,7 +58,7 @@ class Filter(StrictModel):
 
 async def found(asked: PageRequest, wanted: Filter) -> dict[str, object]:
     """Return the facts that a filter admits, one page of them, and what is shown beside each."""
-    everything = await facts_of(asked.call).alist()
+    everything = await asked.facts.alist()
     facts = await _admitted(asked, wanted, everything)
     if wanted.sort != "strength":  # by which they stand already, or, where something is searched, by how well they fit
         facts.sort(key=lambda fact: (fact.created_at, fact.id), reverse=wanted.sort == "newest")
@@ -80,7 +80,7 @@ async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -
     """Return those of the facts in use that a filter admits; what fits its text best stands first."""
     if wanted.text:
         question = await asked.call.service.embed(wanted.text)
-        facts = await facts_of(asked.call).asearch(wanted.text, None, question=question, only_asked=True)
+        facts = await asked.facts.asearch(wanted.text, None, question=question, only_asked=True)
     admitted = [fact for fact in facts if wanted.admits(fact)]
     return await unconfirmed(asked.call, admitted, UNCONFIRMED_DAYS) if wanted.unconfirmed else admitted
 
@@ -114,7 +114,7 @@ async def list_facts(asked: PageRequest) -> Response:
 async def add_fact(asked: PageRequest) -> Response:
     """Add a fact; one that is known already stays as it is."""
     new = asked.fields(NewFact)
-    facts = facts_of(asked.call)
+    facts = asked.facts
     known = {fact.id for fact in await facts.alist(None)}
     fact = await facts.acreate(new.content, new.category, new.confidence, source="page", pinned=new.pinned)
     if fact.status == "quarantined":
@@ -127,7 +127,7 @@ async def add_fact(asked: PageRequest) -> Response:
 
 
 async def _row(asked: PageRequest, fact_id: str, template: str = "fact_row.html") -> Response:
-    fact = await facts_of(asked.call).aget(fact_id)
+    fact = await asked.facts.aget(fact_id)
     counts = await asked.call.run(read_counts(asked.call.owner))
     again = counts.get(fact_id, 0)
     return asked.show(template, "facts", fact=fact, again=again, categories=CATEGORIES, mine=None)
@@ -150,7 +150,7 @@ async def save_fact(asked: PageRequest) -> Response:
     """Change a fact; what it said before goes to its history. Where it was changed meanwhile, show both texts."""
     edit = asked.fields(FactEdit)
     try:
-        await facts_of(asked.call).aupdate(
+        await asked.facts.aupdate(
             asked.one("id"), content=edit.content, category=edit.category, confidence=edit.confidence,
             pinned=edit.pinned, source="page", revision=edit.revision,
         )  # fmt: skip
@@ -163,8 +163,8 @@ async def save_fact(asked: PageRequest) -> Response:
 async def delete_fact(asked: PageRequest) -> Response:
     """Stop using a fact; the answer offers to undo that."""
     fact_id = asked.one("id")
-    fact = await facts_of(asked.call).aget(fact_id)
-    at = await facts_of(asked.call).aretire(fact_id)
+    fact = await asked.facts.aget(fact_id)
+    at = await asked.facts.aretire(fact_id)
     if not asked.is_fragment:
         return asked.go("facts", deleted=at)
     return asked.show("fact_gone.html", "facts", fact=fact, at=at)
@@ -176,7 +176,7 @@ async def delete_facts(asked: PageRequest) -> Response:
     chosen = await _chosen(asked)
     if len(chosen) > 1:
         asked.ask(f"Delete {len(chosen)} facts?", "facts")
-    at = await facts_of(asked.call).aretire(*(fact.id for fact in chosen))
+    at = await asked.facts.aretire(*(fact.id for fact in chosen))
     if not asked.is_fragment:
         return asked.go("facts", deleted=at)
     return await _list(asked, said=f"{len(chosen)} deleted.", undo=at)
@@ -192,7 +192,7 @@ async def export_facts(asked: PageRequest) -> Response:
 
 async def _chosen(asked: PageRequest) -> Sequence[Fact]:
     """Return the facts whose boxes are ticked; with `all`, all that the filter admits, on whatever page."""
-    everything = await facts_of(asked.call).alist()
+    everything = await asked.facts.alist()
     ids = set(asked.all("id"))
     if asked.one("all"):
         ids = {fact.id for fact in await _admitted(asked, asked.fields(Filter), everything)}
@@ -204,7 +204,7 @@ async def _chosen(asked: PageRequest) -> Sequence[Fact]:
 @pages.post("facts-undo")
 async def undo(asked: PageRequest) -> Response:
     """Take a change back, by its time; one fact comes back in its own place."""
-    done = await facts_of(asked.call).aundo(asked.one("at"))
+    done = await asked.facts.aundo(asked.one("at"))
     if done is None:
         raise RefusedRequest(409, "There is nothing to undo any more: the facts have changed since.")
     if not asked.is_fragment:
@@ -217,7 +217,7 @@ async def undo(asked: PageRequest) -> Response:
 @pages.get("fact-history")
 async def history(asked: PageRequest) -> Response:
     """Show what a fact said before, and when it was said again."""
-    fact_id, facts = asked.one("id"), facts_of(asked.call)
+    fact_id, facts = asked.one("id"), asked.facts
     said = await facts.ahistory(fact_id)
     try:
         again = (await facts.aconfirmations(fact_id)).said
@@ -230,7 +230,7 @@ async def history(asked: PageRequest) -> Response:
 async def source(asked: PageRequest) -> Response:
     """Show what was said where a fact comes from, as the journal has it."""
     thread, messages = asked.one("thread"), set(asked.one("messages").split(","))
-    epoch = await asked.call.run(read_epoch(asked.call.owner))
+    epoch = await asked.epoch()
     entries = [each for each in await asked.call.run(read_journal(asked.call.owner, epoch)) if each.thread_id == thread]
     at = next((place for place, each in enumerate(entries) if _holds(each, messages)), None)
     # The exchange itself, and the one before it, which it may answer to.

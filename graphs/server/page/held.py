@@ -6,13 +6,12 @@ from typing import Any
 from starlette.responses import Response
 
 from graphs.server.api.approval import ApprovalChoice, approval_of, put_approval
-from graphs.server.api.facts import FactEdit, facts_of
+from graphs.server.api.facts import FactEdit
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import answer, asked_about
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.entries import read_fact
 from memory.config import NAMED_TOPICS, TOPICS
-from memory.control import read_epoch
 from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, moment, timestamp, to_item
 
@@ -27,7 +26,7 @@ _DAY = 86_400.0
 
 async def held_facts(asked: PageRequest) -> dict[str, Any]:
     """Return what the part of the page that decides shows: what waits, until when, and what is asked about."""
-    facts, epoch = facts_of(asked.call), await asked.call.run(read_epoch(asked.call.owner))
+    facts, epoch = asked.facts, await asked.epoch()
     lines = await asked_about(asked.call, epoch)
     approval = await approval_of(asked.call, len(lines))
     there = {fact.id: fact for fact in await facts.alist(None)}
@@ -65,7 +64,7 @@ async def show_held(asked: PageRequest) -> Response:
 @pages.post("held-yes")
 async def say_yes(asked: PageRequest) -> Response:
     """Use a fact that waits for a person, in its own words or in others."""
-    facts, fact_id = facts_of(asked.call), asked.one("id")
+    facts, fact_id = asked.facts, asked.one("id")
     words = asked.fields(FactEdit).content
     fact = await facts.aget(fact_id)
     if fact.status == "waiting":
@@ -78,21 +77,21 @@ async def say_yes(asked: PageRequest) -> Response:
 @pages.post("held-no")
 async def say_no(asked: PageRequest) -> Response:
     """Throw a fact that waits for a person away; it does not come back from what was said."""
-    fact = await facts_of(asked.call).aget(asked.one("id"))
+    fact = await asked.facts.aget(asked.one("id"))
     if fact.status not in HELD:
         raise RefusedRequest(409, "This fact does not wait any more.")
-    await facts_of(asked.call).aretire(fact.id)
+    await asked.facts.aretire(fact.id)
     return await _list(asked, "It is not remembered.", json.dumps(to_item(fact), ensure_ascii=False))
 
 
 @pages.post("held-no-all")
 async def say_no_to_all(asked: PageRequest) -> Response:
     """Throw away all that waits for a yes."""
-    waiting = await facts_of(asked.call).alist("waiting")
+    waiting = await asked.facts.alist("waiting")
     if not waiting:
         raise RefusedRequest(409, "Nothing waits any more.")
     asked.ask(f"Say no to all {len(waiting)} that wait for your yes? Nothing brings them back.", "updates")
-    await facts_of(asked.call).aretire(*(fact.id for fact in waiting))
+    await asked.facts.aretire(*(fact.id for fact in waiting))
     return await _list(asked, f"{len(waiting)} are not remembered.")
 
 
@@ -100,7 +99,7 @@ async def say_no_to_all(asked: PageRequest) -> Response:
 async def take_no_back(asked: PageRequest) -> Response:
     """Let a fact wait again that somebody has just said no to; what the form says of it is checked as an import is."""
     call = asked.call
-    epoch = await call.run(read_epoch(call.owner))
+    epoch = await asked.epoch()
     try:
         raw = json.loads(asked.one("fact"))
     except ValueError:
@@ -131,7 +130,7 @@ async def answer_line(asked: PageRequest) -> Response:
 async def answer_all_lines(asked: PageRequest) -> Response:
     """Say yes or no to all messages that wait."""
     yes = asked.one("recall") == "yes"
-    lines = await asked_about(asked.call, await asked.call.run(read_epoch(asked.call.owner)))
+    lines = await asked_about(asked.call, await asked.epoch())
     if not lines:
         raise RefusedRequest(409, "Nothing waits any more.")
     count = len(lines)

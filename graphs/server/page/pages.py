@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import (
     RefusedRequest,
     body_of,
@@ -21,6 +22,8 @@ from graphs.server.api.guard import (
 )
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
 from graphs.server.page.rendering import HEADERS, Question, address, is_fragment, refused, render
+from memory.control import read_epoch
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)
@@ -52,6 +55,15 @@ class PageRequest:
     def now(self) -> float:
         """Seconds since 1970."""
         return self.call.service.clock()
+
+    @property
+    def facts(self) -> FactStore:
+        """The facts that it is about."""
+        return facts_of(self.call)
+
+    async def epoch(self) -> str:
+        """Read the user's epoch."""
+        return await self.call.run(read_epoch(self.call.owner))
 
     @property
     def is_fragment(self) -> bool:

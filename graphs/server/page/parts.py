@@ -1,6 +1,6 @@
 """The page's other parts: profile, journal by day, what waits or failed, the switches, and all data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -8,17 +8,16 @@ from starlette.responses import Response
 
 from graphs.server.api import overview, profile, updates
 from graphs.server.api.erase import Erasure, erase_everything
-from graphs.server.api.facts import facts_of
-from graphs.server.api.guard import invalid
+from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import journal_of
 from graphs.server.api.routing import Empty
 from graphs.server.page.held import TITLES, held_facts
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.importing import Importer
-from memory.control import read_epoch, read_time_zone
-from memory.facts.fact import Fact
+from memory.control import read_time_zone
+from memory.facts.fact import HELD, Fact
 from memory.facts.profile import MAX_SECTION_CHARS
-from memory.outbox.receipts import read_receipts
+from memory.outbox.receipts import UpdateReceipt, read_receipts
 
 pages = PageRoutes()
 
@@ -30,8 +29,11 @@ SECTIONS = {
     "history.earlier": "Before",
     "history.background": "Long ago",
 }
+_WAITS = "waits for your yes"
 _DAYS = 7
 _LAST_UPDATES = 10
+_TOLD = 5  # refused lines of an import
+_NO_EXPORT = "This is no export. Take all of a file that “Export everything” gave, its first line too."
 
 
 @pages.get("profile")
@@ -60,7 +62,7 @@ async def save_section(asked: PageRequest) -> Response:
 async def show_journal(asked: PageRequest) -> Response:
     """Show what was said, the newest days first; so many days at once."""
     until = asked.one("until")
-    epoch = await asked.call.run(read_epoch(asked.call.owner))
+    epoch = await asked.epoch()
     lines = [line for line in await journal_of(asked.call, epoch) if not until or line.entry.day <= until]
     days = [(day, list(each)) for day, each in groupby(lines, key=lambda line: line.entry.day)][::-1]
     older = days[_DAYS][0] if len(days) > _DAYS else ""
@@ -70,33 +72,48 @@ async def show_journal(asked: PageRequest) -> Response:
     )
 
 
-async def facts_named(asked: PageRequest, receipts: Sequence[Mapping[str, object]]) -> dict[str, Fact]:
-    """Return the facts that receipts may name, by id: those that are there, and what the newest of those gone said."""
-    facts = facts_of(asked.call)
-    there = {fact.id: fact for fact in await facts.alist(None)}
-    if not any(each not in there for receipt in receipts for each in listed(receipt.get("superseded"))):
-        return there
-    gone = [*await facts.alist("superseded"), *await facts.alist("ended")]
-    last = {fact.id: fact for fact in sorted(gone, key=lambda fact: fact.revision)}
-    return {**last, **there}
+async def changes(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> list[dict[str, Any]]:
+    """Return what each update did, in words that hold now, and its time, by which an undo finds it; empty: none."""
+    if not receipts:
+        return []
+    there = {fact.id: fact for fact in await asked.facts.alist(None)}
+    history = [*await asked.facts.alist("superseded"), *await asked.facts.alist("ended")]
+    gone = {fact.id: fact for fact in sorted(history, key=lambda fact: fact.revision)}
+    told = []
+    for receipt in receipts:
+        new = [there.get(each) for each in receipt.created]
+        ended = [there.get(each) or gone.get(each) for each in receipt.superseded]
+        said = (
+            ("new", new), ("said again", map(there.get, receipt.confirmed)), ("no longer holds", ended),
+            (_WAITS, map(there.get, receipt.waiting)),
+        )  # fmt: skip
+        told.append({
+            "time": receipt.time,
+            "changes": [(_word(word, fact, receipt.time), fact) for word, facts in said for fact in facts],
+            # All that one update wrote has one time.
+            "at": max((fact.updated_at for fact in (*new, *ended) if fact), default=""),
+        })  # fmt: skip
+    return told
 
 
-def listed(value: object) -> list[str]:
-    """Return the ids under one name of a receipt."""
-    return [str(each) for each in value] if isinstance(value, list | tuple) else []
+def _word(word: str, fact: Fact | None, time: str) -> str:
+    """Return the word for what became of a fact at a time, as it is now."""
+    if word != _WAITS:
+        return f"{word}, edited since" if fact and fact.edited_at > time else word
+    if fact is None:
+        return "waited for your yes"
+    return word if fact.status in HELD else "remembered by your yes"
 
 
 async def _waiting(asked: PageRequest, template: str, **more: Any) -> Response:
     call = asked.call
-    epoch = await call.run(read_epoch(call.owner))
+    epoch = await asked.epoch()
     done = await call.run(read_receipts(call.owner, epoch, ""))
-    last = [receipt.to_json() for receipt in done[::-1][:_LAST_UPDATES]]
-    facts = await facts_named(asked, last)
     entries = [updates.view_of(entry) for entry in await updates.entries_of(call)]
     return asked.show(
         template, "updates", pending=[each for each in entries if each.state != "dead"],
-        dead=[each for each in entries if each.state == "dead"], facts=facts,
-        done=last, seen=await overview.overview(call), **more,
+        dead=[each for each in entries if each.state == "dead"],
+        done=await changes(asked, done[::-1][:_LAST_UPDATES]), seen=await overview.overview(call), **more,
     )  # fmt: skip
 
 
@@ -128,7 +145,8 @@ async def discard_update(asked: PageRequest) -> Response:
 
 
 async def _data(asked: PageRequest, said: str = "") -> Response:
-    return asked.show("data.html", "data", seen=await overview.overview(asked.call), said=said)
+    seen = await overview.overview(asked.call)
+    return asked.show("data.html", "data", seen=seen, said=said, no_export=_NO_EXPORT)
 
 
 @pages.get("data")
@@ -151,12 +169,16 @@ async def switch(asked: PageRequest) -> Response:
 async def take_in(asked: PageRequest) -> Response:
     """Take an export in that somebody pasted; a file goes to the memory API itself, whatever its size."""
     importer = Importer(asked.call.owner, asked.call.service.settings.memory, asked.now)
-    for line in asked.one("document").encode("utf-8", "replace").splitlines():
-        importer.take(line)
-    done = await asked.call.run(importer.finish())
+    try:
+        for line in asked.one("document").encode("utf-8", "replace").splitlines():
+            importer.take(line)
+        done = await asked.call.run(importer.finish())
+    except ValueError:  # it does not begin as one
+        raise RefusedRequest(422, _NO_EXPORT) from None
     for thread_id in importer.waiting_threads:
         asked.call.service.wake(asked.call.owner, thread_id)
     said = f"Taken in: {len(done.created)} new facts; {done.known} were known already, {len(done.rejected)} refused."
+    said += "".join(f" Line {each.line}: {each.reason.replace('_', ' ')}." for each in done.rejected[:_TOLD])
     return await _data(asked, said=said)
 
 

@@ -23,6 +23,14 @@ const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte
 
 const spoken = ({ type, content }) => (type === "ai" ? afterThoughts(textOf(content)) : textOf(content));
 
+// Why no answer came, in words for whoever talks here: what they can do, and no codes.
+function reason(error) {
+  if (["ConnectionError", "TypeError"].includes(error?.name)) return "The server does not answer. Try again once it does.";
+  if (error?.status === 401) return "Your token is not accepted any more. Load the page again, and log in.";
+  const said = error?.message?.match(/"detail":"(.*?)"/)?.[1] ?? error?.message ?? "";
+  return said.replace(/ The provider says: [^“]*(“.*)?$/s, (_, told) => (told ? ` The provider says: ${told}` : "")).slice(0, 300);
+}
+
 async function part(path) {
   const answer = await fetch(path, { headers: { ...headers(), "HX-Request": "true" } });
   if (!answer.ok) throw new Error(String(answer.status));
@@ -138,7 +146,7 @@ class Chat {
         this.ask(text, id);
       });
       const isGone = this.thread && error?.status === 404;
-      const why = isGone ? "This conversation is not there any more: it was deleted or erased elsewhere. The next try begins a new one." : (error?.message?.slice(0, 300) ?? "");
+      const why = isGone ? "This conversation is not there any more: it was deleted or erased elsewhere. The next try begins a new one." : reason(error);
       if (isGone) this.forget(reply.message);
       reply.message.append(make("p", { className: "problem", textContent: why }), again);
     } finally {

@@ -213,19 +213,22 @@ document.addEventListener("click", (event) => {
     pressed.closest(".aside, .problem").remove();
     back?.focus();
   }
-  if (pressed.matches("[data-download]") && token()) {
+  if (pressed.matches("[data-download]") && (token() || pressed.form)) {
     event.preventDefault();
     download(pressed);
   }
 });
 
-// A browser sends no token with a link or a form, so what is to be saved is fetched first.
+// A browser sends no token with a link or a form, and leaves the page for what is wrong; so what is to be saved is fetched.
 async function download(pressed) {
   const form = pressed.form;
   const address = pressed.getAttribute("formaction") ?? pressed.getAttribute("href");
   const body = form && new URLSearchParams(new FormData(form));
-  const answer = await fetch(address, { method: form ? "POST" : "GET", headers: headers(), body });
-  if (!answer.ok) return say(`That did not work (${answer.status}).`);
+  const answer = await fetch(address, { method: form ? "POST" : "GET", headers: { ...headers(), "HX-Request": "true" }, body });
+  if (!answer.ok) {
+    const why = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".problem");
+    return say(why?.textContent ?? `The server refused this (${answer.status}).`);
+  }
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await answer.blob());
   link.download = pressed.dataset.download;
@@ -300,7 +303,10 @@ document.addEventListener("change", async (event) => {
   const sent = { method: "POST", headers: { ...headers(), "Content-Type": "application/jsonl" }, body: event.target.files[0] };
   const answer = await fetch(form.dataset.import, sent).catch(() => null);
   const done = await answer?.json().catch(() => null);
-  say(answer?.ok ? `Taken in: ${done.created.length} new facts; ${done.known} were known already.` : (done?.detail ?? "That did not work."));
+  if (!answer?.ok) return say(answer?.status === 422 ? form.dataset.wrong : "The file was not taken in: the server does not answer. Try again.");
+  const refused = done.refused.map(({ line, reason }) => `line ${line}: ${reason.replaceAll("_", " ")}`);
+  const why = refused.length ? `, ${refused.length + done.refused_more} refused (${refused.slice(0, 5).join("; ")})` : "";
+  say(`Taken in: ${done.created.length} new facts; ${done.known} were known already${why}.`);
 });
 
 // The chat needs who one is, and the SDK; where that is not built, the page says so.
