@@ -129,11 +129,11 @@ GOING = f"""
     needed AS (
         SELECT doomed.* FROM checkpoints AS child JOIN doomed ON child.thread_id = doomed.thread_id
             AND child.checkpoint_ns = doomed.checkpoint_ns AND child.parent_checkpoint_id = doomed.checkpoint_id
-        WHERE child.checkpoint_id NOT IN (SELECT checkpoint_id FROM doomed)
+        WHERE child.checkpoint_id NOT IN (SELECT checkpoint_id FROM doomed) AND {{is_replayed}}
         UNION SELECT doomed.* FROM needed JOIN doomed ON needed.thread_id = doomed.thread_id
             AND needed.checkpoint_ns = doomed.checkpoint_ns AND needed.parent = doomed.checkpoint_id)
     SELECT {_KEY} FROM doomed EXCEPT SELECT {_KEY} FROM needed ORDER BY 1, 2, 3"""
-"""Selects the keys of runs' checkpoints, but for those that another run goes on from: it may be replayed from them."""
+"""Selects the keys of runs' checkpoints, but for those that a checkpoint of another run is replayed from."""
 
 
 class DurableSaver:

@@ -202,7 +202,7 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
                 await cursor.execute(f"DELETE FROM {table} WHERE thread_id = %s", (thread_id,))
 
     async def adelete_for_runs(self, run_ids: Iterable[str]) -> None:
-        """Delete the checkpoints and writes of these runs; what another run goes on from stays."""
+        """Delete the checkpoints and writes of these runs; what another run is replayed from stays."""
         await self._deletions.carried_out()
         runs = [str(run_id) for run_id in run_ids]
         async with self._transaction(pipeline=False) as (_, cursor):
@@ -255,7 +255,10 @@ async def open_postgres_checkpointer(uri: str, connections: int = 10) -> AsyncIt
             await saver.aclose()
 
 
-_GOING = GOING.format(of_runs="thread_id = %s AND metadata ->> 'run_id' = ANY(%s)")
+_GOING = GOING.format(
+    of_runs="thread_id = %s AND metadata ->> 'run_id' = ANY(%s)",
+    is_replayed="jsonb_typeof(child.metadata -> 'counters_since_delta_snapshot') = 'object'",
+)
 _DELETE_WRITES = "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)"
 _DELETE = """
     DELETE FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)
@@ -267,7 +270,7 @@ _DELETE_BLOB = """
 
 
 async def remove_runs(cursor: AsyncCursor[DictRow], thread_id: str, runs: Sequence[str]) -> None:
-    """Delete the checkpoints of runs in a thread with what only they use; those that another run goes on from stay."""
+    """Delete checkpoints of runs in a thread with what only they use; what another run is replayed from stays."""
     await cursor.execute(_GOING, (thread_id, runs))
     going = [(row["checkpoint_ns"], row["checkpoint_id"]) for row in await cursor.fetchall()]
     for namespace in sorted({namespace for namespace, _ in going}):

@@ -84,7 +84,8 @@ _COPY_WRITES = """
     SELECT :target, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value
     FROM writes WHERE thread_id = :source"""
 
-_GOING = GOING.format(of_runs=f"{_RUN_ID} IN (SELECT value FROM json_each(?))")
+_COUNTERS = f"json_extract({METADATA.replace('metadata', 'child.metadata')}, '$.counters_since_delta_snapshot')"
+_GOING = GOING.format(of_runs=f"{_RUN_ID} IN (SELECT value FROM json_each(?))", is_replayed=f"{_COUNTERS} IS NOT NULL")
 _DELETE = ("checkpoints", "writes")
 
 
@@ -199,7 +200,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
             await self.conn.execute(statement, (time.time() - EARLY_SECONDS,))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints and writes of these runs; what another run goes on from stays."""
+        """Delete the checkpoints and writes of these runs; what another run is replayed from stays."""
         await self._deletions.carried_out()
         async with self._transaction():
             async with self.conn.execute(_GOING, (json.dumps([str(run_id) for run_id in run_ids]),)) as cursor:

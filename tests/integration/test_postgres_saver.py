@@ -4,7 +4,6 @@ import asyncio
 import multiprocessing
 from collections.abc import AsyncIterator
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import cast
 from uuid import uuid4
 
@@ -12,7 +11,6 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
 
-from graphs.persistence import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.postgres import DatabaseAway
 from graphs.persistence.postgres_saver import CheckpointTables, DurablePostgresSaver, open_postgres_checkpointer
 from memory.context.running_summary import RunningSummary
@@ -33,22 +31,6 @@ def rows(postgres: Postgres, database: str, thread: str) -> dict[str, int]:
     with postgres.connect(database) as connection:
         count = "SELECT COUNT(*) FROM {} WHERE thread_id = %s"
         return {table: connection.execute(count.format(table), (thread,)).fetchone()[0] for table in TABLES}
-
-
-async def test_rolling_a_run_back_restores_what_was_before_it(
-    saver: DurablePostgresSaver, postgres: Postgres, database: str
-) -> None:
-    graph = echo_graph(saver)
-    await say(graph, "thread", "one", "run-1")
-    before = rows(postgres, database, "thread")
-    await say(graph, "thread", "two", "run-2")
-    await say(graph, "other", "hello", "run-3")
-
-    await saver.adelete_for_runs(["run-2", "unknown"])
-
-    assert await texts(graph, "thread") == ["one", "re: one"]
-    assert rows(postgres, database, "thread") == before
-    assert await texts(graph, "other") == ["hello", "re: hello"]
 
 
 async def test_a_copy_survives_the_rollback_and_the_deletion_of_its_original(saver: DurablePostgresSaver) -> None:
@@ -201,15 +183,6 @@ def test_processes_that_start_at_once_do_not_fail_each_other(database: str) -> N
         said = list(pool.map(_work, [database] * PROCESSES, range(PROCESSES)))
     kept = [n for n in range(10) if n % 5 != 4]
     assert said == [[text for n in kept for text in (str(n), f"re: {n}")]] * PROCESSES
-
-
-async def test_both_savers_promise_the_same(tmp_path: Path, saver: DurablePostgresSaver) -> None:
-    public = {name for name in vars(DurableSqliteSaver) if not name.startswith("_")} - {"setup"}
-    assert public <= set(dir(saver))
-    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as file:
-        for graph in (echo_graph(file), echo_graph(saver)):
-            await say(graph, "thread", "hello")
-            assert await texts(graph, "thread") == ["hello", "re: hello"]
 
 
 def test_the_last_turn_is_the_newest_though_the_clock_went_back(database: str) -> None:

@@ -31,44 +31,6 @@ async def saver(tmp_path: Path) -> AsyncIterator[DurableSqliteSaver]:
         yield saver
 
 
-async def rows(saver: DurableSqliteSaver, thread: str) -> dict[str, int]:
-    counts = {}
-    for table in ("checkpoints", "writes"):
-        async with saver.conn.execute(f"SELECT COUNT(*) FROM {table} WHERE thread_id = ?", (thread,)) as cursor:
-            row = await cursor.fetchone()
-            counts[table] = int(row[0]) if row else -1
-    return counts
-
-
-async def test_rolling_a_run_back_restores_what_was_before_it(saver: DurableSqliteSaver) -> None:
-    graph = echo_graph(saver)
-    await say(graph, "thread", "one", "run-1")
-    before = await rows(saver, "thread")
-    await say(graph, "thread", "two", "run-2")
-    await say(graph, "other", "hello", "run-3")
-
-    await saver.adelete_for_runs(["run-2", "unknown"])
-
-    assert await texts(graph, "thread") == ["one", "re: one"]
-    assert await rows(saver, "thread") == before
-    assert await texts(graph, "other") == ["hello", "re: hello"]
-
-
-async def test_a_copy_survives_the_rollback_and_the_deletion_of_its_original(saver: DurableSqliteSaver) -> None:
-    graph = echo_graph(saver)
-    await say(graph, "original", "one", "run-1")
-    await say(graph, "original", "two", "run-2")
-
-    await saver.acopy_thread("original", "copy")
-    await saver.adelete_for_runs(["run-2"])
-    await saver.adelete_thread("original")
-
-    assert await texts(graph, "copy") == ["one", "re: one", "two", "re: two"]
-    assert await texts(graph, "original") == []
-    await say(graph, "copy", "three")
-    assert (await texts(graph, "copy"))[-2:] == ["three", "re: three"]
-
-
 async def test_a_copy_names_its_own_thread(saver: DurableSqliteSaver) -> None:
     """The server writes a run's configuration, its thread's id among it, into every checkpoint's metadata."""
     config: RunnableConfig = {"configurable": {"thread_id": "original", "checkpoint_ns": ""}}
@@ -111,14 +73,6 @@ async def test_a_deleted_thread_is_gone_from_the_files_too(tmp_path: Path) -> No
         await saver.adelete_thread("thread")
 
     assert [path.name for path in (tmp_path / "new").iterdir() if b"xyzzy" in path.read_bytes()] == []
-
-
-async def test_deleting_in_a_new_file_is_no_error(tmp_path: Path) -> None:
-    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
-        await saver.adelete_thread("unknown")
-        await saver.adelete_for_runs([])
-        await saver.acopy_thread("unknown", "other")
-        await saver.acopy_thread("same", "same")
 
 
 async def test_a_cancelled_write_leaves_no_lock_behind(saver: DurableSqliteSaver, tmp_path: Path) -> None:

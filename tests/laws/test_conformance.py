@@ -1,0 +1,39 @@
+"""G3: both checkpointers pass LangGraph's own tests of one, in all that a server asks of them but pruning.
+
+`aprune` refuses: a thread is replayed from its older checkpoints.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palimpsest import open_checkpointer
+from tests.laws.doors import open_saver_on_postgres
+
+CAPABILITIES = ("put", "put_writes", "get_tuple", "list", "delete_thread", "delete_for_runs", "copy_thread")
+
+
+async def conforms(capability: str, opened: AbstractAsyncContextManager[Any]) -> None:
+    from langgraph.checkpoint.conformance import checkpointer_test, validate
+
+    @checkpointer_test(name="ours")
+    async def ours() -> AsyncIterator[Any]:
+        async with opened as saver:
+            yield saver
+
+    result = (await validate(ours, capabilities={capability})).results[capability]
+    assert not result.failures
+    assert result.tests_passed > 3
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+async def test_our_sqlite_conforms(capability: str, tmp_path: Path) -> None:
+    await conforms(capability, open_checkpointer(tmp_path / "checkpoints.sqlite"))
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+async def test_our_postgres_conforms(capability: str, database: str) -> None:
+    await conforms(capability, open_saver_on_postgres(database))
