@@ -1,14 +1,22 @@
-"""Where the server of a folder listens: it leaves its address beside its files, and takes it away when it ends."""
+"""What a server does in its folder: it leaves its address, takes it away when it ends, and closes what it keeps."""
 
 import json
 import os
+import socket
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 FILE = "server.json"
+ROWS = Path(".langgraph_api")
+"""Where `langgraph dev` keeps its rows of threads, with what is said in them."""
 
 
 def leave(folder: Path, url: str) -> None:
-    """Write down that this process serves the folder at a URL."""
+    """Write down that this process serves the folder at a URL, unless another one does."""
+    if served_at(folder):
+        return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / FILE).write_text(json.dumps({"url": url, "pid": os.getpid()}))
 
@@ -31,9 +39,29 @@ def address_of(folder: Path) -> str:
     return url
 
 
+def served_at(folder: Path) -> str:
+    """Return the URL of the server that serves a folder; empty if none does, whoever has the process's number now."""
+    url = urlsplit(address_of(folder))
+    with suppress(OSError, ValueError), socket.create_connection((url.hostname or "", url.port or 0), timeout=1.0):
+        return url.geturl()
+    return ""
+
+
 def _read(folder: Path) -> tuple[str, int]:
     try:
         left = json.loads((folder / FILE).read_text())
         return str(left["url"]), max(int(left["pid"]), 1)  # 0 and below mean groups of processes
     except (OSError, ValueError, KeyError, TypeError):
         return "", os.getpid()
+
+
+def open_to_others(paths: Iterable[Path]) -> list[Path]:
+    """Return those files and folders that others on this machine may use."""
+    return [path for path in paths if path.exists() and path.stat().st_mode & 0o077]
+
+
+def close_to_others(paths: Iterable[Path]) -> None:
+    """Let nobody else on this machine use these files and folders, where they are this user's."""
+    for path in open_to_others(paths):
+        with suppress(PermissionError):
+            path.chmod(path.stat().st_mode & 0o700)

@@ -14,6 +14,7 @@ from typing import Annotated
 import click
 import typer
 
+from graphs.address import served_at
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import Child, settle, start, stop
 from graphs.local.weights import WeightsUnavailable, cache_folder
@@ -66,6 +67,8 @@ def dev(
     environ = environment(env_file)
     served = server_file(config)
     settings = server_settings(environ, authenticates=has_login(served))
+    if url := served_at(settings.data_dir):
+        raise click.ClickException(f"A server of this folder runs at {url}: use it, or stop it first.")
     if port is None:
         port = free_port(host)
     check_port(host, port)

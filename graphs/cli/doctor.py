@@ -16,6 +16,7 @@ import click
 import httpx
 import typer
 
+from graphs.address import ROWS, open_to_others
 from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
 from graphs.cli.client import THIS_MACHINE, connect
 from graphs.cli.dev import CONFIG_HELP, has_login, has_module, server_environment, server_file, server_settings
@@ -92,6 +93,10 @@ def _examine(shell: Shell, config: Path, where: Where, *, asks: bool) -> Iterato
         if settings.memory_model not in ("", settings.model):
             yield _check_model("memory model", settings.memory_model, settings, environ, asks=asks)
         yield _check_database(settings.database_uri) if settings.database_uri else _check_files(settings.data_dir)
+        if found := open_to_others([ROWS, *settings.data_dir.glob("*.sqlite*")]):
+            names = " ".join(map(str, found))
+            said = f"others on this machine may read what was said: {names}"
+            yield Finding("privacy", "warning", said, f"the next `palimpsest dev` closes them; or chmod go= {names}")
     yield asyncio.run(_check_server(shell, where))
 
 

@@ -13,6 +13,7 @@ from typing import Self
 
 import aiosqlite
 
+from graphs.address import close_to_others
 from graphs.causes import cause_of
 from memory.effects import tolerated
 
@@ -184,10 +185,11 @@ async def _connect(path: Path) -> AsyncIterator[aiosqlite.Connection]:
 
 
 def _create(path: Path) -> None:
-    """Create a file that only its owner reads, wherever it lies; SQLite gives its log the same mode."""
+    """Have a file that only its owner reads, wherever it lies; SQLite gives a new log the same mode."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
         path.touch(mode=0o600)
+    close_to_others(path.parent.glob(f"{path.name}*"))
 
 
 async def _execute_patiently(connection: aiosqlite.Connection, statement: str) -> None:

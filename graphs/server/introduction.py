@@ -1,11 +1,11 @@
-"""What a server tells its folder at its start: where it listens."""
+"""What a server does to its folder at its start: it says where it listens, and closes what is kept there."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from graphs.address import leave, take_away
+from graphs.address import ROWS, close_to_others, leave, take_away
 from graphs.model_failures import WithoutTraceback
 from graphs.settings import Settings
 from memory.effects import tolerated
@@ -18,12 +18,13 @@ _without_traceback = WithoutTraceback()
 
 @asynccontextmanager
 async def introduced(settings: Settings) -> AsyncIterator[None]:
-    """While the block runs, the folder knows the server's address."""
+    """While the block runs, the folder knows the server's address, and only its owner reads it."""
     _WORKER.addFilter(_without_traceback)
     if not settings.own_url:
         yield
         return
     with tolerated(logger, "commands in this folder do not find this server by themselves"):
+        await asyncio.to_thread(close_to_others, [ROWS])
         await asyncio.to_thread(leave, settings.data_dir, settings.own_url)
     try:
         yield

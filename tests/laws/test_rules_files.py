@@ -57,6 +57,10 @@ def contents(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in folder.iterdir()]
 
 
+def readable_by_others(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.stat().st_mode & 0o077]
+
+
 @pytest.mark.parametrize("seed", [1, 17, 21])
 async def test_words_of_rows_that_moved_between_pages_go_with_an_erase(tmp_path: Path, seed: int) -> None:
     chance = Random(seed)
@@ -76,3 +80,11 @@ async def test_words_of_rows_that_moved_between_pages_go_with_an_erase(tmp_path:
         assert (await house.ask("POST", "/erase/everything", {"erase": "everything"}))[0] == 200
         assert b"axolotl" not in b"".join(await asyncio.to_thread(contents, tmp_path))
         assert {item.key: item.value for item in await store.asearch(("eve",), limit=60)} == tapirs
+
+
+async def test_files_that_others_could_read_are_closed_when_they_are_opened(tmp_path: Path) -> None:
+    for name in ("store.sqlite", "store.sqlite-wal"):
+        (tmp_path / name).touch(0o644)
+    async with open_store(tmp_path / "store.sqlite") as store:
+        await FactStore(store, "local").acreate("Likes figs", "preference", 0.9)
+        assert await asyncio.to_thread(readable_by_others, tmp_path) == []

@@ -55,6 +55,12 @@ def test_23_the_words_of_an_erased_thread_are_in_no_file(ada: Person) -> None:
     ada.knows("User feeds a heron.")
 
 
+def test_only_the_one_who_runs_a_server_reads_what_it_keeps(ada: Person) -> None:
+    ada.says("I keep an axolotl.")
+    kept = [ada.place.folder / ".langgraph_api", ada.place.folder / "data", *(ada.place.folder / "data").iterdir()]
+    assert [path.name for path in kept if path.stat().st_mode & 0o077] == ["server.json"]
+
+
 def test_24_all_of_one_user_is_in_no_file_and_a_neighbour_keeps_hers(guarded: Place, meet: Meet) -> None:
     ada, eve = meet(guarded), meet(guarded, " eve")
     for person, animal in (ada, "capybara"), (eve, "tapir"):

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 import pytest
+from typer.testing import CliRunner
 
 import graphs
+from graphs.address import address_of, leave
 from graphs.cli.dev import (
     check_not_hidden,
     check_port,
@@ -27,6 +29,7 @@ from graphs.cli.dev import (
     wants_local,
 )
 from graphs.cli.local import LocalModel
+from graphs.cli.main import main
 from graphs.settings import Settings, environment
 
 PROJECT = Path(__file__).parents[2]
@@ -90,6 +93,19 @@ def test_the_server_works_on_ten_runs_at_once_and_takes_further_options() -> Non
     assert command[command.index("--n-jobs-per-worker") + 1] == "10"
     assert command[command.index("--port") + 1] == "2025"
     assert command[-1] == "--no-reload"
+
+
+def test_a_second_server_of_a_folder_says_where_the_first_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PALIMPSEST_DATA_DIR", "data")
+    with socket.create_server(("127.0.0.1", 0)) as first:
+        url = f"http://127.0.0.1:{first.getsockname()[1]}"
+        leave(Path("data"), url)
+        leave(Path("data"), "http://127.0.0.1:1")  # one that was started without our command
+        assert address_of(Path("data")) == url
+        assert url in CliRunner().invoke(main, ["dev"]).stderr
+    leave(Path("data"), "http://127.0.0.1:1")  # the first is gone, whoever has its process's number
+    assert address_of(Path("data")) == "http://127.0.0.1:1"
 
 
 def test_a_taken_port_is_one_sentence_instead_of_another_port() -> None:

@@ -34,6 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / ".palimpsest").mkdir()
     with closing(sqlite3.connect(tmp_path / ".palimpsest" / "store.sqlite")) as connection:
         connection.execute("CREATE TABLE t (x)")
+    (tmp_path / ".palimpsest" / "store.sqlite").chmod(0o600)
     return tmp_path
 
 
@@ -51,6 +52,14 @@ def test_a_sound_set_up_is_sound(folder: Path) -> None:
     assert states == {"settings": "ok", "model": "ok", "memory model": "ok", "store": "ok", "server": "none"}
     assert "not asked" in found["memory model"]["said"]
     assert look({**PROVIDER, "PALIMPSEST_DATA_DIR": "new/folder"})["store"]["state"] == "ok"
+
+
+def test_what_others_on_this_machine_may_read_is_named(folder: Path) -> None:
+    (folder / ".langgraph_api").mkdir(mode=0o755)
+    (folder / ".palimpsest" / "store.sqlite").chmod(0o640)
+    found = look(PROVIDER)["privacy"]
+    assert found["state"] == "warning"
+    assert ".langgraph_api .palimpsest/store.sqlite" in found["said"]
 
 
 def broken_file(folder: Path) -> None:
