@@ -19,12 +19,11 @@ CAPABILITIES = ("put", "put_writes", "get_tuple", "list", "delete_thread", "dele
 async def conforms(capability: str, opened: AbstractAsyncContextManager[Any]) -> None:
     from langgraph.checkpoint.conformance import checkpointer_test, validate
 
-    @checkpointer_test(name="ours")
     async def ours() -> AsyncIterator[Any]:
         async with opened as saver:
             yield saver
 
-    result = (await validate(ours, capabilities={capability})).results[capability]
+    result = (await validate(checkpointer_test(name="ours")(ours), capabilities={capability})).results[capability]
     assert not result.failures
     assert result.tests_passed > 3
 
