@@ -58,8 +58,9 @@ _SAID = re.compile(r"^\[(\d+)\] user[^:]*: (.*)$", re.MULTILINE)
 _KNOWN = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
-def _reply(messages: list[BaseMessage]) -> str:
-    return f"Noted as {crc32(messages[-1].text.encode())}."  # the same whatever a prompt shows of memory
+def reply_to(text: str) -> str:
+    """Return what the chat model answers to a message, whatever its prompt shows of memory."""
+    return f"Noted as {crc32(text.encode())}."
 
 
 def remember(messages: list[BaseMessage]) -> str:
@@ -113,7 +114,10 @@ class House:
         self.ids: dict[str, str] = {}
         self.leaves_no_bytes = False  # a process for each erase takes long where files do not matter
         self.store, self.saver, self.rows, self.clock, self.folder = store, saver, rows, clock, folder
-        self.chat, self.memory = RecordingModel(respond=_reply), RecordingModel(respond=remember)
+        self.chat, self.memory = (
+            RecordingModel(respond=lambda sent: reply_to(sent[-1].text)),
+            RecordingModel(respond=remember),
+        )
         self._settings = Settings(trigger="run", memory=CONFIG, data_dir=folder)
         self.service = MemoryService(
             self._settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory, clock=clock
@@ -129,11 +133,11 @@ class House:
         """All that models were sent."""
         return "\n".join(each.text for model in (self.chat, self.memory) for sent in model.prompts for each in sent)
 
-    async def say(self, thread_id: str, text: str) -> None:
+    async def say(self, thread_id: str, text: str, user: str = USER) -> None:
         """One turn of the chat graph."""
         if thread_id not in self.rows:
-            self.rows[thread_id] = (USER, {}, {})
-        who = {"configurable": {"thread_id": thread_id, "langgraph_auth_user_id": USER}}
+            self.rows[thread_id] = (user, {}, {})
+        who = {"configurable": {"thread_id": thread_id, "langgraph_auth_user_id": user}}
         await self.graph.ainvoke({"messages": [HumanMessage(text, id=f"m{crc32(text.encode())}")]}, who)
 
     async def learn(self) -> None:
@@ -154,10 +158,10 @@ class House:
         context = ConversationContext(thread_id, USER, messages=said, kind="cut")
         await asyncio.to_thread(updater.process, context)
 
-    async def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    async def ask(self, method: str, path: str, body: object = None, user: str = USER) -> tuple[int, Any]:
         """Ask the memory API in process; return status and answer."""
         with _app(self._api()) as app:
-            transport, headers = httpx.ASGITransport(app), {"x-test-user": USER}
+            transport, headers = httpx.ASGITransport(app), {"x-test-user": user}
             async with httpx.AsyncClient(transport=transport, base_url="http://t/memory", headers=headers) as client:
                 answer = await client.request(method, path, json=body)
         is_json = answer.headers.get("content-type", "").partition(";")[0] == "application/json"

@@ -35,7 +35,7 @@ AS_IN_ORDER = ("nothing_", "ids_are_kept", "confirmed_", "history_is_whole")
 FAULTS = (
     Fault("edit", BROKEN_OFF, ("history_is_whole",), _HALF, in_pieces=True),
     Fault("pin", BROKEN_OFF, ("history_is_whole",), _HALF, in_pieces=True),
-    Fault("delete", BROKEN_OFF, ("history_is_whole",), _HALF, in_pieces=True),
+    Fault("delete", BROKEN_OFF, ("history_is_whole", "nothing_comes_back"), _HALF, in_pieces=True),
     Fault("undo", BROKEN_OFF, ("history_is_whole",), _HALF, in_pieces=True),
     Fault(
         "edit", ("worker",), ("nothing_comes_back", "undo_stops_at_an_erase"),

@@ -1,12 +1,16 @@
 """What is looked at when a cell is over, and the laws that it is judged by."""
 
+import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from tests.archive_lines import document_of
-from tests.laws.doors import CAP, LONGEST_WAIT, House
-from tests.laws.operations import WAITING, WORDS
+from tests.laws.doors import CAP, LONGEST_WAIT, USER, House, reply_to
+from tests.laws.operations import CODER, LIMES, NEW, OF_OTHERS, OTHER, PLUMS, WAITING, WORDS
 from tests.laws.worlds import World
 
 Rows = Counter[tuple[str, ...]]
@@ -21,13 +25,15 @@ class View:
         held: The same of those that wait for a person.
         traits: Content, pin and confirmations of active facts.
         history: Content, status and first word of what facts said before.
-        journal: Thread, role and text of each line.
+        journal: Conversation, role and text of each line.
         profile: Section and text.
         pending: How many updates are not done.
         words: Those that are kept anywhere: items, checkpoints, bytes of files.
         shown: Those that a model may be shown, or was sent.
         at_once: Those that the store keeps right after whoever erases is answered.
+        stored: Those that the store keeps in the end.
         undone: Those that facts say after as many undos as there are.
+        others: Whose memory it is, and what the other user and the user's other agent have.
     """
 
     active: Rows
@@ -40,7 +46,72 @@ class View:
     words: frozenset[str]
     shown: frozenset[str]
     at_once: frozenset[str]
+    stored: frozenset[str]
     undone: frozenset[str]
+    others: Rows
+
+
+_ENDS: Mapping[str, Any] = json.loads(Path(__file__).with_name("ends.json").read_text())
+_THREADS = {LIMES: "limes", PLUMS: "plums", OTHER: "other", NEW: "new"}
+
+
+def _conversation(thread_id: str) -> str:
+    """Return what `ends.json` calls a conversation: what is imported has the name of its source."""
+    imported = re.match(r"import:(\w+):", thread_id)
+    return imported[1] if imported else _THREADS[thread_id]
+
+
+def end(name: str) -> View | None:
+    """Return an end as it is written down by hand; `None` where that name has none."""
+    if name not in _ENDS:
+        return None
+    rows = _rows(name)
+    facts, conversations = rows["facts"], rows["journal"].items()
+    journal = [
+        line for name, texts in conversations for place, text in enumerate(texts) for line in _lines(name, place, text)
+    ]
+    said = {row[0]: (str("pinned" in row), str(row.count("said again"))) for row in facts}
+    kept = frozenset(rows["kept"])
+    return View(
+        active=Counter((row[0], row[1]) for row in facts),
+        held=Counter(map(tuple, rows["waiting"])),
+        traits=Counter((content, *traits) for content, traits in said.items()),
+        history=Counter(map(tuple, rows["history"])),
+        journal=Counter(journal),
+        profile=Counter(rows["profile"].items()),
+        pending=0,
+        words=kept,
+        shown=kept,
+        at_once=kept - frozenset(rows["erased"]),
+        stored=kept - frozenset(rows["erased"]),
+        undone=kept - frozenset(rows["erased"]),
+        others=Counter((user, row) for user, rows_of in rows["others"].items() for row in rows_of),
+    )
+
+
+def _rows(name: str) -> dict[str, Any]:
+    """Return all rows of an end: those that it begins from, without what is gone, and its own."""
+    own = _ENDS[name]
+    if "from" not in own:
+        return {**own, "erased": []}
+    before, gone = _rows(own["from"]), own.get("gone", {})
+    rows: dict[str, Any] = {"erased": own.get("erased", [])}
+    for part in ("facts", "waiting", "history"):
+        rows[part] = [row for row in before[part] if row[0] not in gone.get(part, ())] + own.get(part, [])
+    for part in ("journal", "profile"):
+        left = {key: value for key, value in before[part].items() if key not in gone.get(part, ())}
+        rows[part] = {**left, **own.get(part, {})}
+    rows["others"] = before["others"]
+    rows["kept"] = [word for word in before["kept"] if word not in gone.get("kept", ())] + own.get("kept", [])
+    return rows
+
+
+def _lines(conversation: str, place: int, text: str) -> list[tuple[str, str, str]]:
+    """Return a person's line and what was answered; what a summary took away here has no answers."""
+    if conversation == "cut":
+        return [("other", "user", text)]
+    answer = reply_to(text) if conversation in _THREADS.values() else f"Noted {place}."
+    return [(conversation, "user", text), (conversation, "assistant", answer)]
 
 
 def words_in(text: str) -> frozenset[str]:
@@ -58,17 +129,6 @@ async def settle(world: World) -> House:
     return house
 
 
-def told(view: View) -> str:
-    """Return what is there in sentences."""
-    pins = {content: " pinned" if pinned == "True" else "" for content, pinned, _ in view.traits}
-    lines = [f"{content} is active {count}{pins[content]}" for content, _, count in view.traits]
-    lines += [f"{row[0]} is {row[1]}" for row in (*view.held, *view.history)]
-    lines += [f"{name}: {text}" for name, text in view.profile] + [f"said {text}" for _, _, text in view.journal]
-    return "\n".join(
-        [*lines, *(f"{word} is kept" for word in view.words), *(f"{word} comes back" for word in view.undone)]
-    )
-
-
 async def look(world: World, house: House, at_once: frozenset[str], *, undoes: bool) -> View:
     """See what is there; the world is closed after this."""
     first = {fact_id: word for word, fact_id in world.ids.items()}
@@ -76,7 +136,8 @@ async def look(world: World, house: House, at_once: frozenset[str], *, undoes: b
     facts = await house.facts.alist(None)
     active = [fact for fact in facts if fact.status == "active"]
     counts = {fact.id: str((await house.facts.aconfirmations(fact.id)).count) for fact in active}
-    shown = words_in(house.prompts() + await house.shown())
+    told = house.prompts() + await house.shown()
+    shown = words_in(told) | {word for word in OF_OTHERS if word in told}
     undone = words_in(repr([fact.content for fact in active]))
     for _ in range(4 if undoes else 0):
         world.clock.advance(1)
@@ -89,15 +150,29 @@ async def look(world: World, house: House, at_once: frozenset[str], *, undoes: b
         traits=Counter((fact.content, str(fact.pinned), counts[fact.id]) for fact in active),
         history=Counter((each["content"], each["status"], first.get(each["id"], "")) for each in document["history"]),
         journal=Counter(
-            (line["thread_id"], said["role"], said["text"]) for line in document["journal"] for said in line["messages"]
+            (_conversation(line["thread_id"]), said["role"], said["text"])
+            for line in document["journal"]
+            for said in line["messages"]
         ),
         profile=Counter((name, text) for name, text in document["profile"].items()),
         pending=len(document["updates"]),
         shown=shown,
         at_once=at_once,
+        stored=words_in(repr(await world.items())),
         undone=undone,
+        others=Counter([*await _memory(house, "bob", ""), *await _memory(house, USER, f"?agent_name={CODER}")]),
         words=words_in(await world.text()),
     )
+
+
+async def _memory(house: House, user: str, agent: str) -> list[tuple[str, ...]]:
+    """Return what an export of somebody who does nothing tells."""
+    document = document_of((await house.ask("GET", f"/export{agent}", user=user))[1])
+    facts = [(user, fact["content"]) for fact in document["facts"]]
+    lines = [
+        (user, said["text"]) for line in document["journal"] for said in line["messages"] if said["role"] == "user"
+    ]
+    return [*facts, *lines, *((user, update["thread_id"]) for update in document["updates"])]
 
 
 def nothing_waits_for_ever(view: View) -> Iterable[object]:
@@ -120,6 +195,15 @@ def what_waits_is_shown_to_no_model(view: View) -> Iterable[object]:
     yield from waiting & view.shown
 
 
+def nobody_is_shown_what_is_anothers(view: View) -> Iterable[object]:
+    yield from view.shown & OF_OTHERS
+
+
+def nothing_changes_for_others(view: View, right: View) -> Iterable[object]:
+    yield from (f"missing {row}" for row in right.others - view.others)
+    yield from (f"too much {row}" for row in view.others - right.others)
+
+
 def nothing_lost(view: View, right: View) -> Iterable[object]:
     for rows, wanted in ((view.active, right.active), (view.held, right.held), (view.profile, right.profile)):
         yield from {row[0] for row in wanted} - {row[0] for row in rows}
@@ -134,6 +218,7 @@ def nothing_comes_back(view: View, right: View) -> Iterable[object]:
 
 def erased_words_are_nowhere(view: View, right: View) -> Iterable[object]:
     yield from view.words - right.words
+    yield from (f"{word} in the store" for word in view.stored - right.stored)
     yield from (f"{word} when it is answered" for word in view.at_once - right.at_once)
 
 
@@ -156,10 +241,11 @@ def undo_stops_at_an_erase(view: View, right: View) -> Iterable[object]:
 
 ALWAYS: Sequence[Callable[[View], Iterable[object]]] = (
     nothing_waits_for_ever, nothing_doubled, nothing_above_the_cap, what_waits_is_shown_to_no_model,
+    nobody_is_shown_what_is_anothers,
 )  # fmt: skip
 AS_IN_ORDER: Sequence[Callable[[View, View], Iterable[object]]] = (
-    nothing_lost, nothing_comes_back, erased_words_are_nowhere, ids_are_kept, confirmed_and_pinned_as_often_as_said,
-    history_is_whole, undo_stops_at_an_erase,
+    nothing_lost, nothing_changes_for_others, nothing_comes_back, erased_words_are_nowhere, ids_are_kept,
+    confirmed_and_pinned_as_often_as_said, history_is_whole, undo_stops_at_an_erase,
 )  # fmt: skip
 
 
