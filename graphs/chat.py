@@ -14,6 +14,7 @@ from langgraph.errors import InvalidUpdateError
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
 from langgraph.types import Send, StateUpdate
 
 from graphs.deployment import service_of_process, tools_of_process
@@ -22,7 +23,7 @@ from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import memory_tools
 from graphs.turn.calls import unanswered
 from graphs.turn.context import Context
-from graphs.turn.edits import with_what_follows
+from graphs.turn.edits import left_of_input, with_what_follows
 from graphs.turn.nodes import ChatNodes
 from graphs.turn.state import InputState, State
 from memory.context.tokens import TokenCounter
@@ -44,7 +45,10 @@ class ChatGraph(StateGraph[State, Context, InputState, State]):
     def compile(self, *args: Any, **options: Any) -> Compiled:
         """Compile as a `StateGraph` does, with the same arguments."""
         # LangGraph's `compile` makes objects of its own class only; their attributes are its arguments.
-        return _Editable(**vars(super().compile(*args, **options)))
+        compiled = _Editable(**vars(super().compile(*args, **options)))
+        # Only here is it known that a client removes messages, and not a tool or a graph above.
+        compiled.nodes[START].writers.append(ChannelWrite((ChannelWriteTupleEntry(left_of_input),)))
+        return compiled
 
 
 class _Editable(Compiled):

@@ -1,6 +1,8 @@
 """The chat models that providers' packages make; apart, as those packages take seconds to import."""
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -26,6 +28,9 @@ _NO_KEY = SecretStr("not-needed")  # the client insists on one
 
 _THOUGHTS = ("reasoning_content", "reasoning")  # vLLM's, llama.cpp's and DeepSeek's name, and the newer one
 
+# Behind arguments that are JSON, but no object: LangChain's class fails at them, and tells of those that are no JSON.
+_NO_OBJECT = " is no object"
+
 
 class ServerChatModel(ChatOpenAI):
     """A model of a server that speaks OpenAI's protocol: what it tells of its thoughts is kept.
@@ -42,6 +47,10 @@ class ServerChatModel(ChatOpenAI):
         return {**super()._get_ls_params(stop, **kwargs), "ls_provider": self._host}
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
+        for choice in getattr(response, "choices", None) or ():
+            for call in choice.message.tool_calls or ():
+                if call.type == "function" and _is_no_object(call.function.arguments):
+                    call.function.arguments += _NO_OBJECT
         result = super()._create_chat_result(response, generation_info)
         choices = response["choices"] if isinstance(response, dict) else response.choices
         for generation, choice in zip(result.generations, choices, strict=True):
@@ -66,6 +75,13 @@ class ServerChatModel(ChatOpenAI):
             if is_own and isinstance(message, AIMessage) and (message.tool_calls or isinstance(before, ToolMessage)):
                 sent.update(_thoughts(message.additional_kwargs))
         return payload
+
+
+def _is_no_object(arguments: str) -> bool:
+    with suppress(ValueError):
+        said = json.loads(arguments)
+        return bool(said) and not isinstance(said, dict)
+    return False
 
 
 def _keep_thoughts(message: BaseMessage, said: Mapping[str, Any] | None) -> None:

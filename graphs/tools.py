@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool, tool
 
 from graphs.identity import owner_of_run
 from graphs.settings import Settings
-from graphs.turn.context import Context
+from graphs.turn.context import Context, context_of
 from graphs.turn.state import State
 from memory.control import read_time_zone, zone_named
 from memory.effects import arun, tolerated
@@ -34,7 +34,7 @@ def time_tool(clock: Callable[[], float] = time.time) -> BaseTool:
     @tool
     async def current_time(runtime: ToolRuntime[Context | None, State]) -> str:
         """Tell the current date, weekday and time where the user is."""
-        context = runtime.context if isinstance(runtime.context, Context) else Context()
+        context = context_of(runtime.context)
         settings = Settings.from_environment()
         configurable = runtime.config.get("configurable", {})
         owner = owner_of_run(configurable, context.agent_name, single_user=settings.single_user)

@@ -21,7 +21,7 @@ from graphs.events import MemoryUpdated, aemit
 from graphs.identity import owner_of_run, vouched_in
 from graphs.service import MemoryService
 from graphs.synchronous import ThreadedStore, finished
-from graphs.turn.context import Context, MemoryToolName
+from graphs.turn.context import Context, MemoryToolName, context_of
 from graphs.turn.deadlines import Access, StoreAway
 from graphs.turn.run import STATELESS, mode_of_run, thread_name
 from memory.config import Category
@@ -246,7 +246,7 @@ class _MemoryTools:
         return _Opened(call, runtime.store, mode, turn)
 
     def _asked_by_graph(self, runtime: Runtime) -> ToolRun:
-        context = runtime.context if isinstance(runtime.context, Context) else Context()
+        context = context_of(runtime.context)
         kept = runtime.state.get("memory") if isinstance(runtime.state, Mapping) else None
         return ToolRun(
             owner=owner_of_run(

@@ -29,6 +29,9 @@ GivenMessages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
 """One message or several, in any form that LangChain takes: an object, a text, `(role, content)`, a mapping."""
 
 
+TOLD_KEY = "palimpsest_told"
+"""Marks what a run told the user in the place of an answer that said nothing: to all others it says nothing, too."""
+
 PLAIN = (HumanMessage, AIMessage, ToolMessage, SystemMessage)
 """What nearly all messages are: to look here takes a third of the time of `isinstance`, which pydantic made its own."""
 
@@ -203,9 +206,11 @@ def changed(messages: Iterable[Message], change: Callable[[Message], Message]) -
 
 
 def spoken(message: Message) -> Message:
-    """Return a model's message without the thoughts in its text; the message itself is not changed."""
+    """Return what a model said in a message, without the thoughts in its text; the message itself is not changed."""
     if not isinstance(message, AIMessage):
         return message
+    if message.additional_kwargs.get(TOLD_KEY):
+        return message.model_copy(update={"content": ""})
     blocks = [message.content] if isinstance(message.content, str) else message.content
     said = [_after_thoughts(block) for block in blocks]
     if said == blocks:

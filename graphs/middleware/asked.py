@@ -9,11 +9,13 @@ from typing import Any, Self
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.tracers.context import register_configure_hook
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.config import get_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
+from graphs.turn.channels import removes_all
 from graphs.turn.state import InputState
 from memory.effects import in_daemon_thread, tolerated
 from memory.turn import may_learn, mode_of, with_mode
@@ -22,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 MODEL = "model"
 """The node in which an agent asks its model."""
-_STEPS = 50
+STEPS = 50
 """A run has hardly as many before it asks its model."""
 
 
@@ -104,6 +106,26 @@ async def refused_before(
     return marked
 
 
+def is_cleared(newest_first: Iterable[CheckpointTuple]) -> bool:
+    """Say whether a client has removed all messages since the thread's last run; what nodes remove is trimmed alone.
+
+    Args:
+        newest_first: What is saved of the thread, in the run that follows.
+    """
+    follows = "loop"
+    for saved in newest_first:
+        source = saved.metadata["source"]
+        # Beside an input's checkpoint is what it writes; what an edit writes is beside the one that it edits.
+        is_of_client = source == "input" or follows == "update"
+        written = (value for _, channel, value in saved.pending_writes or () if channel == "messages")
+        if is_of_client and any(map(removes_all, written)):
+            return True
+        if source == "loop" != follows:
+            break
+        follows = source
+    return False
+
+
 def reading_graph(schema: Any, saver: Any) -> Any:
     """Return a graph that only reads what any agent has saved, and whether it is to ask its model next."""
     graph: Any = StateGraph(schema)
@@ -119,10 +141,10 @@ async def _before_run(saver: Any, question: str, *, threaded: bool) -> StateSnap
     graph, states = reading_graph(InputState, saver), list[StateSnapshot]()
     thread = {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
     if threaded:
-        reading = in_daemon_thread(lambda: [*graph.get_state_history(thread, limit=_STEPS)], "palimpsest-saver")
+        reading = in_daemon_thread(lambda: [*graph.get_state_history(thread, limit=STEPS)], "palimpsest-saver")
         states = await asyncio.wrap_future(reading)
     else:
-        states = [state async for state in graph.aget_state_history(thread, limit=_STEPS)]
+        states = [state async for state in graph.aget_state_history(thread, limit=STEPS)]
     newest_first = iter(states)
     # Checkpoints that are written at the end of a run, or behind it, are not there yet.
     if states and question in _ids(states[0]):

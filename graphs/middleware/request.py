@@ -13,8 +13,9 @@ from graphs.middleware.state import ASKED_KEY
 from graphs.models import is_own_answer
 from graphs.turn.content import as_sent
 from graphs.turn.sources import Sources, with_sources, without_sources
-from graphs.turn.text import check_text
+from graphs.turn.text import check_text, told
 from graphs.turn.view import paired, with_recalled
+from memory.context.running_summary import divide
 from memory.context.turns import in_turns
 from memory.turn import MemoryMode, with_mode
 
@@ -67,10 +68,10 @@ def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage
         request: The request.
         make: Makes them of the text of system messages among the others, `system_prompt`, and of these, `messages`.
     """
-    given = [message.text for message in request.messages if isinstance(message, SystemMessage)]
-    spoken: list[BaseMessage] = [one for one in request.messages if not isinstance(one, SystemMessage)]
+    parted = divide(request.messages, None)
+    given = "\n\n".join(message.text for message in parted.system)
     is_own = partial(is_own_answer, request.model, request.tools)
-    made = make(system_prompt="\n\n".join(dict.fromkeys(given)), messages=as_sent(spoken, is_own))
+    made = make(system_prompt=given, messages=as_sent(parted.live, is_own))
     system = "".join(message.text for message in made if isinstance(message, SystemMessage))
     messages = [message for message in made if not isinstance(message, SystemMessage)]
     return request.override(
@@ -79,11 +80,12 @@ def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage
 
 
 def checked(response: ModelResponse[Any], model: object) -> ModelResponse[Any]:
-    """Return an answer; `ModelUnavailable` for one that is no text, which no checkpoint takes."""
+    """Return an answer, as `told` does; `ModelUnavailable` for one that is no text, which no checkpoint takes."""
+    name = getattr(model, "model_name", type(model).__name__)
     for message in response.result:
         if isinstance(message, AIMessage):
-            check_text(message, getattr(model, "model_name", type(model).__name__))
-    return response
+            check_text(message, name)
+    return replace(response, result=[told(one, name) if isinstance(one, AIMessage) else one for one in response.result])
 
 
 def noted(

@@ -74,6 +74,13 @@ class MessagesChannel(DeltaChannel[list[BaseMessage]]):
         return copied
 
 
+def removes_all(written: object) -> bool:
+    """Say whether a write takes away all messages that there are, whatever it adds."""
+    listed = written if isinstance(written, list) else [written]
+    ids = (each.get("id") if isinstance(each, Mapping) else getattr(each, "id", None) for each in listed)
+    return REMOVE_ALL_MESSAGES in ids
+
+
 def changes(state: Mapping[str, Any], update: Mapping[str, object]) -> dict[str, object]:
     """Return what an update changes in a state, each list of messages as the smallest write that makes it.
 
@@ -86,7 +93,7 @@ def changes(state: Mapping[str, Any], update: Mapping[str, object]) -> dict[str,
         old = state.get(key)
         if isinstance(value, list):
             before: Sequence[BaseMessage] = old or []
-            if any(isinstance(each, RemoveMessage) and each.id == REMOVE_ALL_MESSAGES for each in value):
+            if removes_all(value):
                 value = merge_messages(before, [value])
             # The length first: a thread is long, and what a cut left of it is shorter.
             only_adds = len(value) >= len(before) and all(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 
 from memory.context.tokens import media_kind
-from memory.message import changed, spoken
+from memory.message import changed
 
 Block = dict[str, Any]
 Message = TypeVar("Message", bound=BaseMessage)
@@ -69,13 +69,13 @@ def as_sent(messages: Iterable[Message], is_own: Callable[[AIMessage], bool]) ->
 
 def _as_sent(message: Message, is_own: Callable[[AIMessage], bool]) -> Message:
     if not isinstance(message, AIMessage) or is_own(message):
-        return spoken(message)
+        return message
     blocks = [message.content] if isinstance(message.content, str) else message.content
     said = [block for block in map(_plain, blocks) if block and block != _text("")]
     texts = [block["text"] for block in said if block["type"] == "text"]
     content = said if len(texts) < len(said) else "".join(texts)
     plain: Block = {"content": content, "additional_kwargs": {}, "response_metadata": {}}
-    return spoken(message.model_copy(update=plain))
+    return message.model_copy(update=plain)
 
 
 def _plain(block: str | Block) -> Block | None:

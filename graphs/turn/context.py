@@ -150,6 +150,11 @@ class Context:
             ) from None
 
 
+def context_of(given: object) -> Context:
+    """Return the choices of a run: none where its context is none, as in process, or one of a graph above."""
+    return given if isinstance(given, Context) else Context()
+
+
 def _said(error: ErrorDetails, fields: dict[str, Any]) -> InitErrorDetails:
     """Return an error that says what the field takes, in place of one that says which check failed."""
     schema = fields[str(error["loc"][0])]

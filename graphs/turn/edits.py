@@ -6,20 +6,23 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.types import Overwrite
 
-from graphs.turn.channels import merge_messages
+from graphs.turn.channels import merge_messages, removes_all
 from memory.context.running_summary import SUMMARY_ID
 
 Values = dict[str, object]
 
 
+_CLEARED: Values = {"summarized_messages": Overwrite([]), "context": {}}
+
+
 def left_of(state: Mapping[str, Any]) -> Values:
     """Return the update that takes away what a thread without messages still shows of them, its summary too."""
-    gone: Values = {}
-    if state.get("summarized_messages"):
-        gone["summarized_messages"] = Overwrite([])
-    if state.get("context"):
-        gone["context"] = {}
-    return gone
+    return {key: nothing for key, nothing in _CLEARED.items() if state.get(key)}
+
+
+def left_of_input(given: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """Return what a client's input that removes all messages takes away with them; of nodes', that is not known."""
+    return [*_CLEARED.items()] if removes_all(given.get("messages")) else []
 
 
 def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -35,7 +38,8 @@ def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -
     if not isinstance(values, dict) or "messages" not in values:
         return values
     messages = merge_messages(state.get("messages") or [], [values["messages"]])
-    follows = _view(state, messages) if messages else left_of(state)
+    is_cleared = not messages or removes_all(values["messages"])
+    follows = left_of(state) if is_cleared else _view(state, messages)
     return {**follows, **values}
 
 

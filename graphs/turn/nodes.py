@@ -35,7 +35,7 @@ from graphs.turn.calls import (
     with_own_ids,
 )
 from graphs.turn.channels import changes
-from graphs.turn.context import Context
+from graphs.turn.context import Context, context_of
 from graphs.turn.edits import left_of
 from graphs.turn.ending import broken_off, end_turn
 from graphs.turn.memory import Room, TurnMemory
@@ -45,6 +45,7 @@ from graphs.turn.prompt import Prompt, ask, prompt_of
 from graphs.turn.run import STATELESS, Run
 from graphs.turn.sources import sources_of, with_sources, with_tokens
 from graphs.turn.state import AfterTools, State, summary_lost, warn_summary_lost
+from graphs.turn.text import told
 from graphs.turn.thread import Thread
 from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
@@ -142,9 +143,9 @@ class ChatNodes:
 
         when = when_summarized(run.context.summarize, get_config())
         node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
-        with span("palimpsest.summary") as told:
+        with span("palimpsest.summary") as traced:
             result = await node.aresult(now)
-            told.set(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
+            traced.set(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
         self._service.metrics.add(of_summary(result.cut, left_out=result.left_out.messages))
         for event in summary_events(result):
             await aemit(event.name, event)
@@ -181,7 +182,7 @@ class ChatNodes:
                 f"{run.model!r} called a tool {MOST_GARBLED} times with arguments that are no JSON: "
                 "try again, or choose another model."
             )
-        answer = with_sources(answer, sources_of(thread.injected, snapshot))
+        answer = with_sources(told(answer, run.model), sources_of(thread.injected, snapshot))
         answer = with_tokens(answer, prompt.tokens().model_dump())
         return {"messages": [with_mode(answer, mode)]}
 
@@ -214,8 +215,7 @@ class ChatNodes:
 
     async def carry_out(self, request: ToolCallRequest, execute: Execute) -> Any:
         """Carry out one call of an answer, once; one that nobody offered, or nobody can read, is told why not."""
-        context, call = request.runtime.context, request.tool_call
-        chosen = (context if isinstance(context, Context) else Context()).memory_tools
+        call, chosen = request.tool_call, context_of(request.runtime.context).memory_tools
         offered = [*(tool.name for tool in self._tools), *(one.name for one in self._of_memory if one.name in chosen)]
         if call["name"] not in offered:
             return failed(call, f"There is no tool {call['name']!r}. There are: {', '.join(offered) or 'none'}.")

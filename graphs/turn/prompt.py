@@ -154,20 +154,17 @@ def prompt_of(
     Args:
         context: The run's choices.
         thread: The thread.
-        messages: Those of its messages that the model may see. Instructions that a client gives among them join those
-            at the thread's beginning: some providers refuse them later.
+        messages: Those of its messages that the model may see, without instructions that a client gives among them.
         tools: What the model may call.
         counter: Counts tokens.
         model: Whose earlier refusals count: what this model could not read is left out.
     """
-    given = [one.text for one in (*thread.divided.system, *messages) if isinstance(one, SystemMessage)]
+    given = (context.system_prompt, *(one.text for one in thread.divided.system))
     prompt = Prompt(
         context=context,
-        system_prompt="\n\n".join(filter(None, [context.system_prompt, *given])),
+        system_prompt="\n\n".join(dict.fromkeys(filter(None, given))),
         running=thread.running,
-        messages=tuple(
-            without_sources(standard(message)) for message in messages if not isinstance(message, SystemMessage)
-        ),
+        messages=tuple(without_sources(standard(message)) for message in messages),
         tools=tuple(tools),
         counter=counter,
     )

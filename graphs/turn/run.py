@@ -16,7 +16,7 @@ from graphs.identity import as_server, owner_of_run, vouched_in
 from graphs.models import fit_to_profile, profile, resolve
 from graphs.settings import Settings
 from graphs.synchronous import ThreadedStore
-from graphs.turn.context import Context
+from graphs.turn.context import Context, context_of
 from graphs.turn.deadlines import Access, TurnDeadlines
 from memory.effects import tolerated
 from memory.namespaces import Owner
@@ -74,9 +74,7 @@ class Run:
         Raises:
             ValueError: If its thread's id cannot be stored.
         """
-        # In process there is no context unless the caller passes one; a server always makes it.
-        # A graph above may have a context of its own.
-        context = runtime.context if isinstance(runtime.context, Context) else Context()
+        context = context_of(runtime.context)
         limits = profile(context.model, settings)
         configurable = config.get("configurable", {})
         thread_id = str(configurable.get("thread_id") or STATELESS)

@@ -1,4 +1,4 @@
-"""Replies with half a character (a lone surrogate): no checkpoint, stream or later prompt takes one.
+"""Replies that say nothing, and those with half a character (a lone surrogate): no later prompt takes one.
 
 Some servers cut a character in two where a reply breaks off, or between two pieces of a stream.
 """
@@ -6,6 +6,7 @@ Some servers cut a character in two where a reply breaks off, or between two pie
 import json
 from collections.abc import Mapping
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk
@@ -13,11 +14,23 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
 
 from graphs.model_failures import ModelUnavailable
+from memory.context.turns import is_empty
+from memory.message import TOLD_KEY, spoken
 
 
 def check_text(answer: AIMessage, name: str) -> None:
     """Raise `ModelUnavailable` for a reply of a model that is no text."""
     _check(answer.model_dump(), name)
+
+
+def told(answer: AIMessage, name: str) -> AIMessage:
+    """Return an answer; in the place of one that says nothing, a sentence for the user, which no model is sent."""
+    if not is_empty(spoken(answer)):
+        return answer
+    sentence = f"{name!r} answered nothing: try again, or choose another model."
+    kept = {**answer.additional_kwargs, TOLD_KEY: True}
+    # Under an id of its own: of a message that it has streamed, LangGraph streams no more.
+    return answer.model_copy(update={"id": str(uuid4()), "content": sentence, "additional_kwargs": kept})
 
 
 def checking_text(name: str) -> RunnableConfig:

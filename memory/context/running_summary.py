@@ -4,10 +4,10 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import accumulate
 from typing import Any
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage
 
 from memory import prompts
 from memory.message import GivenMessages, all_spoken, as_messages
@@ -18,6 +18,9 @@ SUMMARY_ID = "palimpsest-summary"
 
 REMEMBERED_IDS = 32
 """How many summarized ids are kept beyond those that the state itself tells; the journal knows the rest."""
+
+SYSTEM_CHARS = 4_000
+"""What of a client's later instructions is told at most, but for the newest: one that tells the time is never old."""
 
 
 @dataclass
@@ -132,7 +135,7 @@ class DividedMessages:
     """The messages of a state, parted by what a summary says of them.
 
     Attributes:
-        system: The leading system messages, without a summary's.
+        system: The system messages, equal ones once, without a summary's.
         live: What no summary stands for, oldest first, without thoughts in its text.
         kept: How many of the live ones stand before the last summarized message.
     """
@@ -154,22 +157,30 @@ class DividedMessages:
 
 
 def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> DividedMessages:
-    """Part the messages of a state, looking only at the live ones and what is next to them.
+    """Part the messages of a state: instructions are of all of it, whatever a summary stands for.
 
     Where the last summarized message is no longer there (edited away, or removed because its summary took its
     place), the summary message, or else the newest summarized message that is left, tells where the live ones begin.
     """
-    leading = list(takewhile(lambda message: isinstance(message, SystemMessage), messages))
-    begin = len(leading)
+    start = _live_start(messages, running) if running else 0
+    kept = _spoken(_kept(messages, start, running.kept_message_ids)) if running else []
+    live = _spoken(messages[start:])
+    return DividedMessages(_system(messages, running), all_spoken([*kept, *live]), len(kept))
+
+
+def _spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    return [message for message in messages if message.type != "system" and message.id != SUMMARY_ID]
+
+
+def _system(messages: Sequence[BaseMessage], running: RunningSummary | None) -> tuple[BaseMessage, ...]:
+    """Return the system messages, equal ones once: the first, and of the others the newest of `SYSTEM_CHARS`."""
     # langmem's summary messages have no stable id, but their text.
     summary = running and summary_text(running.summary)
-    system = tuple(message for message in leading if message.id != SUMMARY_ID and message.text != summary)
-    if running is None:
-        return DividedMessages(system, all_spoken(messages[begin:]))
-    start = max(begin, _live_start(messages, running))
-    kept = _kept(messages, start, running.kept_message_ids)
-    live = [message for message in messages[start:] if message.id != SUMMARY_ID]
-    return DividedMessages(system, all_spoken([*kept, *live]), len(kept))
+    given = (message for message in messages[:] if message.type == "system" and message.id != SUMMARY_ID)
+    once = [*{message.text: message for message in given if message.text != summary}.values()]
+    chars = accumulate(len(message.text) for message in once[:0:-1])
+    stay = max(1, sum(so_far <= SYSTEM_CHARS for so_far in chars))
+    return (*once[:1], *once[1:][-stay:])
 
 
 def summarized_ids(messages: GivenMessages, running: object) -> set[str]:

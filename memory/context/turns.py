@@ -45,6 +45,11 @@ def in_turns(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     return [*system, *turns]
 
 
+def is_empty(message: BaseMessage) -> bool:
+    """Say whether a message has neither words nor calls nor media."""
+    return not _says(_without_blanks(message))
+
+
 def fit_name(name: str) -> str:
     """Return a name as every provider takes it."""
     return _UNFIT.sub("_", name)[:_LONGEST_NAME]

@@ -348,3 +348,20 @@ async def test_a_server_is_sent_the_thoughts_of_its_tool_rounds_and_no_other_is(
             message.response_metadata = {**message.response_metadata, "model_provider": "api.example.org"}
     said = await sent(graph_of, *elsewhere)
     assert [message["content"] for message in said if message["role"] == "tool"] == ["rain in Bergen"] * 2
+
+
+@pytest.mark.parametrize("arguments", [[1], 3, "x", True, None])
+@pytest.mark.parametrize("mode", ["values", "messages"])
+async def test_arguments_that_are_no_object_are_told_to_the_model(arguments: Any, mode: Any) -> None:
+    def answer(request: ChatRequest) -> Reply:
+        is_asked = request.messages[-1]["role"] == "user"
+        return Reply(tool_calls=(("weather", arguments),)) if is_asked else Reply(text="Well.")
+
+    with StubModel(answer) as stub:
+        graph = graph_of(stub)
+        async for _ in graph.astream({"messages": [HumanMessage("How is Oslo?")]}, ASKED, stream_mode=mode):
+            pass
+        _, asked, told, answered = (await graph.aget_state(ASKED)).values["messages"]
+    assert told.status == "error"
+    assert told.tool_call_id == asked.tool_calls[0]["id"]
+    assert answered.text == "Well."
