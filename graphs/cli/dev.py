@@ -1,6 +1,5 @@
 """`palimpsest dev`: choose the model, bring the local one up if needed, run `langgraph dev`, end both together."""
 
-import importlib.util
 import json
 import shutil
 import signal
@@ -8,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -97,16 +97,11 @@ def dev(
     sys.exit(code)
 
 
-def has_module(name: str) -> bool:
-    """Return whether a module can be imported."""
-    return importlib.util.find_spec(name) is not None
-
-
-def check_server(has: Callable[[str], bool] = has_module) -> None:
+def check_server(has: Callable[[str], object] = find_spec) -> None:
     """Raise `click.ClickException` when the server is not installed: `langgraph dev` would name another package.
 
     Args:
-        has: Says whether a module can be imported.
+        has: Returns what can be imported of that name.
     """
     if not all(map(has, _SERVER_MODULES)):
         raise click.ClickException(f"The server is not installed: {INSTALL_SERVER}.")

@@ -19,11 +19,12 @@ import typer
 from graphs.address import ROWS, open_to_others
 from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
 from graphs.cli.client import THIS_MACHINE, connect
-from graphs.cli.dev import CONFIG_HELP, has_login, has_module, server_environment, server_file, server_settings
+from graphs.cli.dev import CONFIG_HELP, has_login, server_environment, server_file, server_settings
 from graphs.cli.local import lacks
 from graphs.cli.output import Output, counted
 from graphs.cli.shell import Refused, Shell
 from graphs.local import weights
+from graphs.not_imported import lacking
 from graphs.settings import LOCAL, Settings, environment
 
 _ASK_SECONDS = 60.0
@@ -162,11 +163,11 @@ def _check_files(folder: Path) -> Finding:
 
 def _check_database(uri: str) -> Finding:
     """Look whether the configured Postgres answers."""
-    if not has_module("psycopg"):
-        fix = "pip install 'palimpsest-memory[postgres]'"
+    try:
+        import psycopg
+    except ImportError as error:
+        fix = lacking(str(error), "pip install 'palimpsest-memory[postgres]'")
         return Finding("store", "failed", "DATABASE_URI needs Postgres's client", fix)
-    import psycopg
-
     said = psycopg.conninfo.conninfo_to_dict(uri)
     place = f"{said.get('dbname') or 'the database'} on {said.get('host') or 'this machine'}"  # without its password
     try:
