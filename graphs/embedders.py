@@ -193,7 +193,7 @@ def _load_local() -> Embeddings:
         for package in local.PACKAGES:  # before the weights are fetched
             importlib.import_module(package)
     except ImportError as error:
-        raise EmbedderUnavailable(lacking(str(error), _EXTRA)) from error
+        raise EmbedderUnavailable(lacking(error, _EXTRA)) from error
     folder = cache_folder()
     if not local.is_fetched(folder):
         logger.info("fetching the weights of the embedder, %d MB, once", local.MODEL.download_size // 1_000_000)
@@ -212,7 +212,7 @@ def _load_remote(settings: Settings) -> Embeddings:
     try:
         return init_embeddings(settings.embedder, **options)
     except ImportError as error:
-        why = lacking(str(error.__cause__ or error), f"it needs a package that is not installed: {error}")
+        why = lacking(error, f"it needs a package that is not installed: {error}")
         raise EmbedderUnavailable(why) from error
     except Exception as error:  # unknown provider or missing key: each provider's package has its own exception
         raise EmbedderUnavailable(

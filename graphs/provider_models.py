@@ -150,7 +150,7 @@ def remote_model(name: str, settings: Settings) -> BaseChatModel:
             return ServerChatModel(model=name.removeprefix("openai:"), **options)
         model: BaseChatModel = init_chat_model(name, **options)
     except ImportError as error:
-        why = lacking(str(error.__cause__ or error), f"it needs a package that is not installed. {error}")
+        why = lacking(error, f"it needs a package that is not installed. {error}")
         raise ModelUnavailable(f"The model {name!r} cannot be used: {why}.") from error
     except Exception as error:  # unknown provider or missing key: each provider's package has its own exception
         otherwise = (

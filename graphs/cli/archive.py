@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from graphs.cli.asking import asks_memory
 from graphs.cli.client import MemoryClient
 from graphs.cli.output import Output, counted
+from graphs.cli.progress import counting_bytes
 from graphs.cli.shell import Refused
 
 _PIECE = 256 * 1024
@@ -62,7 +61,7 @@ async def export(
             await _copy(pieces, sys.stdout.buffer, lambda _: None)
         return
     path = Path(file)
-    with _whole(path, force) as written, _progress() as shown:
+    with _whole(path, force) as written, counting_bytes() as shown:
         task = shown.add_task("exporting", total=None)
         async with memory.reading("/export") as pieces:
             size = await _copy(pieces, written, lambda n: shown.advance(task, n))
@@ -104,7 +103,7 @@ async def _copy(pieces: AsyncIterator[bytes], target: BinaryIO, advance: Callabl
 @asks_memory(files="made")
 async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
     """Take such a file in. Twice is the same as once, and nothing that is there is overwritten."""
-    with _source(file) as (source, size), _progress() as shown:
+    with _source(file) as (source, size), counting_bytes() as shown:
         if memory.is_local and size is not None:
             _check_beginning(file, source)  # before the first request makes files for it
         task = shown.add_task("importing", total=size)
@@ -149,10 +148,3 @@ async def _read(source: BinaryIO, advance: Callable[[int], None]) -> AsyncIterat
     while piece := source.read(_PIECE):
         advance(len(piece))
         yield piece
-
-
-def _progress() -> Progress:
-    """Return what shows how far it is, on standard error, while a person looks."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -238,11 +238,11 @@ def chosen_embedder(settings: Settings, folder: Path, *, is_installed: bool) -> 
 
 def describe(settings: Settings, local: LocalModel | None) -> str:
     """Return in one line which model answers."""
-    if local and settings.model in ("", LOCAL):
+    if settings.model not in ("", LOCAL):
+        return settings.model
+    if local:
         return f"the local model {local.name} (small and slow; set OPENAI_API_KEY in .env for a better one)"
-    if settings.model in ("", LOCAL) and not settings.local_base_url:
-        return _NO_MODEL
-    return settings.model
+    return settings.local_base_url or _NO_MODEL
 
 
 def learning(environ: Mapping[str, str], local: LocalModel | None) -> str:

@@ -125,8 +125,8 @@ def ask_model(environ: Mapping[str, str], name: str) -> str:
     except subprocess.TimeoutExpired:
         return f"it did not answer within {_ASK_SECONDS:.0f} s."
     except subprocess.CalledProcessError as error:
-        lines = error.stderr.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else "it could not be asked."
+        last_line = error.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return last_line or "it could not be asked."
 
 
 def _check_local_model(check: str, settings: Settings, environ: Mapping[str, str]) -> Finding:
@@ -166,7 +166,7 @@ def _check_database(uri: str) -> Finding:
     try:
         import psycopg
     except ImportError as error:
-        fix = lacking(str(error), "pip install 'palimpsest-memory[postgres]'")
+        fix = lacking(error, "pip install 'palimpsest-memory[postgres]'")
         return Finding("store", "failed", "DATABASE_URI needs Postgres's client", fix)
     said = psycopg.conninfo.conninfo_to_dict(uri)
     place = f"{said.get('dbname') or 'the database'} on {said.get('host') or 'this machine'}"  # without its password

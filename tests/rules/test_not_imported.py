@@ -28,4 +28,4 @@ NO_FILE = "cannot open shared object file: No such file or directory"
     ],
 )
 def test_a_missing_library_is_not_taken_for_a_missing_package(said: str, clause: str) -> None:
-    assert lacking(said, "install the extra") == clause
+    assert lacking(ImportError(said), "install the extra") == clause

@@ -23,7 +23,6 @@ NEEDLESS = (
     "tokenizers",
     "toktok",
     "xllamacpp",
-    "tqdm",
     "psycopg",
     "graphs.cli",
     "graphs.streaming.runs",
