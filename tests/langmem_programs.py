@@ -7,7 +7,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from typing_extensions import TypedDict
 
-from memory import RunningSummary, SummarizationNode, summarize_messages
+from memory import SummarizationNode
 
 
 class State(MessagesState):
@@ -57,31 +57,4 @@ def one_key(model: BaseChatModel) -> StateGraph[Any, Any, Any, Any]:
     )
     builder.add_edge(START, "summarize")
     builder.add_edge("summarize", "call_model")
-    return builder  # type: ignore[no-any-return]
-
-
-class FunctionState(MessagesState):
-    summary: RunningSummary | None
-
-
-def function(model: BaseChatModel) -> StateGraph[Any, Any, Any, Any]:
-    """The node is the program's own; it calls the function."""
-
-    def call_model(state: FunctionState) -> dict[str, Any]:
-        result = summarize_messages(
-            state["messages"],
-            running_summary=state.get("summary"),
-            model=model.bind(max_tokens=64),
-            max_tokens=200,
-            max_tokens_before_summary=200,
-            max_summary_tokens=64,
-        )
-        update: dict[str, Any] = {"messages": [model.invoke(result.messages)]}
-        if result.running_summary:
-            update["summary"] = result.running_summary
-        return update
-
-    builder: Any = StateGraph(FunctionState)
-    builder.add_node(call_model)
-    builder.add_edge(START, "call_model")
     return builder  # type: ignore[no-any-return]
