@@ -27,15 +27,15 @@ def with_text(system: SystemMessage | None, text: str, *, marks_stable: bool = F
 
     Args:
         system: The system message so far.
-        text: What is put behind it; nothing changes where it is empty.
+        text: What is put behind it; where both say nothing, there is no system message.
         marks_stable: Whether the end of what was there so far is marked, so that the provider caches all up to there.
             Marks that somebody else set stay, and none is added: providers take only a few.
     """
+    # An agent may have no instructions, or empty ones, as deepagents makes them: no server takes what says nothing.
+    if system is None or not system.text.strip():
+        return SystemMessage(text) if text else None
     if not text:
         return system
-    # An agent may have no instructions: then there is nothing that the text could stand behind.
-    if system is None or not system.content:
-        return SystemMessage(text)
     if isinstance(system.content, str) and not marks_stable:
         return system.model_copy(update={"content": f"{system.content}\n\n{text}"})
     content = [system.content] if isinstance(system.content, str) else system.content

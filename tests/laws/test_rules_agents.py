@@ -369,6 +369,15 @@ async def test_the_stable_part_is_marked_for_anthropics_cache(marked: bool) -> N
     assert "cache_control" not in block
 
 
+@pytest.mark.parametrize("prompt", ["", " \n", [{"type": "text", "text": ""}]])
+async def test_instructions_that_say_nothing_are_not_sent(prompt: Any) -> None:
+    talk = Talk("agent")
+    memory = PalimpsestMemory(user="ada", service=talk.service)
+    agent = create_agent(talk.chat, system_prompt=SystemMessage(prompt), middleware=[memory], store=talk.store)
+    await agent.ainvoke({"messages": [HumanMessage("Good day.")]})
+    assert [message.type for message in talk.chat.prompts[-1]] == ["human"]
+
+
 async def test_an_own_model_reads_what_is_said() -> None:
     store, reader = InMemoryStore(), RecordingModel(respond=learns)
     memory = PalimpsestMemory(user="ada", memory_model=reader)
