@@ -1,16 +1,33 @@
-"""What a server does in its folder: it leaves its address, takes it away when it ends, and closes what it keeps."""
+"""What a server does in its folder: it leaves its address, takes it away when it ends, and closes what it keeps.
+
+And which addresses are this machine's.
+"""
 
 import json
 import os
 import socket
 from collections.abc import Iterable
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 FILE = "server.json"
 ROWS = Path(".langgraph_api")
 """Where `langgraph dev` keeps its rows of threads, with what is said in them."""
+
+
+def is_loopback(name: str | None) -> bool:
+    """Return whether a host's name or address means this machine; `--host 0.0.0.0` prints links to that one."""
+    if not name or name == "localhost" or name.endswith(".localhost"):
+        return bool(name)
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return False
+    # A socket for both protocols calls this machine `::ffff:127.0.0.1`.
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 def leave(folder: Path, url: str) -> None:

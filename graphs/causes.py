@@ -8,14 +8,21 @@ import sqlite3
 import ssl
 from collections.abc import Mapping
 
-from graphs.settings import proxy_of, unfit_for_headers
-from memory.provider_reason import chain
+from graphs.settings import EnvFileUnreadable, proxy_of, unfit_for_headers
+from memory.failure_chain import chain
 
 _FULL = "the disk is full: make room and try again"
-_SYSTEM = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _FULL)
+_SYSTEM = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EACCES: "this user may not use it",
+    errno.EROFS: "its disk is read-only",
+}
 _SQLITE = {
     sqlite3.SQLITE_FULL: _FULL,
     sqlite3.SQLITE_BUSY: "another program has locked the file, a backup or a viewer perhaps: end it and try again",
+    sqlite3.SQLITE_CANTOPEN: "a folder or a link to nothing is in its place, or this user may not write there",
+    sqlite3.SQLITE_READONLY: "the file is read-only: let this user write it, and its folder",
     sqlite3.SQLITE_NOTADB: "this is no database: restore it from a backup, or move it away to begin with an empty one",
     sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a backup, or move it away to begin with an empty one",
 }
@@ -24,10 +31,12 @@ _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")  # wh
 
 def cause_of(error: BaseException) -> str:
     """Return why something failed and what to do, to stand behind a colon; empty where the chain does not tell."""
-    return next(filter(None, map(_cause, chain(error))), "") or next(filter(None, map(_proxy, chain(error))), "")
+    return next(filter(None, (said(one) for said in (_cause, _proxy) for one in chain(error))), "")
 
 
 def _cause(error: BaseException) -> str:
+    if isinstance(error, EnvFileUnreadable):
+        return str(error)
     if isinstance(error, sqlite3.Error):
         return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "")
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -45,7 +54,7 @@ def _cause(error: BaseException) -> str:
 def _of_client(error: BaseException) -> str:
     """Word what a client of HTTP raises, by the exception's name: providers' packages bring copies of httpx."""
     kind, said = type(error).__name__, str(error)
-    if kind in ("UnsupportedProtocol", "InvalidURL"):
+    if kind in ("UnsupportedProtocol", "InvalidURL") or "Invalid IPv6 URL" in said:
         return "its URL must begin with http:// or https://"
     if "Unknown scheme for proxy URL" in said:
         return "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY must begin with http://, https:// or socks5://"

@@ -202,12 +202,15 @@ def _load_local() -> Embeddings:
 
 
 def _load_remote(settings: Settings) -> Embeddings:
+    from graphs import provider_models  # seconds of imports
+
     options: dict[str, Any] = {}
     if settings.embedder.startswith("openai:"):
         options["max_retries"] = 1
         if settings.openai_base_url:
             # Other servers want texts, not OpenAI's token numbers, and many no key.
             options |= {"base_url": settings.openai_base_url, "check_embedding_ctx_length": False}
+            options |= provider_models.reaching(settings.openai_base_url)
             options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
     try:
         return init_embeddings(settings.embedder, **options)

@@ -1,19 +1,24 @@
 """The chat models that providers' packages make; apart, as those packages take seconds to import."""
 
 import json
+import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import Any, Self
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel, LangSmithParams, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
+from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 from pydantic import PrivateAttr, SecretStr
 
+from graphs.address import is_loopback
 from graphs.causes import cause_of
 from graphs.model_failures import ModelUnavailable
 from graphs.models import LOCAL_CALLS, LocalCall
@@ -115,6 +120,7 @@ class LocalChatModel(ChatOpenAI):
             stream_usage=True,
             use_responses_api=False,
             extra_body={"id_slot": call.slot, "cache_prompt": True, **call.sampling},
+            **reaching(awaited_url),
         )
         model._settings, model._call = settings, call
         return model
@@ -125,6 +131,18 @@ class LocalChatModel(ChatOpenAI):
         # server for both, a summary that is written ahead must neither evict the chat's prompt nor stand before a turn.
         slot = self._call.slot if self._settings.local_background_url else LOCAL_CALLS["memory"].slot
         return type(self).of(self._settings, replace(self._call, slot=slot, is_awaited=False))
+
+
+def reaching(url: str) -> dict[str, Any]:
+    """Return the options by which OpenAI's package reaches a URL: this machine never through a proxy."""
+    return _direct_clients() if getproxies() and is_loopback(urlsplit(url).hostname) else {}
+
+
+@cache
+def _direct_clients() -> dict[str, Any]:
+    # Told of a SOCKS proxy, httpx wants a package for it, whatever is asked. This context reads SSL_CERT_FILE.
+    options: dict[str, Any] = {"trust_env": False, "verify": ssl.create_default_context()}
+    return {"http_client": DefaultHttpxClient(**options), "http_async_client": DefaultAsyncHttpxClient(**options)}
 
 
 def local_model(settings: Settings, call: LocalCall) -> BaseChatModel:
@@ -147,6 +165,7 @@ def remote_model(name: str, settings: Settings) -> BaseChatModel:
             options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
     try:
         if "base_url" in options:
+            options |= reaching(settings.openai_base_url)
             return ServerChatModel(model=name.removeprefix("openai:"), **options)
         model: BaseChatModel = init_chat_model(name, **options)
     except ImportError as error:

@@ -1,6 +1,8 @@
 """The only reader of the environment: variables in, frozen and validated values out."""
 
+import codecs
 import difflib
+import io
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -26,7 +28,6 @@ _SERVER_RUNTIME = "LANGGRAPH_RUNTIME_EDITION"
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _SERVER_URL = "LANGGRAPH_API_URL"
-_EVERY_HOST = re.compile(r"//(0\.0\.0\.0|\[::\])(?=:)")
 _PREFIX = "PALIMPSEST_"
 _PASSWORD = re.compile(r"[^/@]*@")
 _IN_HEADERS = ("_API_KEY", "_ORG_ID", "_PROJECT_ID", "_TOKEN")
@@ -201,9 +202,27 @@ def environment(env_file: Path, process: Mapping[str, str] | None = None) -> dic
     Args:
         env_file: A `.env` file; a missing one counts as empty.
         process: Instead of the process environment.
+
+    Raises:
+        EnvFileUnreadable: If the file is written in another encoding.
     """
-    file = {name: value or "" for name, value in dotenv_values(env_file).items()}
-    return {**(os.environ if process is None else process), **file}
+    return {**(os.environ if process is None else process), **read_env_file(env_file)}
+
+
+class EnvFileUnreadable(ValueError):
+    """A `.env` that is no text; the message names its line."""
+
+
+def read_env_file(env_file: Path) -> dict[str, str]:
+    """Return the variables of a `.env` in UTF-8, or in UTF-16 with a mark, as PowerShell's `>>` writes it."""
+    written = env_file.read_bytes() if env_file.is_file() else b""
+    is_wide = written.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = written.decode("utf-16" if is_wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        raise EnvFileUnreadable(f"line {line} of {env_file} is not UTF-8: save the file in that encoding") from None
+    return {name: value or "" for name, value in dotenv_values(stream=io.StringIO(text)).items()}
 
 
 def under_langgraph_dev(environ: Mapping[str, str], *, authenticates: bool) -> dict[str, str]:
@@ -242,7 +261,7 @@ def _of_process() -> Mapping[str, str]:
     """Return the process's variables; under `langgraph dev` with the one of `.env` that it has its own value for."""
     if os.environ.get(_SERVER_VARIANT) != "local_dev" or os.environ.get(_OWN_DATABASE):
         return os.environ
-    return {**os.environ, **database_of({_DATABASE: dotenv_values(".env").get(_DATABASE) or ""})}
+    return {**os.environ, **database_of({_DATABASE: read_env_file(Path(".env")).get(_DATABASE, "")})}
 
 
 def known_variables() -> frozenset[str]:
@@ -297,8 +316,9 @@ class _Variables:
         return self.text(_SERVER_VARIANT, "") == "local_dev"
 
     def own_url(self) -> str:
-        is_folders = self.under_dev() and not self.keeps_its_own()
-        return _EVERY_HOST.sub("//127.0.0.1", self.text(_SERVER_URL, "")) if is_folders else ""
+        if not self.under_dev() or self.keeps_its_own():
+            return ""
+        return self.text(_SERVER_URL, "").replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
     def keeps_its_own(self) -> bool:
         return self.text(_SERVER_RUNTIME, "inmem") != "inmem"

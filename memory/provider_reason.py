@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp
 
+from memory.failure_chain import chain
+
 _WORD = re.compile(r"\w+(?:'\w+)*")
 # Only with a digit in it what follows is a key: "key parameter" is the provider's own sentence.
 _KEY = re.compile(r"\b(?:sk|pk|rk|key|bearer)[-_ ]([\w-]{6,})", re.IGNORECASE)
@@ -111,16 +113,6 @@ def origin(error: BaseException) -> str:
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     return kinds if frame is None else f"{kinds} at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
-
-
-def chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what it came from, each once; of a group the first."""
-    seen = set[int]()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
-        error = inner or error.__cause__ or error.__context__  # in which httpx leaves what TLS said
 
 
 def _status(error: BaseException) -> int | None:

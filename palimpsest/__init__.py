@@ -129,7 +129,7 @@ __all__ = [
 _ROOMS = ("memory", "graphs")
 
 
-def _check_rooms() -> None:
+def check_rooms() -> None:
     """Raise `ImportError` if Python finds another `memory` or `graphs` than ours, as in a project that has one."""
     for room in _ROOMS:
         spec = importlib.util.find_spec(room)
@@ -143,12 +143,10 @@ def _check_rooms() -> None:
             )
 
 
-_check_rooms()
-
-
 def __getattr__(name: str) -> object:
     """Return a public name, importing the room that holds it."""
     if name in __all__:
+        check_rooms()
         # `memory` first: it never imports `graphs`. Not by `room.__all__`: while a deployment's module is imported,
         # `graphs` has come as far as the names that such a module needs.
         for room in map(importlib.import_module, _ROOMS):

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 
 from graphs.deployment import service_of_process
@@ -11,6 +12,7 @@ from graphs.model_failures import explain
 def main() -> None:
     """Print an empty text if the model of this name answers, else one sentence; without a name, the one that chats."""
     logging.disable()
+    sys.path.append(os.getcwd())  # as for the server, a deployment's module may be there
     why, name = "", sys.argv[1]
     try:
         service = service_of_process()

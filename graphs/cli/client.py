@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from graphs.address import is_loopback
+from graphs.causes import cause_of
 from graphs.cli.shell import Json, Refused
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
-THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 NO_SERVER = "start one with `palimpsest dev`, or name another with --url or PALIMPSEST_URL"
 NOT_HERE = f"no server of this folder runs: {NO_SERVER}"
@@ -41,7 +42,7 @@ def connect(url: str, token: str, transport: httpx.AsyncBaseTransport | None = N
         base_url=url.rstrip("/"),
         headers=bearer(token),
         transport=transport,
-        trust_env=parts.hostname not in THIS_MACHINE,
+        trust_env=not is_loopback(parts.hostname),
     )
 
 
@@ -172,9 +173,8 @@ class MemoryClient:
         try:
             yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Refused(
-                f"no server answers at {self.place}: {NO_SERVER}, or read this folder with --local"
-            ) from error
+            otherwise = f"{NO_SERVER}, or read this folder with --local"
+            raise Refused(f"no server answers at {self.place}: {cause_of(error) or otherwise}") from error
         except httpx.TimeoutException as error:
             raise Refused(f"{self.place} did not answer in time; its log says more") from error
         except httpx.HTTPError as error:

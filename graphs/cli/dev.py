@@ -1,6 +1,8 @@
 """`palimpsest dev`: choose the model, bring the local one up if needed, run `langgraph dev`, end both together."""
 
+import errno
 import json
+import os
 import shutil
 import signal
 import socket
@@ -14,9 +16,10 @@ from typing import Annotated
 import click
 import typer
 
-from graphs.address import served_at
+from graphs.address import is_loopback, served_at
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
-from graphs.cli.processes import Child, settle, start, stop
+from graphs.cli.processes import PYTHON, Child, settle, start, stop
+from graphs.data_folder import unfit
 from graphs.local.weights import WeightsUnavailable, cache_folder
 from graphs.settings import LOCAL, Settings, database_of, environment, under_langgraph_dev
 
@@ -31,6 +34,9 @@ _LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
 _BACKGROUND_URL = "PALIMPSEST_LOCAL_BACKGROUND_URL"
 DEFAULT_PORT = 2024
 _NO_MODEL = "NONE, every run fails: set OPENAI_API_KEY or PALIMPSEST_MODEL=provider:model in .env, then start again"
+EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""What stands for all addresses of a machine, and where it is asked then."""
+_ELSEWHERE = "start in another one, or let this user write there"
 _IN_THIS_FOLDER = Path("langgraph.json")
 _SHIPPED = Path(__file__).parents[1] / "langgraph.json"  # the same as a clone's, for those who have the package only
 CONFIG_HELP = "What is served. Default: this folder's langgraph.json, else the package's own."
@@ -69,6 +75,7 @@ def dev(
     settings = server_settings(environ, authenticates=has_login(served))
     if url := served_at(settings.data_dir):
         raise click.ClickException(f"A server of this folder runs at {url}: use it, or stop it first.")
+    check_folders(settings)
     if port is None:
         port = free_port(host)
     check_port(host, port)
@@ -79,7 +86,7 @@ def dev(
             check_not_hidden(environment(env_file, {}))
             local = _local_model(settings.local_model, environ)
         options = ("--config", str(served), *given)
-        found = chosen_embedder(settings, cache_folder(), is_installed=embedder.is_installed())
+        found = chosen_embedder(settings, cache_folder, is_installed=embedder.is_installed())
         variables = {**server_environment(environ, local), **found}
         model = describe(settings, local)
         if model == _NO_MODEL:
@@ -95,6 +102,14 @@ def dev(
         if local:
             stop(local.process, grace_seconds=5.0)
     sys.exit(code)
+
+
+def check_folders(settings: Settings) -> None:
+    """Raise `click.ClickException` where the server could not keep what it keeps: it would say so in a traceback."""
+    if not os.access(".", os.W_OK):
+        raise click.ClickException(f"{Path.cwd()} cannot be written, and the server keeps threads there: {_ELSEWHERE}")
+    if not settings.database_uri and (why := unfit(settings.data_dir)):
+        raise click.ClickException(why)
 
 
 def check_server(has: Callable[[str], object] = find_spec) -> None:
@@ -165,7 +180,7 @@ def free_port(host: str, first: int = DEFAULT_PORT) -> int:
 
 
 def _port_error(host: str, port: int) -> OSError | None:
-    with socket.socket() as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -177,10 +192,9 @@ def _port_error(host: str, port: int) -> OSError | None:
 def check_port(host: str, port: int) -> None:
     """Raise `click.ClickException` when the port is taken: `langgraph dev` would silently take another."""
     if error := _port_error(host, port):
-        raise click.ClickException(
-            f"Port {port} of {host} cannot be used ({error.strerror}): another server may run there already; "
-            f"stop it, or choose another port with --port."
-        ) from error
+        is_taken = error.errno == errno.EADDRINUSE
+        fix = "stop what runs there, or choose another port with --port" if is_taken else "choose another --host"
+        raise click.ClickException(f"Port {port} of {host} cannot be used ({error.strerror}): {fix}.") from error
 
 
 def check_not_hidden(env_file: Mapping[str, str]) -> None:
@@ -203,34 +217,35 @@ def _local_model(name: str, environ: Mapping[str, str]) -> LocalModel | None:
 
 def langgraph_command(host: str, port: int, options: Sequence[str]) -> list[str]:
     """Return the command that serves; of an option given twice the later one counts."""
-    command = [sys.executable, "-m", "graphs.cli.langgraph", "dev", "--host", host, "--port", str(port)]
+    command = [*PYTHON, "graphs.cli.langgraph", "dev", "--host", host, "--port", str(port)]
     return [*command, "--n-jobs-per-worker", "10", "--no-browser", *options]
 
 
 def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> dict[str, str]:
     """Return the server's variables: quiet unless told otherwise, in UTF-8, and knowing where the local model is."""
-    # In a machine's encoding that is ASCII, it could not even start.
-    variables = {**_QUIET, **environ, **database_of(environ), "PYTHONUTF8": "1"}
+    # In a machine's encoding that is ASCII, it could not even start; without docstrings, no tool could be described.
+    variables = {**_QUIET, **environ, **database_of(environ), "PYTHONUTF8": "1", "PYTHONOPTIMIZE": ""}
+    # A proxy that the user has for the world would be asked for this machine, too. The lower-case name wins.
+    given = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    variables |= dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(filter(None, (given, "127.0.0.1,localhost,::1"))))
     if local:
-        # A proxy that the user has for the world would be asked for loopback, too.
-        exempt = [host for host in (environ.get("NO_PROXY", ""), "127.0.0.1", "localhost") if host]
-        variables |= {_LOCAL_URL: local.base_url, _BACKGROUND_URL: local.background_url, "NO_PROXY": ",".join(exempt)}
+        variables |= {_LOCAL_URL: local.base_url, _BACKGROUND_URL: local.background_url}
     return variables
 
 
-def chosen_embedder(settings: Settings, folder: Path, *, is_installed: bool) -> dict[str, str]:
+def chosen_embedder(settings: Settings, folder: Callable[[], Path], *, is_installed: bool) -> dict[str, str]:
     """Return the variable that has the server find texts by their meaning too, where nothing is chosen and it can.
 
     Args:
         settings: As the server will read them.
-        folder: Where the weights are, or will be.
+        folder: Returns where the weights are, or will be.
         is_installed: Whether the packages of the embedded embedder are there.
     """
     if settings.embedder or not is_installed:
         return {}
     from graphs.local import embedder  # as in `dev`
 
-    if not embedder.is_fetched(folder):
+    if not embedder.is_fetched(folder()):
         megabytes = embedder.MODEL.download_size // 1_000_000
         click.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)
     return {"PALIMPSEST_EMBEDDER": "local"}
@@ -262,17 +277,17 @@ def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
         return ""
     if settings.open_to_network:
         return "EVERYONE who reaches this port may read and change all of it (PALIMPSEST_OPEN_TO_NETWORK=true)"
-    if host not in ("127.0.0.1", "localhost", "::1") or "--tunnel" in options:
+    if not is_loopback(host) or host in EVERY_HOST or "--tunnel" in options:
         return "this machine only: nobody logs in. PALIMPSEST_OPEN_TO_NETWORK=true in .env lets everyone in"
     return ""
 
 
 def _welcome(server: Child, host: str, port: int, model: str, memory: str, reach: str) -> None:
     """Say where everything is, once the server answers."""
-    address = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    address = EVERY_HOST.get(host, host)
     wait_until_answering(server, address, port, "/ok", name="the server", timeout=_START_SECONDS)
     settle(server)
-    url = f"http://{address}:{port}"
+    url = f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
     open_to = f"Open to  {reach}\n" if reach else ""
     own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
     places = f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n         {memory}\n"

@@ -2,12 +2,8 @@
 
 import asyncio
 import json
-import os
-import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,18 +12,24 @@ import click
 import httpx
 import typer
 
-from graphs.address import ROWS, open_to_others
+from graphs.address import ROWS, is_loopback, open_to_others
 from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
-from graphs.cli.client import THIS_MACHINE, connect
+from graphs.cli.client import connect
 from graphs.cli.dev import CONFIG_HELP, has_login, server_environment, server_file, server_settings
 from graphs.cli.local import lacks
 from graphs.cli.output import Output, counted
+from graphs.cli.processes import PYTHON
 from graphs.cli.shell import Refused, Shell
+from graphs.data_folder import unfit
 from graphs.local import weights
 from graphs.not_imported import lacking
-from graphs.settings import LOCAL, Settings, environment
+from graphs.settings import LOCAL, EnvFileUnreadable, Settings, environment
 
 _ASK_SECONDS = 60.0
+_NEW_STORE = (
+    "mend that, or begin anew: stop the server, move the file away or name another PALIMPSEST_DATA_DIR, start, and "
+    "`palimpsest import` your last export"
+)
 _SECONDS = 2
 _COLOURS = {"failed": "bold red", "warning": "yellow"}
 
@@ -81,13 +83,13 @@ def doctor(
 
 
 def _examine(shell: Shell, config: Path, where: Where, *, asks: bool) -> Iterator[Finding]:
-    environ = environment(ENV_FILE, shell.environ)
     try:
+        environ = environment(ENV_FILE, shell.environ)
         authenticates = has_login(config)
         settings = server_settings(environ, authenticates=authenticates)
-    except click.ClickException as error:
+    except (click.ClickException, EnvFileUnreadable) as error:
         fix = "change it, or the variable in .env, which the project's .env.example explains"
-        yield Finding("settings", "failed", error.format_message(), fix)
+        yield Finding("settings", "failed", str(error), fix)
     else:
         yield Finding("settings", "ok", f"{config}: {'users log in' if authenticates else 'single user, no login'}")
         yield _check_model("model", settings.model, settings, environ, asks=asks)
@@ -115,12 +117,12 @@ def _check_model(check: str, name: str, settings: Settings, environ: Mapping[str
 
 def ask_model(environ: Mapping[str, str], name: str) -> str:
     """Ask a model for one word, in a process with the server's variables; return why it cannot answer."""
-    command = [sys.executable, "-m", "graphs.cli.ask_model", name]
+    command = [*PYTHON, "graphs.cli.ask_model", name]
+    # The providers' packages read their keys from the environment of the process. A trace would be waited for.
+    variables = server_environment(environ, None)
+    variables |= {each: "false" for each in variables if each.endswith(("_TRACING", "_TRACING_V2"))}
     try:
-        # The providers' packages read their keys from the environment of the process.
-        done = subprocess.run(
-            command, env=server_environment(environ, None), capture_output=True, timeout=_ASK_SECONDS, check=True
-        )
+        done = subprocess.run(command, env=variables, capture_output=True, timeout=_ASK_SECONDS, check=True)
         return str(json.loads(done.stdout))
     except subprocess.TimeoutExpired:
         return f"it did not answer within {_ASK_SECONDS:.0f} s."
@@ -147,17 +149,8 @@ def _check_local_model(check: str, settings: Settings, environ: Mapping[str, str
 
 def _check_files(folder: Path) -> Finding:
     """Look at the SQLite files: they can be opened, and the folder in which they are, or will be, can be written."""
-    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        fix = "choose another folder with PALIMPSEST_DATA_DIR, or let this user write there"
-        return Finding("store", "failed", f"{folder} cannot be written", fix)
-    for path in sorted(folder.glob("*.sqlite")):
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_SECONDS)) as opened:
-                opened.execute("PRAGMA schema_version").fetchone()
-        except sqlite3.Error as error:
-            fix = f"stop the server, move {path.name} away, start, and `palimpsest import` your last export"
-            return Finding("store", "failed", f"{path} cannot be used: {error}", fix)
+    if why := unfit(folder):
+        return Finding("store", "failed", why, _NEW_STORE)
     return Finding("store", "ok", f"{folder} is {'there' if folder.exists() else 'made by the first start'}")
 
 
@@ -193,7 +186,7 @@ async def _check_server(shell: Shell, where: Where) -> Finding:
             known = f"{counted(there['facts'], 'fact')}, {counted(there['pending'], 'update')} to be learned"
             return Finding("server", "ok", f"{memory.place} answers: {known}")
     except (httpx.ConnectError, httpx.ConnectTimeout):
-        if httpx.URL(url).host in THIS_MACHINE:
+        if is_loopback(httpx.URL(url).host):
             return Finding("server", "none", f"none runs at {url}: `palimpsest dev` may start there")
         return Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
     except httpx.HTTPError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from graphs.cli.processes import Child, start, stop
+from graphs.cli.processes import PYTHON, Child, start, stop
 from graphs.cli.progress import counting_bytes
 from graphs.local import server, weights
 from graphs.local.weights import Weights
@@ -63,7 +63,7 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
     chosen = weights.choose(name)
     path = chosen if isinstance(chosen, Path) else _with_progress(chosen, folder)
     port, background_port = free_ports(2)
-    command = [sys.executable, "-m", "graphs.local.server", "--model", str(path), "--port", str(port), "--tethered"]
+    command = [*PYTHON, "graphs.local.server", "--model", str(path), "--port", str(port), "--tethered"]
     click.echo(f"Loading {path.name} ...", err=True)
     process = start([*command, "--background-port", str(background_port)], _with_fetched(environ))
     try:

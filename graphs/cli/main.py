@@ -76,7 +76,3 @@ main.add_typer(erase, name="erase")
 main.command(epilog=examples("palimpsest doctor", "palimpsest doctor --no-ask --json"))(doctor)
 main.command(context_settings={"ignore_unknown_options": True})(dev)
 main.command()(token)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,11 +4,15 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import wait
 
 Child = subprocess.Popen[bytes]
+
+PYTHON = (sys.executable, "-P", "-m")
+"""Runs a module of ours, also in a folder that has a `memory` or a `graphs` of its own."""
 
 _POLL_SECONDS = 0.05
 

@@ -1,6 +1,7 @@
 """How every command ends: with its answer and 0, with one sentence and 1, or told how it is used and 2."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,6 +69,18 @@ def confirm(what: str, yes: bool) -> None:
 
 class Group(TyperGroup):
     """The whole command: whatever goes wrong below it is a sentence on standard error, never a traceback."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Carry out the command line as a process; what it prints of itself, as its version, may fail to be written."""
+        try:
+            return super().main(*args, **options)
+        except OSError as error:
+            sys.exit(f"Error: {cause_of(error) or error}")
+        finally:
+            try:
+                typer.echo(nl=False)
+            except OSError:  # Python would try once more at its end, and say so
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
     def invoke(self, ctx: Any) -> Any:
         """Carry out the command line; exit code 1 for what is refused or fails."""

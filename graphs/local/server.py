@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from graphs.cli.processes import tether
+from graphs.cli.processes import PYTHON, tether
 from graphs.not_imported import lacking
 
 EXTRA = "install the extra `local`: pip install 'palimpsest-memory[local]'"
@@ -59,7 +59,7 @@ def _start_background(model: Path, port: int) -> subprocess.Popen[bytes]:
 
     It stays in this process's session: of two sessions, Linux gives each the same share, whatever their priorities.
     """
-    command = [sys.executable, "-m", "graphs.local.server", "--model", str(model), "--port", str(port), "--tethered"]
+    command = [*PYTHON, "graphs.local.server", "--model", str(model), "--port", str(port), "--tethered"]
     return subprocess.Popen([*command, "--nice", str(_BACKGROUND_NICE)], stdin=subprocess.PIPE)
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
+from graphs.data_folder import CHECKPOINTS, FILES, STORE
 from graphs.persistence.connection import empty_log
 from graphs.persistence.servers_own import ServersCheckpoints, checkpointer_of_server, store_of_server
 from graphs.settings import Settings
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     Checkpoints = ServersCheckpoints | OwnCheckpoints
 
 __all__ = [
+    "CHECKPOINTS",
     "FILES",
+    "STORE",
     "DurableSqliteSaver",
     "DurableSqliteStore",
     "begun_lately",
@@ -55,7 +58,6 @@ logger = logging.getLogger(__name__)
 
 _OVERWRITING_SECONDS = 20.0  # how long an erasure waits for it: 5 GB take so long
 
-CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 _LATELY: Final = 600.0
 """So long before a crash, at most, were threads begun that the server has not saved: it does so every ten seconds."""
 _POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")

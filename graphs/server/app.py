@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib
 import logging
+import warnings
 from collections.abc import AsyncIterator
 from functools import partial
 
@@ -132,4 +133,6 @@ def make_app(settings: Settings) -> MemoryApi:
         Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
     load()
+    # The server asks for it in stateless runs, too: nothing that anybody here could mend.
+    warnings.filterwarnings("ignore", "`durability` has no effect")
     return ServerApp(service_of_server(settings), routes, middleware=guards, lifespan=lifespan)

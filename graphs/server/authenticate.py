@@ -21,6 +21,7 @@ import jwt
 from langgraph_sdk import Auth
 from typing_extensions import TypedDict
 
+from graphs.address import is_loopback
 from graphs.auth_settings import AuthSettings
 
 logger = logging.getLogger(__name__)
@@ -144,7 +145,7 @@ def _verification(settings: AuthSettings) -> tuple[Callable[[str], Key], tuple[s
     """Return what finds a token's key, and the algorithms that this kind of key may verify."""
     if settings.jwks_url:
         parts = urlsplit(settings.jwks_url)
-        is_here = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+        is_here = parts.scheme == "http" and is_loopback(parts.hostname)
         # Whoever can change keys on the way can log in as anyone.
         if parts.scheme != "https" and not is_here:
             raise ValueError("PALIMPSEST_AUTH_JWKS_URL must start with https:// (http:// only on this machine)")

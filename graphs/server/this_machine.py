@@ -6,13 +6,13 @@ rebinding) would otherwise make anyone "the" user.
 
 import logging
 from collections.abc import Iterable
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graphs.address import is_loopback
 from graphs.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -92,11 +92,11 @@ def refusal(
     hosts = [host.lower() for host in hosts]
     own = {_netloc(each) for each in allowed}
     if not open_to_network:
-        if not _is_loopback(peer):
+        if not is_loopback(peer):
             return f"single-user mode answers this machine only, not {_shown(peer)}. {_OPEN}."
         # A page cannot forge its browser's `Host`: after DNS rebinding it still is the attacker's name.
         for host in hosts:
-            if not _is_loopback(_name(host)) and host not in own:
+            if not is_loopback(_name(host)) and host not in own:
                 return f"single-user mode answers this machine's own names only, not {_shown(host)}. {_OPEN}."
     if origin is None or origin in allowed or _may_ask(origin) or (_netloc(origin) or None) in hosts:
         return None
@@ -106,21 +106,9 @@ def refusal(
 def _may_ask(origin: str) -> bool:
     """Say whether a site is a page of this machine, or LangGraph Studio."""
     scheme, name = origin.partition("://")[0].lower(), _name(_netloc(origin))
-    if _is_loopback(name):
+    if is_loopback(name):
         return scheme in ("http", "https")
     return scheme == "https" and (name == _STUDIO or name.endswith(f".{_STUDIO}"))
-
-
-def _is_loopback(name: str) -> bool:
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(name)
-    except ValueError:
-        return False
-    # A socket for both protocols calls this machine `::ffff:127.0.0.1`.
-    address = getattr(address, "ipv4_mapped", None) or address
-    return address.is_loopback or address.is_unspecified  # `--host 0.0.0.0` prints links to 0.0.0.0
 
 
 def _netloc(origin: str) -> str:

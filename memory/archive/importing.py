@@ -2,6 +2,7 @@
 
 import json
 import logging
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -118,7 +119,7 @@ class Importer:
         self._line += 1
         if not line.strip():
             return
-        value = json_of(line)
+        value = json_of(line if self._has_header else line.removeprefix(BOM_UTF8))
         if not self._has_header:
             said = (value.get("format"), value.get("schema")) if isinstance(value, Mapping) else None
             if said != (FORMAT, SCHEMA):

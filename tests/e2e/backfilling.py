@@ -12,7 +12,7 @@ from tests.e2e.dev_server import PROJECT, DevServer
 def started(server: DevServer, *words: str) -> "subprocess.Popen[str]":
     """Start a command in the folder of the server, and go on."""
     return subprocess.Popen(
-        [sys.executable, "-m", "graphs.cli.main", *words],
+        [sys.executable, "-m", "palimpsest", *words],
         cwd=server.folder,
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "PALIMPSEST_URL": server.url},  # noqa: TID251
         stdout=subprocess.PIPE,

@@ -24,7 +24,7 @@ from tests.e2e.waiting import eventually
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 FIGS = "User likes figs."
-COMMAND = (sys.executable, "-m", "graphs.cli.main")
+COMMAND = (sys.executable, "-m", "palimpsest")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.e2e.waiting import eventually
 from tests.stub_model import StubModel
 
 LANGGRAPH = ("langgraph_cli", "dev", "--no-browser")
-PALIMPSEST = ("graphs.cli.main", "dev")
+PALIMPSEST = ("palimpsest", "dev")
 COMMANDS = {
     "langgraph dev": LANGGRAPH,
     "langgraph dev --no-reload": (*LANGGRAPH, "--no-reload"),

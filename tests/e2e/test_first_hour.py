@@ -12,7 +12,7 @@ from tests.e2e.dev_server import PROJECT, DevServer, ServerFailed
 from tests.e2e.waiting import eventually
 from tests.stub_model import Reply, StubModel, always
 
-COMMAND = (sys.executable, "-m", "graphs.cli.main")
+COMMAND = (sys.executable, "-m", "palimpsest")
 ASKED = {"assistant_id": "chat", "input": {"messages": [{"role": "user", "content": "Hello."}]}}
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import http.server
+import os
 import sqlite3
 import ssl
 import threading
@@ -17,6 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from graphs.causes import cause_of
+from graphs.data_folder import unfit
+from palimpsest import Settings, load_chat_model
+from tests.stub_model import StubModel, always
 
 
 def why(fails: Callable[[], object]) -> str:
@@ -121,3 +125,50 @@ def test_a_full_disk_and_a_file_that_another_program_holds_say_so(tmp_path: Path
     assert "locked" in why(write_beside_another)
     assert why(lambda: Path(tmp_path / "none").read_text()) == ""
     assert cause_of(OSError(errno.ENOSPC, "No space left", "/data")).startswith("/data: the disk is full")
+
+
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9"])
+def test_a_model_on_this_machine_is_asked_through_no_proxy(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, proxy)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with StubModel(always("hello")) as stub:
+        settings = Settings(model="openai:any", openai_base_url=stub.url)
+        assert load_chat_model("", settings, purpose="chat").invoke("hi").text == "hello"
+
+
+def test_files_in_which_memory_cannot_be_kept_are_named_with_the_reason(tmp_path: Path) -> None:
+    assert unfit(tmp_path) == unfit(tmp_path / "not" / "yet" / "there") == ""
+    file = tmp_path / "store.sqlite"
+
+    def names(what: str) -> bool:
+        said = unfit(tmp_path)
+        return str(file) in said and what in said
+
+    file.mkdir()
+    assert names("a folder or a link to nothing is in its place")
+    file.rmdir()
+    file.symlink_to("nowhere")
+    assert names("a folder or a link to nothing is in its place")
+    file.unlink()
+    file.write_text("no database" * 1_000)
+    assert names("this is no database")
+    file.unlink()
+    with sqlite3.connect(file) as other:
+        other.execute("CREATE TABLE bookmarks (x)")
+    assert names("another program's")
+    other.execute("ALTER TABLE bookmarks RENAME TO store")
+    other.execute("BEGIN EXCLUSIVE")
+    assert names("another program has locked the file")
+    other.close()
+    assert unfit(tmp_path) == ""
+    assert "cannot be written" in unfit(file)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write what is read-only")
+def test_files_and_folders_that_are_read_only_are_named(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").touch(0o400)
+    assert "read-only" in unfit(tmp_path)
+    tmp_path.chmod(0o500)
+    assert "cannot be written" in unfit(tmp_path)

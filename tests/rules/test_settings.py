@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from graphs.settings import WENT, ClientSettings, Settings, database_of
+from graphs.settings import WENT, ClientSettings, EnvFileUnreadable, Settings, database_of, environment
 
 EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
 DOCUMENTED = dict(re.findall(r"^#((?:PALIMPSEST|OPENAI)_[A-Z_]+|DATABASE_URI)=(.*)$", EXAMPLE, re.M))
@@ -176,3 +176,17 @@ def test_the_local_model_is_given_little_at_a_time_and_long() -> None:
     assert local.portion_messages < Settings().memory.portion_messages
     assert local.model_timeout_seconds < local.lease_seconds
     assert Settings.from_environment({"PALIMPSEST_MODEL": "openai:x"}).memory == Settings().memory
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_file_of_variables_is_read_in_the_encodings_that_editors_and_shells_write(
+    encoding: str, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_bytes("OPENAI_API_KEY=sk\r\nPALIMPSEST_DATA_DIR=grün\r\n".encode(encoding))
+    assert environment(tmp_path / ".env", {}) == {"OPENAI_API_KEY": "sk", "PALIMPSEST_DATA_DIR": "grün"}
+
+
+def test_another_encoding_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes("A=b\nPALIMPSEST_DATA_DIR=grün\n".encode("latin-1"))
+    with pytest.raises(EnvFileUnreadable, match=r"line 2 of .*\.env is not UTF-8"):
+        environment(tmp_path / ".env", {})

@@ -164,6 +164,12 @@ def test_what_does_not_begin_as_an_export_is_refused(line: bytes) -> None:
         run(InMemoryStore(), importer.finish())
 
 
+def test_an_editors_mark_before_the_first_line_is_no_part_of_it() -> None:
+    importer = Importer(OWNER, CONFIG, NOW)
+    importer.take(b'\xef\xbb\xbf{"format": "palimpsest.memory", "schema": 1}\n')
+    assert run(InMemoryStore(), importer.finish()) == Imported()
+
+
 def test_a_bad_line_is_refused_by_its_number_and_costs_no_other_one() -> None:
     said = {"id": "1", "role": "user", "text": "I like figs", "time": "2025-10-01T10:00:00+00:00"}
     day = {"day": "2025-10-01", "thread_id": "t", "messages": [said]}

@@ -70,12 +70,17 @@ def test_variables_are_those_the_server_will_see(tmp_path: Path) -> None:
     assert environment(tmp_path / "missing", {"HOME": "/h"}) == {"HOME": "/h"}
 
 
-def test_the_server_knows_where_the_local_model_is_and_asks_no_proxy_for_it(served: LocalModel) -> None:
+def test_the_server_knows_where_the_local_model_is(served: LocalModel) -> None:
     variables = server_environment({"NO_PROXY": "example.org"}, served)
     settings = Settings.from_environment(variables)
     assert (settings.local_base_url, settings.local_background_url) == (served.base_url, served.background_url)
     assert Settings.from_environment(variables).model == "local"
-    assert variables["NO_PROXY"] == "example.org,127.0.0.1,localhost"
+
+
+@pytest.mark.parametrize("given", [{"NO_PROXY": "example.org"}, {"no_proxy": "example.org", "NO_PROXY": "other.org"}])
+def test_this_machine_is_asked_through_no_proxy_whatever_the_others_are(given: dict[str, str]) -> None:
+    variables = server_environment(given, None)
+    assert variables["NO_PROXY"] == variables["no_proxy"] == "example.org,127.0.0.1,localhost,::1"
 
 
 def test_the_server_is_quiet_unless_told_otherwise() -> None:
@@ -86,6 +91,10 @@ def test_the_server_is_quiet_unless_told_otherwise() -> None:
 
 def test_the_server_speaks_utf_8_whatever_the_machine_does() -> None:
     assert server_environment({"PYTHONUTF8": "0", "LC_ALL": "C"}, None)["PYTHONUTF8"] == "1"
+
+
+def test_the_server_keeps_the_docstrings_that_describe_tools() -> None:
+    assert server_environment({"PYTHONOPTIMIZE": "2"}, None)["PYTHONOPTIMIZE"] == ""
 
 
 def test_the_server_works_on_ten_runs_at_once_and_takes_further_options() -> None:
@@ -131,8 +140,20 @@ def test_without_a_wish_the_next_free_port_is_taken_and_named(capsys: pytest.Cap
 
 
 def test_an_address_that_is_not_ours_is_refused() -> None:
-    with pytest.raises(click.ClickException, match="cannot be used"):
+    with pytest.raises(click.ClickException, match="choose another --host"):
         check_port("203.0.113.1", 2024)
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_ports_of_the_newer_protocol_are_looked_at_too(host: str) -> None:
+    with socket.socket(socket.AF_INET6) as taken:
+        taken.bind((host, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(click.ClickException, match=f"Port {port} .* --port"):
+            check_port(host, port)
+    check_port(host, port)
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]"])
@@ -240,5 +261,5 @@ def test_it_says_who_may_ask(settings: Settings, host: str, options: tuple[str, 
 def test_the_embedded_embedder_is_on_where_it_is_installed_and_nothing_else_is_named(
     named: str, installed: bool, chosen: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert chosen_embedder(Settings(embedder=named), tmp_path, is_installed=installed) == chosen
+    assert chosen_embedder(Settings(embedder=named), lambda: tmp_path, is_installed=installed) == chosen
     assert ("weights (72 MB) are fetched once" in capsys.readouterr().err) == bool(chosen)

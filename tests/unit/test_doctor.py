@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "langgraph.json").write_text(json.dumps({"graphs": {}}))
     (tmp_path / ".palimpsest").mkdir()
     with closing(sqlite3.connect(tmp_path / ".palimpsest" / "store.sqlite")) as connection:
-        connection.execute("CREATE TABLE t (x)")
+        connection.execute("CREATE TABLE store (x)")
     (tmp_path / ".palimpsest" / "store.sqlite").chmod(0o600)
     return tmp_path
 

@@ -104,12 +104,23 @@ def test_a_project_that_hides_a_package_of_ours_is_told_so_in_one_sentence(
     own = tmp_path / form.format(room)
     own.parent.mkdir(exist_ok=True)
     own.touch()
-    done = python("import palimpsest", tmp_path)
+    done = python("from palimpsest import FactStore", tmp_path)
     other = tmp_path / room if own.parent != tmp_path else own
     assert done.stderr.splitlines()[-1] == (
         f"ImportError: palimpsest needs its own package '{room}' in {INSTALLED / room}, but Python finds {other} "
         f"first: rename that one, or move it into a package of your own (yourapp/{room})"
     )
+
+
+@pytest.mark.parametrize("room", ["memory", "graphs"])
+def test_the_command_says_so_in_one_line(room: str, tmp_path: Path) -> None:
+    (tmp_path / f"{room}.py").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "palimpsest", "facts", "list"],
+        cwd=tmp_path, env={"PYTHONPATH": str(INSTALLED)}, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.stderr.startswith(f"Error: palimpsest needs its own package '{room}'")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 
 def test_a_package_of_that_name_that_was_imported_before_is_told_too(tmp_path: Path) -> None:
@@ -120,7 +131,7 @@ def test_a_package_of_that_name_that_was_imported_before_is_told_too(tmp_path: P
         "sys.path.insert(0, 'own')\n"
         "import memory\n"
         "sys.path.remove('own')\n"
-        "import palimpsest"
+        "from palimpsest import FactStore"
     )
     assert "rename that one" in python(program, tmp_path).stderr.splitlines()[-1]
 
