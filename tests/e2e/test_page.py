@@ -84,17 +84,17 @@ def test_what_is_asked_for_in_a_row_comes_though_the_list_is_shown_anew_meanwhil
         page.request.post(f"{server.url}/memory/facts", data={"content": content, "category": "preference"})
     page.reload()
     held: list[Any] = []
-    page.route("**/page/fact-*", lambda route: held.append(route))
-    with page.expect_request("**/page/fact-*"):
+    page.route("**/page/fact{-history,s-delete}*", lambda route: held.append(route))
+    with page.expect_request("**/page/fact{-history,s-delete}*"):
         fact(page, "figs").get_by_role("link", name="History").click()
-    with page.expect_request("**/page/fact-*"):
+    with page.expect_request("**/page/fact{-history,s-delete}*"):
         fact(page, "plums").get_by_role("button", name="Delete").click()
     look_again(page)
     for each in held:
         each.continue_()
     expect(fact(page, "figs").locator(".aside")).to_be_visible()
     expect(fact(page, "plums").get_by_role("button", name="Undo")).to_be_visible()
-    page.unroute("**/page/fact-*")
+    page.unroute("**/page/fact{-history,s-delete}*")
     erase(page)
 
 

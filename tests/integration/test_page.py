@@ -142,7 +142,7 @@ async def test_a_fact_is_added_edited_pinned_deleted_and_brought_back(page: Page
         fact.id, "I am allergic to almonds", "context", True,
     )  # fmt: skip
     page.app.clock.advance(1)
-    gone = await page.post("fact-delete", whole=whole, id=fact.id)
+    gone = await page.post("facts-delete", whole=whole, id=fact.id, row="yes")
     assert page.says() == []
     page.app.clock.advance(1)
     back = await page.post("facts-undo", whole=whole, at=field(gone, "at"), row=fact.id)
@@ -176,7 +176,7 @@ async def test_what_is_wrong_is_said_where_it_can_be_seen_and_changes_nothing(pa
     assert "content" in answer.text.casefold()
     await page.post("fact-add", status=422, content="x", category="unheard of")
     await page.post("fact-save", status=404, id="fact_00000000", content="x")
-    await page.post("fact-delete", status=404, id="fact_00000000")
+    await page.post("facts-delete", status=422, id="fact_00000000", row="yes")
     await page.post("facts-delete", status=422)
     await page.post("facts-undo", status=409, at="2001-01-01T00:00:00+00:00")
     assert page.says() == ["Likes figs"]
@@ -225,7 +225,7 @@ async def test_one_users_page_does_not_show_anothers_facts() -> None:
     fact = FactStore(app.store, "ada").create("Likes figs", "preference", 0.9)
     async with app.user("bob", Authorization="Bearer x", **HTMX) as bob:
         assert "figs" not in (await bob.get("/page/facts")).text
-        assert (await bob.post("/page/fact-delete", data={"id": fact.id})).status_code == 404
+        assert (await bob.post("/page/facts-delete", data={"id": fact.id})).status_code == 422
         assert (await bob.get("/page/fact-history", params={"id": fact.id})).status_code == 404
 
 

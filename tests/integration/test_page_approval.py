@@ -203,7 +203,7 @@ async def test_what_no_longer_holds_is_named_and_comes_back_with_one_undo() -> N
     assert "no longer holds" in text
     assert "User sails on Sundays" in text
     assert "User sails on Sundays" in await page.get("updates-list")
-    await page.post("learned-undo", at=field(text, "at"))
+    await page.post("facts-undo", card="yes", at=field(text, "at"))
     assert page.used() == ["User sails on Sundays"]
 
 

@@ -234,6 +234,7 @@ def test_57_without_javascript_the_page_works_as_forms_and_links(browser: Any, o
                 page.get_by_text("Add a fact", exact=True).click()
             page.get_by_label("What should be known about you?").fill(content)
             page.get_by_role("button", name="Add", exact=True).click()
+        expect(fact(page, "Keeps")).to_have_count(2)
         for box in fact(page, "Keeps").get_by_role("checkbox").all():
             box.check()
         page.locator("#choose").get_by_role("button", name="Delete").click()

@@ -41,14 +41,12 @@ class Asset:
 @cache
 def assets() -> Mapping[str, Asset]:
     """Read all files once a process: they are few and small, and the event loop must not wait for a disk."""
-    return {path.name: _read(path) for folder in (_STATIC, SHARED, BUILT) for path in sorted(folder.glob("*.*"))}
-
-
-def _read(path: Path) -> Asset:
-    body = path.read_bytes()
-    return Asset(
-        body, _TYPES.get(path.suffix, "application/octet-stream"), f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-    )
+    paths = [path for folder in (_STATIC, SHARED, BUILT) for path in sorted(folder.glob("*.*"))]
+    return {
+        path.name: Asset(body := path.read_bytes(), _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:16]}"')
+        for path in paths
+        if path.suffix in _TYPES
+    }
 
 
 def missing() -> list[str]:

@@ -3,21 +3,17 @@
 from starlette.responses import Response
 
 from graphs.server.api.facts import facts_of
-from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.profile import get_profile
 from graphs.server.page.pages import PageRequest, PageRoutes
-from graphs.server.page.parts import SECTIONS, changes
+from graphs.server.page.parts import SECTIONS, facts_named
 from memory.journal.journal import read_entries
 from memory.outbox.receipts import read_receipts
 
 pages = PageRoutes()
 
-# More than any prompt shows of memory, and no more than an address should hold.
-_MOST = 200
-
 
 def _ids(text: str) -> list[str]:
-    return [each for each in text.split(",") if each][:_MOST]
+    return [each for each in text.split(",") if each]
 
 
 @pages.get("sources")
@@ -41,18 +37,7 @@ async def show_learned(asked: PageRequest) -> Response:
     """Show what memory learned after a time, with the undo of each update; nothing where that is nothing."""
     since = asked.one("since")
     done = await asked.call.run(read_receipts(asked.call.owner, await asked.epoch(), since))
-    updates = [each for each in await changes(asked, done) if each["changes"]]
-    answer = asked.show("learned.html", "facts", updates=updates)
+    facts = await facts_named(asked, done) if done else {}
+    answer = asked.show("learned.html", "facts", updates=done, facts=facts)
     answer.headers["X-Since"] = done[-1].time if done else since
-    return answer
-
-
-@pages.post("learned-undo")
-async def undo_learned(asked: PageRequest) -> Response:
-    """Take back what an update learned."""
-    done = await asked.facts.aundo(asked.one("at"))
-    if done is None:
-        raise RefusedRequest(409, "There is nothing to undo any more: the facts have changed since.")
-    answer = asked.show("undone.html", "facts") if asked.is_fragment else asked.go("facts")
-    answer.headers["HX-Trigger"] = "facts-changed"
     return answer

@@ -6,7 +6,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import PREFIX
 from graphs.server.page.assets import assets
 from graphs.server.page.rendering import HEADERS, is_fragment, shell
@@ -49,7 +48,4 @@ class PageDoor:
             return asset.answer(request) if asset else None
         if self._settings.single_user or is_fragment(request) or "authorization" in request.headers:
             return None
-        try:
-            return shell(request)
-        except RefusedRequest as problem:
-            return problem.response()
+        return shell(request)

@@ -21,7 +21,7 @@ from graphs.server.api.guard import (
     refusing,
 )
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
-from graphs.server.page.rendering import HEADERS, Question, address, is_fragment, refused, render
+from graphs.server.page.rendering import HEADERS, address, is_fragment, refused, render
 from memory.control import read_epoch
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
@@ -42,13 +42,11 @@ class PageRequest:
     Attributes:
         request: The request.
         call: Whose memory it is about.
-        query: What its address says.
         form: What its form says; a name may occur several times.
     """
 
     request: Request
     call: Call
-    query: dict[str, str]
     form: list[tuple[str, str]]
 
     @property
@@ -77,33 +75,30 @@ class PageRequest:
     def one(self, name: str) -> str:
         """Return what the form says, else the address."""
         said = self.all(name)
-        return said[-1] if said else self.query.get(name, "")
+        return said[-1] if said else self.request.query_params.get(name, "")
 
     def fields(self, model: type[Model]) -> Model:
         """Return what the form, or else the address, says of a model, checked; what is empty is not said."""
         said = {name: value for name in model.model_fields if (value := self.one(name).strip())}
         if "content" in model.model_fields and self.all("content") and "content" not in said:
             raise ValueError("content must say something")
-        try:
-            return model.model_validate(said)
-        except ValidationError as wrong:
-            raise from_validation(wrong.errors()) from None
+        return model.model_validate(said)
 
-    def show(self, template: str, view: str, status: int = 200, **context: object) -> Response:
+    def show(self, template: str, view: str, **context: object) -> Response:
         """Return a template, as a part of the page or within it."""
-        return render(self.request, template, {"now": self.now, **context}, view=view, status=status)
+        return render(self.request, template, {"now": self.now, **context}, view=view)
 
     def go(self, to: str, **query: object) -> Response:
         """Send a browser without htmx on, so that loading the page again does not send the form again."""
         return RedirectResponse(address(self.request, to, **query), 303, HEADERS)
 
-    def ask(self, question: str, view: str) -> None:
-        """Ask before much goes; a form that says yes to these very words goes on, any other one goes back to a view."""
+    def ask(self, question: str) -> None:
+        """Ask before much goes; a form that says yes to these very words goes on."""
         if self.one("sure") != question:
-            raise Question(question, self.form, view)
+            raise RefusedRequest(428, question)
 
 
-Answer = Callable[[PageRequest], Awaitable[Response]]
+Answer = TypeVar("Answer", bound=Callable[[PageRequest], Awaitable[Response]])
 
 
 class PageRoutes:
@@ -131,19 +126,20 @@ class PageRoutes:
 
 
 async def _answered(request: Request, answer: Answer) -> Response:
+    form: list[tuple[str, str]] = []
     try:
         with refusing():
             if request.method == "POST":
                 _check_own_page(request)
             service, user_id = let_in(request)
-            query = dict(request.query_params)
-            named = AgentQuery.model_validate({"agent_name": query["agent_name"]} if query.get("agent_name") else {})
+            agent = request.query_params.get("agent_name")
+            named = AgentQuery.model_validate({"agent_name": agent} if agent else {})
             call = Call(user_id=user_id, owner=Owner.of(user_id, named.agent_name), service=service)
             body = b"".join([piece async for piece in body_of(request, _LARGEST_FORM)])
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-            return await answer(PageRequest(request=request, call=call, query=query, form=form))
+            return await answer(PageRequest(request=request, call=call, form=form))
     except RefusedRequest as problem:
-        return refused(request, problem)
+        return refused(request, problem, form)
     except ValidationError as wrong:
         return refused(request, from_validation(wrong.errors()))
     except ValueError as error:

@@ -11,11 +11,11 @@ from graphs.server.api.erase import Erasure, erase_everything
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import journal_of
 from graphs.server.api.routing import Empty
-from graphs.server.page.held import TITLES, held_facts
+from graphs.server.page.held import held_facts
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.importing import Importer
 from memory.control import read_time_zone
-from memory.facts.fact import HELD, Fact
+from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
 from memory.outbox.receipts import UpdateReceipt, read_receipts
 
@@ -29,7 +29,6 @@ SECTIONS = {
     "history.earlier": "Before",
     "history.background": "Long ago",
 }
-_WAITS = "waits for your yes"
 _DAYS = 7
 _LAST_UPDATES = 10
 _TOLD = 5  # refused lines of an import
@@ -37,122 +36,87 @@ _NO_EXPORT = "This is no export. Take all of a file that “Export everything”
 
 
 @pages.get("profile")
-async def show_profile(asked: PageRequest) -> Response:
+async def show_profile(asked: PageRequest, said: str = "") -> Response:
     """Show the profile's sections, each as a form."""
-    sections = (await profile.get_profile(asked.call)).sections
-    return asked.show("profile.html", "profile", titles=SECTIONS, texts=sections, longest=MAX_SECTION_CHARS, said="")
+    texts = (await profile.get_profile(asked.call)).sections
+    return asked.show("profile.html", "profile", titles=SECTIONS, texts=texts, longest=MAX_SECTION_CHARS, said=said)
 
 
 @pages.post("profile-save")
 async def save_section(asked: PageRequest) -> Response:
     """Write a section; without a text, empty it."""
-    section, text = asked.one("section"), asked.one("text").strip()
-    if text:
+    section = asked.one("section")
+    if asked.one("text").strip():
         await profile.put_section(asked.call, section, asked.fields(profile.SectionText))
     else:
         await profile.delete_section(asked.call, section)
     if not asked.is_fragment:
         return asked.go("profile")
-    sections = (await profile.get_profile(asked.call)).sections
-    said = f"{SECTIONS.get(section, section)}: saved."
-    return asked.show("profile.html", "profile", titles=SECTIONS, texts=sections, longest=MAX_SECTION_CHARS, said=said)
+    return await show_profile(asked, f"{SECTIONS.get(section, section)}: saved.")
 
 
 @pages.get("journal")
 async def show_journal(asked: PageRequest) -> Response:
     """Show what was said, the newest days first; so many days at once."""
     until = asked.one("until")
-    epoch = await asked.epoch()
-    lines = [line for line in await journal_of(asked.call, epoch) if not until or line.entry.day <= until]
+    found = await journal_of(asked.call, await asked.epoch())
+    lines = [line for line in found if not until or line.entry.day <= until]
     days = [(day, list(each)) for day, each in groupby(lines, key=lambda line: line.entry.day)][::-1]
     older = days[_DAYS][0] if len(days) > _DAYS else ""
     zone = await asked.call.run(read_time_zone(asked.call.owner))
-    return asked.show(
-        "journal.html", "journal", days=days[:_DAYS], older=older, until=until, zone=zone, topic_titles=TITLES
-    )
+    return asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until, zone=zone)
 
 
-async def changes(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> list[dict[str, Any]]:
-    """Return what each update did, in words that hold now, and its time, by which an undo finds it; empty: none."""
-    if not receipts:
-        return []
-    there = {fact.id: fact for fact in await asked.facts.alist(None)}
-    history = [*await asked.facts.alist("superseded"), *await asked.facts.alist("ended")]
-    gone = {fact.id: fact for fact in sorted(history, key=lambda fact: fact.revision)}
-    told = []
-    for receipt in receipts:
-        new = [there.get(each) for each in receipt.created]
-        ended = [there.get(each) or gone.get(each) for each in receipt.superseded]
-        said = (
-            ("new", new), ("said again", map(there.get, receipt.confirmed)), ("no longer holds", ended),
-            (_WAITS, map(there.get, receipt.waiting)),
-        )  # fmt: skip
-        told.append({
-            "time": receipt.time,
-            "changes": [(_word(word, fact, receipt.time), fact) for word, facts in said for fact in facts],
-            # All that one update wrote has one time.
-            "at": max((fact.updated_at for fact in (*new, *ended) if fact), default=""),
-        })  # fmt: skip
-    return told
-
-
-def _word(word: str, fact: Fact | None, time: str) -> str:
-    """Return the word for what became of a fact at a time, as it is now."""
-    if word != _WAITS:
-        return f"{word}, edited since" if fact and fact.edited_at > time else word
-    if fact is None:
-        return "waited for your yes"
-    return word if fact.status in HELD else "remembered by your yes"
+async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> dict[str, Fact]:
+    """Return the facts that receipts may name, by id; those that no longer hold as they said it last."""
+    over = {each for receipt in receipts for each in receipt.superseded}
+    gone = [*await asked.facts.alist("superseded"), *await asked.facts.alist("ended")] if over else []
+    last = sorted((fact for fact in gone if fact.id in over), key=lambda fact: fact.revision)
+    return {fact.id: fact for fact in (*last, *await asked.facts.alist(None))}
 
 
 async def _waiting(asked: PageRequest, template: str, **more: Any) -> Response:
-    call = asked.call
-    epoch = await asked.epoch()
-    done = await call.run(read_receipts(call.owner, epoch, ""))
-    entries = [updates.view_of(entry) for entry in await updates.entries_of(call)]
+    done = (await asked.call.run(read_receipts(asked.call.owner, await asked.epoch())))[::-1][:_LAST_UPDATES]
+    entries = [updates.view_of(entry) for entry in await updates.entries_of(asked.call)]
     return asked.show(
         template, "updates", pending=[each for each in entries if each.state != "dead"],
-        dead=[each for each in entries if each.state == "dead"],
-        done=await changes(asked, done[::-1][:_LAST_UPDATES]), seen=await overview.overview(call), **more,
+        dead=[each for each in entries if each.state == "dead"], facts=await facts_named(asked, done),
+        done=done, seen=await overview.overview(asked.call), **more,
     )  # fmt: skip
 
 
 @pages.get("updates")
 async def show_updates(asked: PageRequest) -> Response:
     """Show what waits for a person, what waits to be learned, what failed, and what was learned last."""
-    return await _waiting(asked, "updates.html", **await held_facts(asked), said="", undo="", answered="")
+    return await _waiting(asked, "updates.html", **await held_facts(asked))
 
 
 @pages.get("updates-list")
 async def list_updates(asked: PageRequest) -> Response:
     """Show the same without its frame: the page asks for it again and again."""
-    return await _waiting(asked, "updates_list.html")
+    return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
 
 
 @pages.post("update-retry")
 async def retry_update(asked: PageRequest) -> Response:
     """Give a dead update another chance."""
     await updates.retry_update(asked.call, asked.one("key"), Empty())
-    return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
+    return await list_updates(asked)
 
 
 @pages.post("update-discard")
 async def discard_update(asked: PageRequest) -> Response:
     """Throw a dead update away."""
-    asked.ask("Throw it away? What it holds is then never learned.", "updates")
+    asked.ask("Throw it away? What it holds is then never learned.")
     await updates.discard_update(asked.call, asked.one("key"))
-    return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
-
-
-async def _data(asked: PageRequest, said: str = "") -> Response:
-    seen = await overview.overview(asked.call)
-    return asked.show("data.html", "data", seen=seen, said=said, no_export=_NO_EXPORT)
+    return await list_updates(asked)
 
 
 @pages.get("data")
-async def show_data(asked: PageRequest) -> Response:
+async def show_data(asked: PageRequest, said: str = "") -> Response:
     """Show the switches, export and import, and the erase of everything."""
-    return await _data(asked)
+    seen = await overview.overview(asked.call)
+    return asked.show("data.html", "data", seen=seen, said=said, no_export=_NO_EXPORT)
 
 
 @pages.post("switch")
@@ -162,7 +126,7 @@ async def switch(asked: PageRequest) -> Response:
         await overview.put_learning(asked.call, overview.LearningChoice(learning=learning == "on"))
     if use := asked.one("use"):
         await overview.put_use(asked.call, overview.UseChoice(use=use == "on"))
-    return await _data(asked) if asked.is_fragment else asked.go("data")
+    return await show_data(asked) if asked.is_fragment else asked.go("data")
 
 
 @pages.post("import")
@@ -179,7 +143,7 @@ async def take_in(asked: PageRequest) -> Response:
         asked.call.service.wake(asked.call.owner, thread_id)
     said = f"Taken in: {len(done.created)} new facts; {done.known} were known already, {len(done.rejected)} refused."
     said += "".join(f" Line {each.line}: {each.reason.replace('_', ' ')}." for each in done.rejected[:_TOLD])
-    return await _data(asked, said=said)
+    return await show_data(asked, said=said)
 
 
 @pages.get("erase")
@@ -199,6 +163,6 @@ async def erase_all(asked: PageRequest) -> Response:
         raise invalid("erase", "type the word everything")
     gone = await erase_everything(asked.call, Erasure(erase="everything"))
     said = f"Erased: {gone.items} items of memory and {gone.threads} conversations. {gone.note}"
-    answer = await _data(asked, said=said.strip())
+    answer = await show_data(asked, said=said.strip())
     answer.headers["HX-Trigger"] = "erased"  # the chat beside it still shows words that are gone
     return answer

@@ -4,18 +4,17 @@ from collections.abc import Mapping, Sequence
 from datetime import date, tzinfo
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.page.assets import HTMX, missing
+from graphs.server.page.assets import missing
+from memory.config import CATEGORIES, NAMED_TOPICS, TOPICS
 from memory.facts.fact import moment
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).with_name("templates")
 # What stands in a fact must never run, whoever wrote it there: no script but ours is run, wherever it stands.
@@ -38,21 +37,28 @@ VIEWS = {
     "preview": "Preview",
     "data": "Your data",
 }
+_TOPICS = {
+    "health": "Health", "money": "Money", "people": "Other people", "everything": "Everything",
+    "secret": "May hold a secret",
+}  # fmt: skip
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 @cache
-def environment() -> "Environment | None":
-    """Return the templates, read once a process; `None` in an environment that is older than the page."""
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError:
-        return None
+def environment() -> Environment:
+    """Return the templates, read once a process."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {"ago": ago, "clock": clock, "date": date_in_words, "percent": lambda share: f"{share:.0%}"}
+    made.globals |= {
+        "views": VIEWS,
+        "categories": CATEGORIES,
+        "topics": TOPICS,
+        "named": NAMED_TOPICS,
+        "topic_titles": _TOPICS,
+    }
     for name in made.list_templates():  # read and compiled once: the event loop must not wait for a disk
         made.get_template(name)
     return made
@@ -110,13 +116,9 @@ def render(
         status: Of the answer.
     """
     whole = {
-        **context, "url": partial(address, request), "views": VIEWS, "view": view, "missing": missing(),
-        "has_htmx": HTMX not in missing(), "template": template,
+        **context, "url": partial(address, request), "view": view, "missing": missing(), "template": template,
     }  # fmt: skip
-    templates = environment()
-    if templates is None:
-        raise RefusedRequest(503, "the page needs Jinja2: install the project's requirements again")
-    text = templates.get_template(template if is_fragment(request) else "page.html").render(whole)
+    text = environment().get_template(template if is_fragment(request) else "page.html").render(whole)
     return HTMLResponse(text, status, HEADERS)
 
 
@@ -127,22 +129,15 @@ def shell(request: Request) -> HTMLResponse:
     return render(request, "login.html", context, view=view if view in VIEWS else "facts")
 
 
-class Question(RefusedRequest):
-    """A request that is carried out once it says yes to a question, which is asked in its place."""
+def refused(request: Request, problem: RefusedRequest, form: Sequence[tuple[str, str]] = ()) -> Response:
+    """Return what a refused request is answered with: its sentence, in a place that htmx shows.
 
-    def __init__(self, words: str, form: Sequence[tuple[str, str]], view: str) -> None:
-        super().__init__(428, words)
-        self.form, self.view = [(name, value) for name, value in form if name != "sure"], view
-
-
-def refused(request: Request, problem: RefusedRequest) -> Response:
-    """Return what a refused request is answered with: its sentence, in a place that htmx shows."""
-    if environment() is None:
-        return problem.response()
+    One that is asked whether it is sure (428) is answered with its form, to be sent again.
+    """
     said = problem.problem.detail
     context = {
         "detail": said.replace(": ", " ", 1) if problem.problem.errors else said,
-        "asked": problem if isinstance(problem, Question) else None,
+        "form": [(name, value) for name, value in form if name != "sure"], "is_question": problem.status == 428,
         "to": request.url.path.rpartition("/")[2], "target": request.headers.get("hx-target", ""),
     }  # fmt: skip
     answer = render(request, "problem.html", context, view="", status=problem.status)
