@@ -49,6 +49,11 @@ def vouched_in(configurable: Mapping[str, object]) -> str | None:
     return authenticated_user(configurable.get("langgraph_auth_user_id")) if user is None else vouched(user)
 
 
+def known_as(configurable: Mapping[str, object]) -> str:
+    """Return what the server calls the user whom it vouches for: the display name, or else the identity."""
+    return str(_said_of(configurable.get(_USER), "display_name") or vouched_in(configurable) or "")
+
+
 def vouched(user: object) -> str | None:
     """Return the identity of a user as a server has it, or `None` if it is nobody in particular, or did not log in."""
     is_nobody = user is None or _said_of(user, "is_authenticated") is False

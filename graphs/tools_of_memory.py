@@ -8,7 +8,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
 from langchain.tools import ToolRuntime
@@ -18,16 +18,14 @@ from langgraph.store.base import BaseStore
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryUpdated, aemit
-from graphs.identity import owner_of_run, vouched_in
 from graphs.service import MemoryService
 from graphs.synchronous import ThreadedStore, finished
-from graphs.turn.context import Context, MemoryToolName, context_of
+from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.deadlines import Access, StoreAway
-from graphs.turn.run import STATELESS, mode_of_run, thread_name
+from graphs.turn.run import Run, mode_of_run
 from memory.config import Category
 from memory.control import read_use
 from memory.effects import StoreEffects, arun, in_daemon_thread
-from memory.namespaces import Owner
 from memory.tool_calls import Told, ToolCall, forget, receipt_key, remember, restore
 from memory.tool_lookups import find, list_facts, read_around, tell_found
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, may_learn, may_read, mode_of_newest
@@ -40,21 +38,8 @@ NAMES: tuple[MemoryToolName, ...] = get_args(MemoryToolName)
 
 Runtime = ToolRuntime[Any, Any]
 Answer = Coroutine[Any, Any, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolRun:
-    """In whose name a tool is called.
-
-    Attributes:
-        owner: Whose memory it uses; `None` without an identity.
-        mode: What assistant and run declare; a server's rows may be stricter.
-        kept: What the thread's state keeps of memory.
-    """
-
-    owner: Owner | None
-    mode: MemoryMode
-    kept: Mapping[str, object]
+InWhoseName = tuple[Run, Mapping[str, Any]]
+"""The run in which a tool is called, and what the thread's state keeps of memory."""
 
 
 class _RefusedCall(Exception):
@@ -65,14 +50,15 @@ def memory_tools(
     names: Sequence[MemoryToolName] = NAMES,
     *,
     service: Callable[[], MemoryService] = service_of_process,
-    asked_by: Callable[[Runtime], ToolRun] | None = None,
+    asked_by: Callable[[Runtime, str], InWhoseName] | None = None,
 ) -> tuple[BaseTool, ...]:
     """Return tools for a chat graph, or for any agent whose tools are given a `ToolRuntime`, such as `create_agent`.
 
     Args:
         names: Which ones. Where the run's context is a `Context`, that must name them too.
         service: Returns the service whose settings and clock they use; called when a tool is.
-        asked_by: Returns in whose name a tool is called; by default as the chat graph sees its own run.
+        asked_by: Returns in whose name a tool is called, given the id of the question; by default as the chat graph
+            sees its own run.
 
     Raises:
         ValueError: If there is no tool of a name.
@@ -130,7 +116,7 @@ class _MemoryTools:
     """The tools' bodies; their docstrings are what the model reads of them."""
 
     def __init__(
-        self, service: Callable[[], MemoryService], asked_by: Callable[[Runtime], ToolRun] | None = None
+        self, service: Callable[[], MemoryService], asked_by: Callable[[Runtime, str], InWhoseName] | None = None
     ) -> None:
         self._service = service
         self._asked_by = asked_by or self._asked_by_graph
@@ -218,42 +204,30 @@ class _MemoryTools:
 
     async def _open(self, runtime: Runtime) -> _Opened:
         """Return how a tool is called, as the run says it; `TimeoutError` if its mode is not known in time."""
-        service, configurable = self._service(), runtime.config.get("configurable", {})
-        asked_by = self._asked_by(runtime)
-        if asked_by.owner is None or runtime.store is None:
-            raise _RefusedCall("There is no memory in this conversation: nobody is logged in, or nothing is stored.")
+        service = self._service()
         state = runtime.state if isinstance(runtime.state, Mapping) else {}
         messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
-        on_server = runtime.server_info is not None
-        thread_id = str(configurable.get("thread_id") or STATELESS)
-        user_id = vouched_in(configurable)
         asked = next((str(one.id) for one in reversed(messages) if isinstance(one, HumanMessage)), "")
-        turn = (thread_name(runtime.store, user_id, asked_by.owner, thread_id), asked)
-        async with service.deadlines.within(turn, "read"):
-            declared = await mode_of_run(runtime.config, asked_by.mode, on_server=on_server)
-        mode = effective_mode(declared, mode_of_newest(messages))
+        run, kept = self._asked_by(runtime, asked)
+        if run.owner is None or runtime.store is None:
+            raise _RefusedCall("There is no memory in this conversation: nobody is logged in, or nothing is stored.")
+        async with service.deadlines.within(run.turn, "read"):
+            declared = await mode_of_run(runtime.config, run.context.memory_mode, on_server=run.on_server)
+        mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))
         if not may_read(mode):
             raise _RefusedCall("This conversation is incognito: memory is neither used nor changed in it.")
         call = ToolCall(
-            owner=asked_by.owner,
-            thread_id=thread_id,
+            owner=run.owner,
+            thread_id=run.thread_id,
             messages=messages,
-            epochs=TurnEpochs.from_state(asked_by.kept),
+            epochs=TurnEpochs.from_state(kept),
             now=service.clock(),
-            key=receipt_key(thread_id, str(runtime.tool_call_id)),
+            key=receipt_key(run.thread_id, str(runtime.tool_call_id)),
             config=service.settings.memory,
         )
-        return _Opened(call, runtime.store, mode, turn)
+        return _Opened(call, runtime.store, mode, run.turn)
 
-    def _asked_by_graph(self, runtime: Runtime) -> ToolRun:
-        context = context_of(runtime.context)
+    def _asked_by_graph(self, runtime: Runtime, asked: str) -> InWhoseName:
         kept = runtime.state.get("memory") if isinstance(runtime.state, Mapping) else None
-        return ToolRun(
-            owner=owner_of_run(
-                runtime.config.get("configurable", {}),
-                context.agent_name,
-                single_user=self._service().settings.single_user,
-            ),
-            mode=context.memory_mode,
-            kept=kept if isinstance(kept, Mapping) else {},
-        )
+        run = Run.of(runtime.config, runtime, self._service().settings, asked)
+        return run, kept if isinstance(kept, Mapping) else {}

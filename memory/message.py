@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import compress, count, repeat
 from operator import attrgetter, contains
@@ -18,12 +18,12 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from memory.forms import plain
-from memory.text import after_thoughts, digest, sanitize, without_middle
+from memory.forms import plain, read_as
+from memory.text import after_thoughts, digest, fit_name, normalize, sanitize, without_middle
 
 Message = TypeVar("Message", bound=BaseMessage)
 _CONTENT, _BESIDE = attrgetter("content"), attrgetter("additional_kwargs")
-Role = Literal["user", "assistant"]
+Role = Literal["user", "assistant", "other"]
 
 GivenMessages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
 """One message or several, in any form that LangChain takes: an object, a text, `(role, content)`, a mapping."""
@@ -36,17 +36,21 @@ PLAIN = (HumanMessage, AIMessage, ToolMessage, SystemMessage)
 """What nearly all messages are: to look here takes a third of the time of `isinstance`, which pydantic made its own."""
 
 
+_SIDES = ("user", "assistant", "system")
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """What one side said.
 
     Attributes:
         id: The message's id in its thread.
-        role: `user` for human messages, `assistant` for the model's.
+        role: `user` for what the user said, `other` for other people in the thread, `assistant` for the model.
         text: Its sanitized text, without tool calls, images or other blocks; of a very long one beginning and end.
         time: When it was said, ISO 8601 with an offset.
         seen: `True` if it was flushed before and is here only as context.
         edit: The token of the user's newest edit by hand when it was said (`memory.control`); empty if unknown.
+        name: What the client called the person who said it; empty if it did not.
     """
 
     id: str
@@ -55,25 +59,31 @@ class StoredMessage:
     time: str
     seen: bool = False
     edit: str = field(default="", compare=False)
+    name: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", without_middle(self.text))
+        object.__setattr__(self, "name", fit_name(self.name))
+
+    @property
+    def speaker(self) -> str:
+        """Who said it, as lines for a model name them: nobody else is called like the two sides."""
+        if self.role != "other":
+            return self.role
+        return f"another {self.name}" if normalize(self.name) in _SIDES else self.name
+
+    def heard(self, speaker: str) -> Self:
+        """Return the message as the user's or somebody else's, by the name that the user's messages carry."""
+        return self if self.role == "assistant" else replace(self, role=_said_by(self.name, speaker))
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
-        return {name: each for name, each in plain(self).items() if each or name != "edit"}
+        return {name: each for name, each in plain(self).items() if each or name not in ("edit", "name")}
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Self:
         """Return the message of a stored JSON form; `ValueError` if it is none."""
-        try:
-            role = value["role"]
-            if role not in ("user", "assistant"):
-                raise ValueError(f"role must be user or assistant, not {role!r}")
-            seen, edit = bool(value.get("seen", False)), str(value.get("edit") or "")
-            return cls(str(value["id"]), role, str(value["text"]), str(value["time"]), seen, edit)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not a stored message: {value!r}") from error
+        return read_as(cls, value)
 
 
 def find_gone(
@@ -97,7 +107,7 @@ def with_replies(messages: Iterable[StoredMessage], gone: Collection[str]) -> fr
     found: set[str] = set()
     is_reply_gone = False
     for message in messages:
-        if message.role == "user":
+        if message.role != "assistant":
             is_reply_gone = message.id in gone
         if is_reply_gone or message.id in gone:
             found.add(message.id)
@@ -128,7 +138,7 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
     said: Counter[tuple[str, str]] = Counter()
     identified: list[BaseMessage] = []
     for message in messages:
-        what = (_role(message) or message.type, said_in(message) or sanitize(without_middle(repr(message))))
+        what = (role_of(message, "") or message.type, said_in(message) or sanitize(without_middle(repr(message))))
         identity = message.id or f"content-{digest(*what, str(said[what]))[:32]}"
         said[what] += 1
         identified.append(message if message.id else message.model_copy(update={"id": identity}))
@@ -171,18 +181,49 @@ def _are_identified(listed: list[Any]) -> bool:
     return True
 
 
-def to_stored(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
+def to_stored(messages: Sequence[BaseMessage], time: str, speaker: str | None = None) -> tuple[StoredMessage, ...]:
     """Return what people and the model said; tool output, system text and messages without text are left out.
 
     Args:
         messages: Messages of one thread, oldest first.
         time: When they were said, ISO 8601.
+        speaker: The name that the user's messages carry (`speaker_of`); by default as these messages tell.
     """
+    given = as_messages(messages)
+    speaker = speaker_of(names_in(given)) if speaker is None else speaker
     return tuple(
-        StoredMessage(stored_id(message.id), role, text, time)
-        for message in as_messages(messages)
-        if (role := _role(message)) and (text := said_in(message))
+        StoredMessage(stored_id(message.id), role, text, time, name=message.name or "")
+        for message in given
+        if (role := role_of(message, speaker)) and (text := said_in(message))
     )
+
+
+def speaker_of(names: Iterable[str], known_as: str = "") -> str:
+    """Return the name that the user's messages carry in a thread; empty where only those without one are theirs.
+
+    Where all people's messages have one name, a client sends it for its only user. Where more than one person speaks,
+    those without a name are the user's, and those with the name that the server knows.
+
+    Args:
+        names: The names of people's messages, empty for one without.
+        known_as: What the server calls the user, if it does.
+    """
+    heard = {_same(name) for name in names}
+    return heard.pop() if len(heard) == 1 else _same(known_as)
+
+
+def names_in(messages: Iterable[BaseMessage]) -> set[str]:
+    """Return the names of people's messages, empty for one without; what a program wrote in their place has none."""
+    return {one.name or "" for one in messages if isinstance(one, HumanMessage) and not is_made(one)}
+
+
+def _same(name: str) -> str:
+    """Return the form in which two spellings of one name are equal: clients write "Ada Lovelace" as "ada_lovelace"."""
+    return normalize(fit_name(name).replace("_", " ").replace("-", " "))
+
+
+def _said_by(name: str, speaker: str) -> Literal["user", "other"]:
+    return "user" if _same(name) in ("", _same(speaker)) else "other"
 
 
 def said_in(message: BaseMessage) -> str:
@@ -246,11 +287,17 @@ def without_made(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     return [one for one in messages if not one.__dict__["additional_kwargs"] or not is_made(one)]
 
 
-def _role(message: BaseMessage) -> Role | None:
+def role_of(message: BaseMessage, speaker: str) -> Role | None:
+    """Return whose words a message is; `None` for nobody's.
+
+    Args:
+        message: The message.
+        speaker: The name that the user's messages carry (`speaker_of`).
+    """
     if is_made(message):
         return None
     if isinstance(message, HumanMessage):
-        return "user"
+        return _said_by(message.name or "", speaker)
     return "assistant" if isinstance(message, AIMessage) else None
 
 

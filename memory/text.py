@@ -123,6 +123,18 @@ def one_line(text: str) -> str:
     return " ".join(sanitize(text.replace("\r", "\n")).split())
 
 
+_NO_NAME = re.compile(r"[!-&(-,/:-?\[-^`{-~]")
+"""ASCII's punctuation but for that in "O'Brien", "J.-P." and addresses: a name can forge neither a line nor a tag."""
+
+
+def fit_name(name: str) -> str:
+    """Return a person's name as a line may begin with it, of 64 characters at most; empty if it is blank.
+
+    What has no character that may stand there is told by its digest: two such names stay two.
+    """
+    return one_line(_NO_NAME.sub(" ", name))[:64].strip() or (digest(name)[:8] if name.strip() else "")
+
+
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, and its lines, without white space around them."""
     return [part.strip() for part in _SENTENCE_ENDS.split(text) if part.strip()]

@@ -202,7 +202,8 @@ def receipt_key(thread_id: str, call_id: str) -> str:
 def _said(call: ToolCall) -> tuple[StoredMessage, ...]:
     """Return the newest turn as it will be written down, with the answer that it replies to: no more is learned."""
     newest = learnable(call.epochs.newest_turn(call.messages))
-    return tuple(replace(message, edit=call.epochs.edit) for message in to_turn(newest, iso_time(call.now)))
+    said = to_turn(newest, iso_time(call.now), call.epochs.speaker)
+    return tuple(replace(message, edit=call.epochs.edit) for message in said)
 
 
 def _told_of(outcome: Outcome) -> str:

@@ -151,7 +151,7 @@ def _fact(fact: Fact, zone: tzinfo) -> str:
 def _message_line(day: str, message: StoredMessage, room: int = _LINE_CHARS) -> str:
     """Return one message on one line, without what must not stand in a prompt; empty if nothing is left."""
     text = escape(without_suspects(message.text[: 2 * room], is_released=True)[0])
-    return f"- {day} {message.role}: {text[:room]}{'...' if len(text) > room else ''}" if text and room > 0 else ""
+    return f"- {day} {message.speaker}: {text[:room]}{'...' if len(text) > room else ''}" if text and room > 0 else ""
 
 
 def _quoted(text: str) -> str:

@@ -102,7 +102,7 @@ def learnable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 
 
 class TurnEpochs(NamedTuple):
-    """What tells, when a turn is written down, whether an erase or an edit by hand came after it began.
+    """What tells, when a turn is written down, whether an erase or an edit by hand came after it began, and who spoke.
 
     Each part is empty where it was not read.
 
@@ -111,12 +111,14 @@ class TurnEpochs(NamedTuple):
         thread: The thread's epoch then.
         edit: The user's newest edit by hand then; what is said after it may change what it says.
         learn_from: Id of the first message of the thread that no erase came after; empty if there was no erase.
+        speaker: The name that the user's messages carry (`memory.message.speaker_of`).
     """
 
     user: str = ""
     thread: str = ""
     edit: str = ""
     learn_from: str = ""
+    speaker: str = ""
 
     @classmethod
     def from_state(cls, kept: Mapping[str, object]) -> Self:
@@ -180,7 +182,7 @@ class TurnEpochs(NamedTuple):
 
 
 # In the order of the fields.
-_STATE_KEYS = ("epoch", "thread_epoch", "edit", "learn_from")
+_STATE_KEYS = ("epoch", "thread_epoch", "edit", "learn_from", "speaker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,7 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
     # "Tomorrow" counts from the day on which it was said.
     said_at = closing.late.at if closing.late else now
     messages, time = learnable(closing.messages), iso_time(said_at)
-    said = to_turn(messages, time) if closing.kind == "turn" else to_stored(messages, time)
+    said = (to_turn if closing.kind == "turn" else to_stored)(messages, time, closing.epochs.speaker)
     if all(message.seen for message in said):
         return None
     # A cut may reach back behind the edit after which the turn began.
@@ -288,6 +290,7 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
         created=said_at,
         due=said_at + max_wait_seconds,
         messages=tuple(replace(message, edit=edit) for message in said),
+        speaker=closing.epochs.speaker,
         model=closing.model,
     )
     recorded, _ = yield from side_by_side(

@@ -17,7 +17,8 @@ from memory.control import INITIAL_EDIT
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.outbox.late import Late
-from memory.turn import Closing, TurnEpochs, may_learn, mode_of_newest
+from memory.outbox.transcript import latest_turn
+from memory.turn import Closing, TurnEpochs, learnable
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ class Unwritten:
         except ValueError:
             return None
         said = self._slice(messages, learn_from)
-        if named.segment != owner.segment or not may_learn(mode_of_newest(said)):
+        if named.segment != owner.segment or not learnable(latest_turn(said)):
             return None
         epochs = self.epochs._replace(learn_from=learn_from)
         if not self.is_read:  # an edit by hand may have come before it, so that all that there is come after it

@@ -247,10 +247,10 @@ MUTANTS = (
     ),
     Mutant(
         "what a model tells a subagent is learned",
-        "graphs/middleware/choices.py",
+        "graphs/turn/run.py",
         '"read_only" if _is_below_tools(configurable) else None',
         "None",
-        (AGENTS,),
+        (AGENTS, "tests/laws/test_rules_speakers.py"),
     ),
     Mutant(
         "a summary of a middleware makes an agent forget what it stands for",

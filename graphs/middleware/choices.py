@@ -9,7 +9,7 @@ from typing import Any
 from langchain.tools import ToolRuntime
 from langgraph.runtime import Runtime
 
-from graphs.identity import owner_of_run, vouched
+from graphs.identity import owner_of_run
 from graphs.turn.context import Context
 from memory.effects import tolerated
 from memory.namespaces import Owner
@@ -19,8 +19,6 @@ User = str | Callable[[Any], str | None] | None
 """Whose memory it is: an id, what returns one for a runtime (a tool's too), or `None`: whom the server vouches for."""
 
 logger = logging.getLogger(__name__)
-
-_TOOL_NODE = "tools:"
 
 
 class Choices:
@@ -43,12 +41,8 @@ class Choices:
             raise ValueError("user must be a plain function: it is also called where there is no event loop")
         self._user, self._context = user, context
 
-    def of_run(self, given: object, configurable: Mapping[str, Any]) -> Context:
+    def of_run(self, given: object) -> Context:
         """Return the choices for a run: those of its own context, where it has any, come first.
-
-        Args:
-            given: The run's context.
-            configurable: Its `config["configurable"]`.
 
         Raises:
             ValueError: If the run's context has a value that cannot be meant; the message names it.
@@ -59,9 +53,7 @@ class Choices:
             return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
         chosen = {name: value for name in ("memory_tokens", "time_zone") if (value := said(name)) is not None}
-        # What stands there in a person's place was written by a model.
-        below = "read_only" if _is_below_tools(configurable) else None
-        mode = effective_mode(self._context.memory_mode, said("memory_mode"), below)
+        mode = effective_mode(self._context.memory_mode, said("memory_mode"))
         return replace(self._context, memory_mode=mode, **chosen)
 
     def owner(
@@ -75,14 +67,4 @@ class Choices:
             with tolerated(logger, "nobody can say whose memory a run uses: it goes on without"):
                 user = self._user if isinstance(self._user, str) else self._user(runtime)
             return Owner.of(user, agent_name) if isinstance(user, str) and user.strip() else None
-        authenticated = vouched(runtime.server_info.user) if runtime.server_info else None
-        if authenticated:
-            return Owner.of(authenticated, agent_name)
         return owner_of_run(configurable, agent_name, single_user=single_user)
-
-
-def _is_below_tools(configurable: Mapping[str, Any]) -> bool:
-    """Say whether an agent was called by another agent's tool, as a subagent is: then a model wrote what it is told."""
-    above, _, _ = str(configurable.get("checkpoint_ns") or "").rpartition("|")
-    is_called = any(part.startswith(_TOOL_NODE) for part in above.split("|"))
-    return is_called or configurable.get("ls_agent_type") == "subagent"

@@ -41,7 +41,7 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.synchronous import ThreadedStore, finished
-from graphs.tools_of_memory import ToolRun, memory_tools
+from graphs.tools_of_memory import InWhoseName, memory_tools
 from graphs.turn.calls import Result, hands_off
 from graphs.turn.channels import merge_messages
 from graphs.turn.context import Context, MemoryToolName
@@ -292,7 +292,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             is_cut = previous is not None and any(delta.message_id not in window for delta in previous.deltas)
             room = Room(tokens, tokens, will_summarize=is_cut)
             opening, injected = await self._memory.choose(run, previous, live, lambda _: room, self._counter)
-            return Begun.of(thread, opening, injected, None)
+            return Begun.of(run, thread, opening, injected, None)
 
         begun = await self._turns.begin(run.turn, object(), begin)
         receipt = begun.receipt(thread.asked, self._memory.why_without(run, begun.opening))
@@ -374,25 +374,18 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     def _thread(self, state: Mapping[str, Any]) -> Thread:
         return thread_of(state, kept_by(self.name, state))
 
-    def _run(self, runtime: Runtime[Any], store: BaseStore | None, asked: str) -> Run:
+    def _run(self, runtime: Runtime[Any] | ToolRuntime[Any, Any], store: BaseStore | None, asked: str) -> Run:
         settings, config = self.service.settings, get_config()
         configurable = config.get("configurable", {})
-        context = self._choices.of_run(runtime.context, configurable)
-        run = Run.of(config, runtime.override(context=context), settings, asked)
+        context = self._choices.of_run(runtime.context)
+        run = Run.of(config, replace(runtime, context=context), settings, asked)
         owner = self._choices.owner(runtime, configurable, single_user=settings.single_user)
         # Not as the deployment's own model can bear it: the agent's is another one.
         return replace(run, context=context, owner=owner, store=store)
 
-    def _asked_by(self, runtime: ToolRuntime[Any, Any]) -> ToolRun:
+    def _asked_by(self, runtime: ToolRuntime[Any, Any], asked: str) -> InWhoseName:
         """Return in whose name the model calls a tool."""
-        configurable = runtime.config.get("configurable", {})
-        kept = kept_by(self.name, runtime.state)
-        context = self._choices.of_run(runtime.context, configurable)
-        return ToolRun(
-            owner=self._choices.owner(runtime, configurable, single_user=self.service.settings.single_user),
-            mode=effective_mode(context.memory_mode, kept.get("mode")),
-            kept=kept,
-        )
+        return self._run(runtime, runtime.store, asked), kept_by(self.name, runtime.state)
 
     def _threaded_store(self, runtime: Runtime[Any]) -> BaseStore | None:
         if runtime.store is None:

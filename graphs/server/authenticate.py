@@ -15,6 +15,7 @@ The server calls it in a worker thread, once for each request, so it may wait fo
 import importlib
 import logging
 from collections.abc import Callable, Mapping
+from typing import NotRequired
 from urllib.parse import urlsplit
 
 import jwt
@@ -53,6 +54,8 @@ class User(TypedDict):
 
     identity: str
     """Whose threads and whose memory; unique for each person, and stable."""
+    display_name: NotRequired[str]
+    """The name under which they write where several people do; by default the identity."""
     permissions: list[str]
     """What a caller may do beyond what every user may; see `graphs.server.permissions.OPERATOR`."""
 
@@ -126,7 +129,11 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
         except jwt.PyJWTError as error:
             logger.info("bearer token refused: %s", type(error).__name__)
             raise _refusal(f"the bearer token is not valid: {_why(error)} ({type(error).__name__})") from None
-        return User(identity=claims[settings.user_claim], permissions=_permissions(claims))
+        identity = claims[settings.user_claim]
+        # `name` is a standard claim (OpenID Connect).
+        return User(
+            identity=identity, display_name=str(claims.get("name") or identity), permissions=_permissions(claims)
+        )
 
     return authenticate
 

@@ -277,7 +277,7 @@ class ChatNodes:
             opening, injected = await self._memory.choose(run, previous, bare.messages, room, self._counter)
             left = broken_off(run, thread, self._service.clock())
             results = await results_of_left(thread.messages, get_config(), runtime.execution_info)
-            return Begun.of(thread, opening, injected, bare.showing(injected, opening.snapshot), left, results)
+            return Begun.of(run, thread, opening, injected, bare.showing(injected, opening.snapshot), left, results)
 
         return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
 

@@ -12,11 +12,13 @@ from langgraph.types import Overwrite
 
 from graphs.turn.calls import with_results
 from graphs.turn.channels import merge_messages
+from graphs.turn.run import Run
 from graphs.turn.state import MemoryState, Receipt, State, WithoutMemory
 from graphs.turn.thread import Thread
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected
-from memory.turn import Opening, unanswered_with_mode
+from memory.message import names_in, role_of, speaker_of
+from memory.turn import Opening, unanswered_with_mode, with_mode
 from memory.unwritten import Unwritten, named
 
 P = TypeVar("P")
@@ -35,7 +37,8 @@ class Begun(Generic[P]):
         injected: What the prompt shows of it.
         prompt: The prompt with it, where whoever begins the turn has one.
         memory: What the state keeps of it: ids, and the epochs under which the turn began.
-        with_mode: The messages that the turn answers, with the mode in which they were said; none in `normal` mode.
+        with_mode: The messages that the turn answers, with the mode in which they were said; none in `normal` mode, but
+            for those of agents that speak in a person's place: nothing is learned of them.
         results: Of the calls that the answer before still waits for.
     """
 
@@ -49,6 +52,7 @@ class Begun(Generic[P]):
     @classmethod
     def of(
         cls,
+        run: Run,
         thread: Thread,
         opening: Opening,
         injected: Injected | None,
@@ -59,6 +63,7 @@ class Begun(Generic[P]):
         """Return what a turn of a thread begins with, once it is chosen what its prompt shows of what was read.
 
         Args:
+            run: The turn's run.
             thread: The thread, as the turn before left it.
             opening: What was read.
             injected: What the prompt shows of it.
@@ -67,6 +72,14 @@ class Begun(Generic[P]):
             results: Of the calls that the answer before still waits for.
         """
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
+        # What the turn before knew of who speaks is known, whatever left the thread since.
+        said = epochs.newest_turn(thread.messages) if thread.memory else thread.messages
+        names = {*names_in(said), *([epochs.speaker] if thread.memory else [])}
+        speaker = run.known_as if run.is_below else speaker_of(names, run.known_as)
+        agents = [with_mode(one, "read_only") for one in said if run.is_below and role_of(one, speaker) == "other"]
+        epochs = epochs._replace(speaker=speaker)
+        # A mode that could not be read is not noted: flushing reads it again, and a note would be for good.
+        unanswered = unanswered_with_mode(thread.messages, opening.mode) if opening.mode else []
         chosen = injected.to_state() if injected else {}
         memory = MemoryState(**{**chosen, **epochs.to_state(), **named((*thread.unwritten, *broken_off))})  # type: ignore[typeddict-item]
         return cls(
@@ -74,8 +87,7 @@ class Begun(Generic[P]):
             injected=injected,
             prompt=prompt,
             memory=memory,
-            # A mode that could not be read is not noted: flushing reads it again, and a note would be for good.
-            with_mode=unanswered_with_mode(thread.messages, opening.mode) if opening.mode else [],
+            with_mode=[*{one.id: one for one in (*agents, *unanswered)}.values()],
             results=results,
         )
 
@@ -109,9 +121,8 @@ class Begun(Generic[P]):
         """Return the state with these choices in it, for a node that cannot wait until they are written."""
         now: dict[str, object] = {"memory": self.memory}
         if written := self.messages(state):
-            # Without an `Overwrite` they are the thread's newest.
             now["messages"] = (
-                [*state["messages"][: -len(written)], *written] if isinstance(written, list) else written.value
+                merge_messages(state["messages"], [written]) if isinstance(written, list) else written.value
             )
         return cast("State", {**state, **now})
 

@@ -4,15 +4,16 @@ import asyncio
 import logging
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
+from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 
-from graphs.identity import as_server, owner_of_run, vouched_in
+from graphs.identity import as_server, known_as, owner_of_run, vouched_in
 from graphs.models import fit_to_profile, profile, resolve
 from graphs.settings import Settings
 from graphs.synchronous import ThreadedStore
@@ -25,6 +26,7 @@ from memory.turn import MODE_KEY, MemoryMode, effective_mode
 
 logger = logging.getLogger(__name__)
 
+_TOOL_NODE = "tools"
 STATELESS = "stateless"
 """The thread of runs that have none: without a checkpointer there is no thread id."""
 
@@ -44,6 +46,8 @@ class Run:
         calls_tools: Whether the model may be told of tools.
         portion_tokens: Tokens of messages that one summary call reads; `None`: all that is new, and the summary.
         asked: Id of the user message that the turn answers.
+        known_as: What the server calls the user; empty where it does not.
+        is_below: Whether another graph runs it: then an agent may speak in a person's place, under its name.
     """
 
     context: Context
@@ -56,6 +60,8 @@ class Run:
     calls_tools: bool = True
     portion_tokens: int | None = None
     asked: str = ""
+    known_as: str = ""
+    is_below: bool = False
 
     @property
     def thread(self) -> Hashable:
@@ -68,7 +74,13 @@ class Run:
         return self.thread, self.asked
 
     @classmethod
-    def of(cls, config: RunnableConfig, runtime: Runtime[Context], settings: Settings, asked: str = "") -> Self:
+    def of(
+        cls,
+        config: RunnableConfig,
+        runtime: Runtime[Context] | ToolRuntime[Any, Any],
+        settings: Settings,
+        asked: str = "",
+    ) -> Self:
         """Return the run that a node was called in.
 
         Raises:
@@ -91,6 +103,8 @@ class Run:
             calls_tools=limits is None or limits.calls_tools,
             portion_tokens=limits.summary_portion_tokens if limits else None,
             asked=asked,
+            known_as=known_as(configurable),
+            is_below="|" in str(configurable.get("checkpoint_ns")),
         )
 
 
@@ -102,18 +116,30 @@ def thread_name(store: BaseStore | None, user_id: str | None, owner: Owner | Non
 async def mode_of_run(config: RunnableConfig, chosen: MemoryMode, *, on_server: bool) -> MemoryMode:
     """Return the mode of the run in progress; that the user has paused learning is seen where memory is read.
 
+    Below another agent's tool it learns nothing: what stands there in a person's place was written by a model.
+
     Args:
         config: The run's configuration.
         chosen: What the run's context says: the assistant's choice, or the run's own.
         on_server: Whether a server runs the graph (`runtime.server_info` is set); then its rows of the assistant
             and the thread are read. If they cannot be read, the mode is `incognito`: the turn goes on without memory.
     """
-    said = (chosen, (config.get("metadata") or {}).get(MODE_KEY))
+    configurable = config.get("configurable") or {}
+    below = "read_only" if _is_below_tools(configurable) else None
+    said = (chosen, (config.get("metadata") or {}).get(MODE_KEY), below)
     if not on_server:
         return effective_mode(*said)
     with tolerated(logger, "the modes of assistant and thread cannot be read, incognito"):
-        return effective_mode(*said, *await as_server(_declared_on_server(config.get("configurable") or {})))
+        return effective_mode(*said, *await as_server(_declared_on_server(configurable)))
     return "incognito"
+
+
+def _is_below_tools(configurable: Mapping[str, object]) -> bool:
+    """Say whether another agent's tool called this one, as deepagents calls its subagents."""
+    above, _, _ = str(configurable.get("checkpoint_ns") or "").rpartition("|")
+    # Compiled with `checkpointer=True`, a graph below it has the names of the nodes alone.
+    is_called = any(part.partition(":")[0] == _TOOL_NODE for part in above.split("|"))
+    return is_called or configurable.get("ls_agent_type") == "subagent"
 
 
 async def mode_in_time(run: Run, deadlines: TurnDeadlines, access: Access) -> MemoryMode:

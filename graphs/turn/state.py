@@ -184,6 +184,8 @@ class MemoryState(TypedDict, total=False):
     """The first message of the thread that no erase came after; empty if there was none."""
     edit: str
     """The user's newest edit by hand when the turn began; what is said after it may change what it says."""
+    speaker: str
+    """The name that the user's messages carry; absent where only those without one are theirs."""
     unwritten: list[dict[str, Any]]
     """The thread's turns that are not written down yet (`memory.unwritten.Unwritten`); absent if there are none."""
     has_unwritten: bool

@@ -15,8 +15,8 @@ from graphs.turn.run import STATELESS, Run, mode_in_time
 from graphs.turn.state import NotWritten
 from memory.effects import tolerated
 from memory.outbox.entry import EntryKind
-from memory.outbox.transcript import ThreadView
-from memory.turn import Closing, TurnEpochs, may_learn, mode_of_newest
+from memory.outbox.transcript import ThreadView, latest_turn
+from memory.turn import Closing, TurnEpochs, learnable, may_learn
 from memory.unwritten import Unwritten, tried_again
 
 logger = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class TurnWriting:
         """
         owner, store, asked_at = run.owner, run.store, self._service.clock()
         newest = epochs.newest_turn(messages)
-        if owner is None or store is None or not self._config.enabled or not may_learn(mode_of_newest(newest)):
+        if owner is None or store is None or not self._config.enabled or not learnable(latest_turn(newest)):
             return Closed(unwritten=unwritten)
         try:
             mode = await mode_in_time(run, self._deadlines, "write")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple, Self, get_args
+from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
 from memory.message import Role, StoredMessage, stored_id
 from memory.outbox.transcript import exchanges
@@ -56,28 +56,31 @@ class Conversation:
         """Return the JSON form in which it is sent to the memory API."""
         # A lone surrogate is no UTF-8.
         said = [
-            {"id": one.id, "role": one.role, "text": one.text.encode("utf-8", "replace").decode(), "time": one.time}
+            {
+                "id": one.id,
+                "role": one.role,
+                "name": one.name,
+                "text": one.text.encode("utf-8", "replace").decode(),
+                "time": one.time,
+            }
             for one in self.messages
         ]
         return {"origin": self.origin, "id": self.id, "messages": said, "goes_on": self.goes_on}
 
     @classmethod
-    def from_json(cls, value: Mapping[str, object]) -> Self:
-        """Return the conversation of that form; `ValueError` naming what is wrong."""
-        origin = next((one for one in ORIGINS if one == value.get("origin")), None)
-        said = value.get("messages")
-        if origin is None:
-            raise ValueError(f"origin must be one of {', '.join(ORIGINS)}")
-        if not isinstance(said, list):
-            raise ValueError("messages must be a list")
+    def from_json(cls, value: Mapping[str, Any], known_as: str = "") -> Self:
+        """Return the conversation of that form; `ValueError` for a time that is none.
+
+        Args:
+            value: As `to_json` returns it.
+            known_as: What the server calls the user, who may be one of several people there.
+        """
         messages = []
-        for one in said:
-            if not isinstance(one, Mapping) or one.get("role") not in ("user", "assistant"):
-                raise ValueError("messages must have a role, user or assistant")
-            message = said_by("user" if one["role"] == "user" else "assistant", one.get("text"), one.get("time"))
-            if message is not None:
-                messages.append(replace(message, id=text_id(one.get("id")) or message.id))
-        return cls(origin, text_id(value.get("id")), unique(messages), value.get("goes_on") is True)
+        for one in value["messages"]:
+            if message := said_by(one["role"], one["text"], one["time"], one["name"]):
+                said = message.heard(known_as) if message.role == "other" else message
+                messages.append(replace(said, id=text_id(one["id"]) or said.id))
+        return cls(value["origin"], text_id(value["id"]), unique(messages), value["goes_on"])
 
 
 def text_id(value: object) -> str:
@@ -86,13 +89,13 @@ def text_id(value: object) -> str:
     return given if len(given) <= 200 else digest(given)[:32]
 
 
-def said_by(role: Role, text: object, time: object) -> StoredMessage | None:
+def said_by(role: Role, text: object, time: object, name: str = "") -> StoredMessage | None:
     """Return one message under an id made of what it says; `None` if it says nothing. `ValueError` without a time."""
     said = sanitize(without_middle(text)).strip() if isinstance(text, str) else ""
     if not said:
         return None
     at = utc(time)
-    return StoredMessage(f"content-{digest(role, said, at)[:32]}", role, said, at)
+    return StoredMessage(f"content-{digest(role, said, at)[:32]}", role, said, at, name=name)
 
 
 def utc(time: object) -> str:

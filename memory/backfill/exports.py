@@ -182,7 +182,7 @@ def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | Non
     """Return the conversation's id and the message of a line of JSONL; `None` for what neither side said.
 
     Args:
-        value: `role`, `content`, `time`, and, where they are known, `conversation` and `id`.
+        value: `role`, `content`, `time`, and, where they are known, `conversation`, `id` and `name`.
         conversation: The conversation of a line that names none.
     """
     if "role" not in value:
@@ -193,7 +193,7 @@ def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | Non
         if said_as in _NEITHER_SIDE:
             return None
         raise ValueError(f"role must be user or assistant, not {said_as[:80]!r}")
-    message = said_by(role, value["content"], value.get("time"))
+    message = said_by(role, value["content"], value.get("time"), str(value.get("name") or ""))
     named = text_id(value.get("conversation")) or conversation
     return (named, _with_id(message, value.get("id"))) if message else None
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from memory.archive.importing import FORMAT, json_of
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
 from memory.backfill.exports import is_export, read_conversation, read_line
+from memory.message import speaker_of
 
 Found = Iterator[Conversation | Flaw]
 
@@ -106,7 +107,8 @@ def _read_lines(lines: Sequence[bytes], place: str, name: str) -> Found:
             else:
                 messages.append(found)
         if messages:
-            yield Conversation("jsonl", named, unique(messages))
+            speaker = speaker_of({one.name for one in messages if one.role == "user"})
+            yield Conversation("jsonl", named, unique([one.heard(speaker) for one in messages]))
 
 
 def _lines(lines: Sequence[bytes], place: str, name: str) -> Iterator[tuple[str, Any]]:

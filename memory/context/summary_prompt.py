@@ -55,9 +55,7 @@ class SummaryPrompts:
         """Return what the model is sent to summarize one portion of plain messages."""
         prompt = self.existing_summary_prompt if existing else self.initial_summary_prompt
         if not isinstance(prompt, str):
-            values = (
-                {"messages": list(portion), "existing_summary": existing} if existing else {"messages": list(portion)}
-            )
+            values = {"messages": list(portion), **({"existing_summary": existing} if existing else {})}
             return in_turns(prompt.invoke(values).to_messages())
         # What looks like another speaker's line in a message is indented.
         lines = (f"{_SPEAKERS.get(one.type, 'Assistant')}: {one.text}".replace("\n", "\n  ") for one in portion)
@@ -107,6 +105,8 @@ def _plain(message: BaseMessage) -> BaseMessage:
     """Return a message as text only: calls and media would be refused where their results or senders are missing."""
     kind = next((kind for kind in (HumanMessage, SystemMessage) if isinstance(message, kind)), AIMessage)
     said = text.without_middle(str(message.text))
+    if isinstance(message, HumanMessage) and (name := text.fit_name(message.name or "")):
+        said = f"{name}: {said}"
     parts = [f"[result of {message.name or 'a tool'}] {said}" if isinstance(message, ToolMessage) else said]
     if isinstance(message, AIMessage):
         for call in message.tool_calls:

@@ -9,7 +9,7 @@ from typing import Final
 
 from memory.extraction.days import is_possible, leading_stamp, stamped_day, with_dates
 from memory.extraction.grounding import is_thanks_or_greeting
-from memory.message import StoredMessage
+from memory.message import Role, StoredMessage
 from memory.text import WEEKDAYS, one_line, sentences, word_set
 
 # A longer message is read in pieces, so that one prompt of a small memory model can hold each beside the rules.
@@ -93,7 +93,7 @@ def render_dialogue(messages: Sequence[StoredMessage]) -> str:
             when, text = f"{WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}", with_dates(text, day)
         else:
             when = "date unknown"
-        lines.append(f"{label} {message.role}, {when}: {text}")
+        lines.append(f"{label} {message.speaker}, {when}: {text}")
     return "\n".join(lines)
 
 
@@ -148,12 +148,18 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 def affirmed(messages: Sequence[StoredMessage], *, just_now: bool = False) -> Iterator[StoredMessage]:
     """Yield the assistant's messages that the user's next one answers, agrees to or points at.
 
+    What the assistant told somebody else is left out: it may say again what they said of themselves.
+
     Args:
         messages: The conversation.
         just_now: Leave out those whose answer was seen before.
     """
+    asked: Role = "user"
     for before, reply in pairwise(messages):
-        if before.role != "assistant" or reply.role != "user" or (just_now and reply.seen):
+        if before.role != "assistant":
+            asked = before.role
+            continue
+        if asked == "other" or reply.role != "user" or (just_now and reply.seen):
             continue
         if takes_up(reply.text, before.text):
             yield before

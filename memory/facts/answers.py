@@ -39,7 +39,7 @@ class Waiting(NamedTuple):
         ids: The messages, and the replies to them.
         topics: For which it waits.
         is_refused: Whether the user said no; otherwise nobody said anything yet.
-        is_asked: Whether one of the messages is the user's: replies alone nobody is asked about.
+        is_asked: Whether one of the messages is a person's: replies alone nobody is asked about.
     """
 
     ids: frozenset[str] = frozenset()
@@ -102,7 +102,7 @@ def _waiting(exchange: Exchange, covered: Mapping[tuple[str, str], set[Hold]], a
         with_replies(messages, ids),
         tuple(topic for topic in HOLDS if topic in topics),
         is_refused=any(said[one] is False for one in ids),
-        is_asked=any(one.role == "user" and one.id in ids for one in messages),
+        is_asked=any(one.role != "assistant" and one.id in ids for one in messages),
     )
 
 

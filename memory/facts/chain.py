@@ -60,7 +60,7 @@ class Chain:
 
     def is_in(self, thread_id: str, message: StoredMessage) -> bool:
         """Say whether a message goes with the facts: by where they came from, or by what it says."""
-        if self.only_echoes and message.role == "user":
+        if self.only_echoes and message.role != "assistant":
             return False
         return message.id in self.sources.get(thread_id, ()) or self.is_told_in(thread_id, message.text)
 

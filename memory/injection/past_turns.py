@@ -8,7 +8,8 @@ from memory.control import EDIT_KEY, USE_KEY, edit_in, use_in
 from memory.effects import StoreEffects, read_many, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.injection.block import TextCounter, turn_line
-from memory.journal.journal import lines_in
+from memory.journal.entry import line_id
+from memory.journal.journal import entries_in
 from memory.namespaces import Owner
 from memory.recall import Document
 from memory.recall.search import relevant
@@ -66,7 +67,7 @@ def texts_of(recalled: Recalled, lines: Iterable[str]) -> dict[str, str]:
 
 def line_of(document: Document) -> str:
     """Return a past turn as a prompt shows it; empty if it must not be shown."""
-    return turn_line(document.when[:10], "assistant" if document.is_reply else "user", document.text)
+    return turn_line(document.when[:10], document.who or ("assistant" if document.is_reply else "user"), document.text)
 
 
 def read_snapshot_with(owner: Owner, lines: Sequence[tuple[str, str]]) -> StoreEffects[MemorySnapshot]:
@@ -82,9 +83,11 @@ def read_snapshot_with(owner: Owner, lines: Sequence[tuple[str, str]]) -> StoreE
     )
     wanted = {line for _, line in lines}
     texts = {
-        line.id: text
-        for line in lines_in(items, snapshot.epoch)
-        if line.id in wanted and (text := turn_line(line.day, line.role, line.text))
+        line: text
+        for entry in entries_in(items, snapshot.epoch)
+        for one in entry.messages
+        if (line := line_id(entry.thread_id, one.id)) in wanted
+        and (text := turn_line(entry.day, one.speaker, one.text))
     }
     shown = replace(snapshot, lines=texts, edit=edit_in(edit))
     return shown if use_in(use) else shown.unused()

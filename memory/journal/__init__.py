@@ -1,6 +1,6 @@
 """The daily tier: a dated journal of what was said, and what a reader of it needs to stay up to date."""
 
-from memory.journal.entry import JournalEntry, JournalLine, day_of, entries_of, lines_of
+from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import (
     JournalRevision,
     JournalView,
@@ -14,13 +14,11 @@ from memory.journal.journal import (
 
 __all__ = [
     "JournalEntry",
-    "JournalLine",
     "JournalRevision",
     "JournalView",
     "append",
     "day_of",
     "entries_of",
-    "lines_of",
     "prune",
     "read_journal",
     "read_view",

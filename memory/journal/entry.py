@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from memory.config import HOLDS, NAMED_TOPICS, Hold, Topic
-from memory.message import Role, StoredMessage
+from memory.forms import read_as
+from memory.message import StoredMessage
 from memory.namespaces import is_imported
 from memory.screening.door import secrecy
 from memory.screening.topics import held_topics
@@ -137,17 +138,10 @@ class JournalEntry:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the entry of a stored JSON form; `ValueError` if it is none."""
-        try:
-            messages = tuple(map(StoredMessage.from_json, value["messages"]))
-            if not messages:
-                raise ValueError("messages must not be empty")
-            epoch, model, written = (str(value.get(name) or "") for name in ("epoch", "model", "written"))
-            source: LineSource = "turn" if value.get("source") == "turn" else "cut"
-            held = _held_in(value.get("held"), {message.id for message in messages})
-            day, thread_id, is_screened = str(value["day"]), str(value["thread_id"]), value.get("screened") is True
-            return cls(day, thread_id, messages, epoch, model, written, source, held, is_screened)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not a journal entry: it lacks or garbles {error}") from error
+        entry = read_as(cls, {**value, "held": {}, "is_screened": value.get("screened") is True})
+        if not entry.messages:
+            raise ValueError("messages must not be empty")
+        return replace(entry, held=_held_in(value.get("held"), {message.id for message in entry.messages}))
 
 
 def _held_in(value: object, ids: Collection[str]) -> dict[str, tuple[Hold, ...]]:
@@ -162,47 +156,6 @@ def _held_in(value: object, ids: Collection[str]) -> dict[str, tuple[Hold, ...]]
 def entry_key(thread_id: str, message_id: str) -> str:
     """Return the store key of the exchange that begins with a message."""
     return digest("journal", thread_id, message_id)[:32]
-
-
-class JournalLine(NamedTuple):
-    """One message of the journal, as recall and searches read it.
-
-    Attributes:
-        id: What names it among all lines of an owner.
-        text: What was said.
-        time: When, ISO 8601 with an offset.
-        day: The user's calendar day on which its exchange began, ISO 8601.
-        role: Who said it.
-        thread_id: In which thread.
-        message_id: As which message of the thread.
-        source: Whether it is still in the context of its thread (`turn`), as far as the journal knows.
-    """
-
-    id: str
-    text: str
-    time: str
-    day: str
-    role: Role
-    thread_id: str
-    message_id: str
-    source: LineSource
-
-
-def lines_of(entry: JournalEntry) -> list[JournalLine]:
-    """Return the messages of an exchange as lines, in the order in which they were said."""
-    return [
-        JournalLine(
-            line_id(entry.thread_id, one.id),
-            one.text,
-            one.time,
-            entry.day,
-            one.role,
-            entry.thread_id,
-            one.id,
-            entry.source,
-        )
-        for one in entry.messages
-    ]
 
 
 def line_id(thread_id: str, message_id: str) -> str:

@@ -18,7 +18,7 @@ from langgraph.store.base import GetOp, Item, Op, PutOp
 from memory.control import belongs, control_get, epoch_in
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.forms import plain, read_as
-from memory.journal.entry import JournalEntry, JournalLine, LineSource, entry_key, lines_of, outdated, placed
+from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated, placed
 from memory.namespaces import Owner
 
 _KEPT: Final = 16
@@ -166,7 +166,7 @@ def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list
 def read_entries(owner: Owner, epoch: str, keys: Sequence[str]) -> StoreEffects[list[JournalEntry]]:
     """Read the entries of these keys, in their order; those that are gone are left out."""
     items = yield from read_many(owner.namespace("journal"), keys)
-    return list(_entries(filter(None, items), epoch).values())
+    return entries_in(items, epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,9 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
     return JournalView(epoch, now, _entries(every, epoch), is_whole=True)
 
 
-def lines_in(items: Iterable[Item | None], epoch: str) -> list[JournalLine]:
-    """Return the messages of those items that are entries of this epoch."""
-    entries = _entries((item for item in items if item), epoch)
-    return [line for entry in entries.values() for line in lines_of(entry)]
+def entries_in(items: Iterable[Item | None], epoch: str) -> list[JournalEntry]:
+    """Return those items that are entries of this epoch."""
+    return [*_entries(filter(None, items), epoch).values()]
 
 
 def _read_controls(controls: list[Op]) -> StoreEffects[tuple[str, JournalRevision]]:

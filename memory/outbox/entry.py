@@ -162,6 +162,8 @@ class Entry:
         created: When it was written down, in seconds since the epoch.
         due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
         messages: What was said, oldest first.
+        speaker: The name that the user's messages carried in the thread then (`memory.message.speaker_of`); `None` if
+            whose words they are is settled.
         edited_away: Ids of messages that the thread no longer has, as the user edited them away: they are not learned
             unless they are back before the update runs.
         overlapped: Whether another run of the thread went on beside the one that said it, and the thread went on from
@@ -181,6 +183,7 @@ class Entry:
     created: float
     due: float
     messages: tuple[StoredMessage, ...]
+    speaker: str | None = None
     edited_away: tuple[str, ...] = ()
     overlapped: bool = False
     thread_epoch: str = ""
@@ -230,6 +233,7 @@ class Entry:
             "attempts": self.attempts,
             "lease": self.lease.to_json() if self.lease else None,
             "messages": [message.to_json() for message in self.messages],
+            "speaker": self.speaker,
             "edited_away": list(self.edited_away),
             **({"overlapped": True} if self.overlapped else {}),
             "model": self.model,

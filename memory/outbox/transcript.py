@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.message import StoredMessage, to_stored
+from memory.message import StoredMessage, stored_id, to_stored
 from memory.outbox.entry import Entry
 from memory.text import flush_hash
 
@@ -23,11 +23,6 @@ def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
     return tuple(messages[_turn_start(messages) :])
 
 
-def last_answer(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
-    """Return the answer that the newest turn replies to, at most one message: a "yes" needs its question."""
-    return tuple(messages[: _turn_start(messages)][-1:])
-
-
 def _turn_start(messages: Sequence[BaseMessage]) -> int:
     last_human = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     answered = (
@@ -38,14 +33,21 @@ def _turn_start(messages: Sequence[BaseMessage]) -> int:
     return max(answered, default=-1) + 1
 
 
-def to_turn(messages: Sequence[BaseMessage], time: str) -> tuple[StoredMessage, ...]:
+def to_turn(messages: Sequence[BaseMessage], time: str, speaker: str | None = None) -> tuple[StoredMessage, ...]:
     """Return the newest turn as memory keeps it, after the answer it replies to, which is marked as seen.
 
+    A "yes" needs its question.
+
     An answer to a scheduler is left out, as is all of a scheduled turn when it is read.
+
+    Args:
+        messages: Messages of one thread, oldest first.
+        time: When they were said, ISO 8601.
+        speaker: As for `to_stored`.
     """
-    answer = {message.id for message in to_stored(last_answer(messages), time)}
+    answer = {stored_id(message.id) for message in messages[: _turn_start(messages)][-1:]}
     context = [one for one in strip_scheduled(to_stored(messages, time)) if one.id in answer]
-    return (*(replace(one, seen=True) for one in context), *to_stored(latest_turn(messages), time))
+    return (*(replace(one, seen=True) for one in context), *to_stored(latest_turn(messages), time, speaker))
 
 
 def merge(lists: Iterable[tuple[float, Sequence[StoredMessage]]]) -> tuple[StoredMessage, ...]:
@@ -79,7 +81,7 @@ def strip_scheduled(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, .
     kept: list[StoredMessage] = []
     scheduled = False
     for message in messages:
-        if message.role == "user":
+        if message.role != "assistant":
             scheduled = is_scheduled(message)
         if not scheduled:
             kept.append(message)
@@ -87,10 +89,10 @@ def strip_scheduled(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, .
 
 
 def exchanges(messages: Iterable[StoredMessage]) -> tuple[tuple[StoredMessage, ...], ...]:
-    """Return the messages grouped: a user message and the replies to it; leading replies are a group of their own."""
+    """Return the messages grouped: what a person said and the replies to it; leading replies are a group alone."""
     groups: list[list[StoredMessage]] = []
     for message in messages:
-        if message.role == "user" or not groups:
+        if message.role != "assistant" or not groups:
             groups.append([])
         groups[-1].append(message)
     return tuple(map(tuple, groups))
@@ -171,7 +173,7 @@ def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
 def _is_beside(entry: Entry, view: ThreadView) -> bool:
     """Say whether a turn was written down by a run that went on beside the one whose view this is."""
     # An answer that is made again is of the same turn, whose question the thread has.
-    asked = [one.id for one in entry.messages if one.role == "user" and not one.seen]
+    asked = [one.id for one in entry.messages if one.role != "assistant" and not one.seen]
     return entry.created > view.begun and not all(identity in view.ids for identity in asked)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Self
 
 from memory.facts.fact import Fact
-from memory.journal.entry import JournalEntry, line_id, lines_of
+from memory.journal.entry import JournalEntry, line_id
 from memory.recall.postings import Postings
 from memory.recall.relations import Relations
 from memory.recall.words import date_words, is_phatic, is_standing, names, terms
@@ -47,7 +47,7 @@ class Document:
         place: Where it stands in its session: turns with neighbouring places, sorted, are next to each other.
         kind: A fact, or one message of a past turn.
         sources: Of a fact, the ids of the turns that it was taken from.
-        is_reply: Of a turn, whether the assistant said it.
+        is_reply: Of a turn, whether somebody else than the user said it.
     """
 
     id: str
@@ -326,14 +326,15 @@ def turn_documents(entry: JournalEntry) -> list[Document]:
     """Return the messages of an exchange as documents, each on the user's day."""
     return [
         Document(
-            id=line.id,
-            text=line.text[:MOST_CHARS],
-            when=line.day,
-            session=f"{line.thread_id}/{line.day}",
+            id=line_id(entry.thread_id, one.id),
+            text=one.text[:MOST_CHARS],
+            when=entry.day,
+            session=f"{entry.thread_id}/{entry.day}",
             # Sorted by time, and within one by their order; the end of a time is the same for all.
-            place=int("".join(filter(str.isdigit, line.time[:19])) or "0") * 100 + number,
+            place=int("".join(filter(str.isdigit, one.time[:19])) or "0") * 100 + number,
             kind="turn",
-            is_reply=line.role == "assistant",
+            is_reply=one.role != "user",
+            who=one.speaker if one.role == "other" else "",
         )
-        for number, line in enumerate(lines_of(entry))
+        for number, one in enumerate(entry.messages)
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from memory.config import MemoryConfig
 from memory.extraction.dialogue import in_pieces, read_chars
@@ -48,6 +49,9 @@ def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after
             since the erase holds it too: the rest of the thread is older than the erase and must not come back.
     """
     entries = sorted(entries, key=in_thread)
+    # Who spoke alone at first may not be the user: the newest knows.
+    if (speaker := max(entries, key=attrgetter("created")).speaker) is not None:
+        entries = [replace(one, messages=tuple(each.heard(speaker) for each in one.messages)) for one in entries]
     said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.to_learn if not one.seen}
 
     def counts(message: StoredMessage, entry: Entry) -> bool:
@@ -79,7 +83,7 @@ def _without_scheduled_replies(
     messages: Sequence[StoredMessage], flushed: Mapping[str, str]
 ) -> tuple[StoredMessage, ...]:
     """Return the messages without the replies at their beginning that are known to answer a scheduler."""
-    begin = next((at for at, message in enumerate(messages) if message.role == "user"), len(messages))
+    begin = next((at for at, message in enumerate(messages) if message.role != "assistant"), len(messages))
     replies = () if _OPEN in flushed else (one for one in messages[:begin] if _scheduled_hash(one) not in flushed)
     return (*replies, *messages[begin:])
 

@@ -179,7 +179,7 @@ def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -
     """
     lines = []
     for entry in entries:
-        said = " ".join(f"{message.role}: {_told(message)}" for message in entry.messages)
+        said = " ".join(f"{message.speaker}: {_told(message)}" for message in entry.messages)
         lines.append(f"{entry.day} {escape(said, quote=False)}")  # escaped, so that no text can end the tag
     told = "\n".join(lines)
     request = prompts.ROLL_UP.format(existing=existing or "(nothing yet)")

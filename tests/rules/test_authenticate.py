@@ -45,7 +45,8 @@ def hmac() -> Authenticator:
 
 
 def test_a_signed_token_names_the_user(hmac: Authenticator) -> None:
-    assert hmac(bearer()) == User(identity="ada", permissions=[])
+    assert hmac(bearer()) == User(identity="ada", display_name="ada", permissions=[])
+    assert hmac(bearer(name="Ada Lovelace"))["display_name"] == "Ada Lovelace"
     assert hmac(bearer().replace("Bearer", "bearer"))["identity"] == "ada"
 
 
@@ -195,7 +196,9 @@ def test_a_refusal_says_what_is_wrong_with_the_signature(hmac: Authenticator) ->
 )
 def test_a_token_of_the_command_is_taken_by_the_server(settings: AuthSettings) -> None:
     made = make_token(settings, "ada@example.org", [OPERATOR], now=int(time.time()), seconds=60)
-    assert load_authenticator(settings)(f"Bearer {made}") == User(identity="ada@example.org", permissions=[OPERATOR])
+    assert load_authenticator(settings)(f"Bearer {made}") == User(
+        identity="ada@example.org", display_name="ada@example.org", permissions=[OPERATOR]
+    )
 
 
 @pytest.mark.parametrize(

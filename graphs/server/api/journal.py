@@ -27,7 +27,8 @@ class JournalMessage(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     id: str
-    role: Role
+    role: Role = Field(description="`user`: yours. `other`: another person's in the thread, of which no fact is made.")
+    name: str = Field(description="What the client called the person; empty if it did not.")
     text: str
     time: str
 

@@ -5,13 +5,16 @@ from typing import Annotated
 
 from fastapi import Path
 from pydantic import BaseModel, Field
+from starlette.requests import Request
 
+from graphs.identity import known_as
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.routing import LARGEST_BODY, AgentCall, Call, MemoryRouter, StrictModel, refusals
 from memory.backfill.conversation import Conversation, Origin
 from memory.backfill.sources import ImportSource, SourceCounts, open_source, read_source, read_sources
 from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_in
 from memory.control import read_epoch
+from memory.message import Role
 from memory.namespaces import unit_of
 from memory.outbox.outbox import read_entries
 
@@ -73,7 +76,8 @@ class ImportedMessage(StrictModel):
     """One message."""
 
     id: str = Field(max_length=400, description="Of a text that the user pasted it begins with `pasted-`.")
-    role: str
+    role: Role = Field(description="`other` is another person in the conversation.")
+    name: str = Field("", max_length=400, description="What the client called the person.")
     text: str
     time: str | float = Field(description="ISO 8601, or seconds since 1970.")
 
@@ -131,7 +135,7 @@ async def put_source(call: AgentCall, name: Name, choice: SourceChoice) -> OpenS
     responses=refusals(404, 409),
     openapi_extra={LARGEST_BODY: LARGEST_PIECE},
 )
-async def add_conversations(call: AgentCall, name: Name, piece: Piece) -> PieceResult:
+async def add_conversations(request: Request, call: AgentCall, name: Name, piece: Piece) -> PieceResult:
     """Take conversations in: first into the journal, then to be learned. Twice is the same as once."""
     if sum(len(each.messages) for each in piece.conversations) > MOST_MESSAGES:
         raise invalid("conversations", f"must have at most {MOST_MESSAGES} messages together: send them in pieces")
@@ -140,10 +144,11 @@ async def add_conversations(call: AgentCall, name: Name, piece: Piece) -> PieceR
         raise _erased(name)
     if not call.service.settings.memory.enabled:
         raise RefusedRequest(409, "memory is switched off on this server")
+    name_of_user = known_as({"langgraph_auth_user": request.scope.get("user")})
     done = []
     for place, talk in enumerate(piece.conversations):
         try:
-            conversation = Conversation.from_json(talk.model_dump())
+            conversation = Conversation.from_json(talk.model_dump(), name_of_user)
         except ValueError as error:
             raise invalid(f"conversations.{place}", str(error)) from None
         done.append(await _take_in(call, source, conversation, piece.learn))
