@@ -301,14 +301,14 @@ def test_61_what_is_pressed_at_once_after_a_search_is_done_and_stays(page: Any, 
 
 
 def test_62_the_list_stays_at_its_page_and_whoever_goes_on_begins_at_its_top(page: Any, ada: Person) -> None:
-    facts = [{"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5} for n in range(205)]
+    facts = [{"content": f"Knows the number {n}", "category": "goal", "confidence": 0.5} for n in range(130)]
     ada.memory.post("/import", **taking({"facts": facts})).raise_for_status()
     look(page)
     page.get_by_role("button", name="More").click()
-    expect(page.get_by_text("101 to 200 of 205")).to_be_visible()
+    expect(page.get_by_text("101 to 130 of 130")).to_be_visible()
     expect(page.locator(".facts > li").first).to_be_in_viewport()
     say(page, "I live in Oslo.")
-    expect(page.get_by_text("101 to 200 of 206")).to_be_visible()
+    expect(page.get_by_text("101 to 131 of 131")).to_be_visible()
 
 
 def test_63_what_is_refused_says_why_and_what_had_its_yes_waits_no_longer(

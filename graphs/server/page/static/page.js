@@ -60,18 +60,19 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
 });
 
 // What is shown anew under a mouse takes away what it presses: that waits until it is let go.
-let isPressed = false;
+let pressed = null;
 let isOwed = false;
-addEventListener("pointerdown", () => { isPressed = true; }, true);
-for (const name of ["pointerup", "pointercancel"]) {
-  addEventListener(name, () => setTimeout(() => {
-    isPressed = false;
+addEventListener("pointerdown", ({ target }) => { pressed = target; }, true);
+// Who lets go of a scroll bar is seen only as the mouse moves on.
+for (const name of ["pointerup", "pointercancel", "pointermove"]) {
+  addEventListener(name, ({ buttons }) => pressed && !buttons && setTimeout(() => {
+    pressed = null;
     if (isOwed) document.body.dispatchEvent(new Event("facts-changed"));
     isOwed = false;
   }), true);
 }
 document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (!isPressed || !detail.requestConfig.elt.matches("#find, [data-poll]")) return;
+  if (!pressed || !detail.target.contains(pressed) || !detail.requestConfig.elt.matches("#find, [data-poll]")) return;
   detail.shouldSwap = false;
   isOwed = true;
 });
