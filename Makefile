@@ -146,7 +146,7 @@ test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes 
 # One worker: its three servers are enough for a small machine. The other files of tests/e2e may be named, too.
 SERVERS ?= 3
 ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py erased_words.py memory_thread.py \
-	stream_cases.py stream_protocol.py server_session.py server_processes.py quiet_time.py)
+	stream_cases.py stream_protocol.py server_session.py server_processes.py quiet_time.py shipped_files.py)
 e2e-postgres: ## Run server tests against servers over Postgres and Redis, with more crashes (SERVERS=3 KILLS=20 ON_POSTGRES=tests/e2e/…)
 	@$(MAKE) --no-print-directory VENV=.venv-servers LOCKED=servers \
 		RUN=".venv-servers/bin/python -m pytest $(ON_POSTGRES) --servers=$(SERVERS) --kills=$(or $(filter-out 30,$(KILLS)),20) --durations=10" test
