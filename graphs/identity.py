@@ -50,8 +50,8 @@ def vouched_in(configurable: Mapping[str, object]) -> str | None:
 
 
 def known_as(configurable: Mapping[str, object]) -> str:
-    """Return what the server calls the user whom it vouches for: the display name, or else the identity."""
-    return str(_said_of(configurable.get(_USER), "display_name") or vouched_in(configurable) or "")
+    """Return the name under which the server shows a user; empty if it says none."""
+    return str(_said_of(configurable.get(_USER), "display_name") or "")
 
 
 def vouched(user: object) -> str | None:

@@ -63,7 +63,8 @@ class StoredMessage:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", without_middle(self.text))
-        object.__setattr__(self, "name", fit_name(self.name))
+        if self.name:
+            object.__setattr__(self, "name", fit_name(self.name))
 
     @property
     def speaker(self) -> str:
@@ -74,7 +75,9 @@ class StoredMessage:
 
     def heard(self, speaker: str) -> Self:
         """Return the message as the user's or somebody else's, by the name that the user's messages carry."""
-        return self if self.role == "assistant" else replace(self, role=_said_by(self.name, speaker))
+        if self.role == "assistant" or not self.name:
+            return self
+        return replace(self, role=_said_by(self.name, speaker))
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
@@ -219,11 +222,11 @@ def names_in(messages: Iterable[BaseMessage]) -> set[str]:
 
 def _same(name: str) -> str:
     """Return the form in which two spellings of one name are equal: clients write "Ada Lovelace" as "ada_lovelace"."""
-    return normalize(fit_name(name).replace("_", " ").replace("-", " "))
+    return normalize(fit_name(name).replace("_", " ").replace("-", " ")) if name else ""
 
 
 def _said_by(name: str, speaker: str) -> Literal["user", "other"]:
-    return "user" if _same(name) in ("", _same(speaker)) else "other"
+    return "user" if not name or _same(name) in ("", _same(speaker)) else "other"
 
 
 def said_in(message: BaseMessage) -> str:

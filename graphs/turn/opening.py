@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Generic, Self, TypeVar, cast
 
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -72,8 +73,9 @@ class Begun(Generic[P]):
             results: Of the calls that the answer before still waits for.
         """
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
-        # What the turn before knew of who speaks is known, whatever left the thread since.
-        said = epochs.newest_turn(thread.messages) if thread.memory else thread.messages
+        # Who spoke before is known from the turn before, whatever left the thread since.
+        asked = thread.receipt.get("asked")
+        said = [*takewhile(lambda one: one.id != asked, reversed(thread.messages))]
         names = {*names_in(said), *([epochs.speaker] if thread.memory else [])}
         speaker = run.known_as if run.is_below else speaker_of(names, run.known_as)
         agents = [with_mode(one, "read_only") for one in said if run.is_below and role_of(one, speaker) == "other"]

@@ -98,12 +98,12 @@ class Run:
             owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
             store=runtime.store,
             thread_id=thread_id,
-            user_id=vouched_in(configurable),
+            user_id=(user_id := vouched_in(configurable)),
             on_server=runtime.server_info is not None,
             calls_tools=limits is None or limits.calls_tools,
             portion_tokens=limits.summary_portion_tokens if limits else None,
             asked=asked,
-            known_as=known_as(configurable),
+            known_as=known_as(configurable) or user_id or "",
             is_below="|" in str(configurable.get("checkpoint_ns")),
         )
 

@@ -144,7 +144,7 @@ async def add_conversations(request: Request, call: AgentCall, name: Name, piece
         raise _erased(name)
     if not call.service.settings.memory.enabled:
         raise RefusedRequest(409, "memory is switched off on this server")
-    name_of_user = known_as({"langgraph_auth_user": request.scope.get("user")})
+    name_of_user = known_as({"langgraph_auth_user": request.scope.get("user")}) or call.user_id
     done = []
     for place, talk in enumerate(piece.conversations):
         try:
