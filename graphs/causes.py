@@ -29,6 +29,13 @@ _SQLITE = {
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")  # what OpenSSL says differs by its version
 
 
+class FileUnusable(sqlite3.OperationalError, RuntimeError):
+    """A file of ours cannot be used; the message names it, and says what to do.
+
+    It is a `RuntimeError` too, as a server shows callers what those say, and of all others that something happened.
+    """
+
+
 def cause_of(error: BaseException) -> str:
     """Return why something failed and what to do, to stand behind a colon; empty where the chain does not tell."""
     return next(filter(None, (said(one) for said in (_cause, _proxy) for one in chain(error))), "")

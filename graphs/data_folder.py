@@ -1,6 +1,7 @@
 """The folder in which memory and checkpoints are kept as files."""
 
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ from graphs.causes import cause_of
 
 CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 _ELSEWHERE = "choose another folder with PALIMPSEST_DATA_DIR"
+_LEAST_ROOM = 1_000_000  # bytes
 _SECONDS = 2.0  # how long a look waits for another process
 
 
@@ -17,6 +19,8 @@ def unfit(data_dir: Path) -> str:
     there = next(each for each in (data_dir.absolute(), *data_dir.absolute().parents) if os.path.lexists(each))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         return f"{there} cannot be written: {_ELSEWHERE}, or let this user write there"
+    if shutil.disk_usage(there).free < _LEAST_ROOM:
+        return f"the disk of {there} is full: make room"
     for path in (data_dir / name for name in FILES if os.path.lexists(data_dir / name)):
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_SECONDS)) as opened:

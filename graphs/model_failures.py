@@ -15,7 +15,7 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
-from graphs.causes import cause_of
+from graphs.causes import FileUnusable, cause_of
 from graphs.settings import LOCAL
 from memory.provider_reason import ProviderReason
 
@@ -55,7 +55,8 @@ class WithoutTraceback(logging.Filter):
         """Leave out the first of the two records, and the traceback of the second; all others pass as they are."""
         event: object = record.msg  # structlog hands on what is to be rendered, with the traceback as text
         said = str(event.get("event")) if isinstance(event, dict) else ""
-        if not isinstance(event, dict) or str(ModelUnavailable) not in said or not says_it_all(said):
+        is_told = any(str(kind) in said for kind in (ModelUnavailable, FileUnusable)) and says_it_all(said)
+        if not isinstance(event, dict) or not is_told:
             return True
         event.pop("exception", None)
         return not said.startswith("Run encountered an error")

@@ -4,17 +4,19 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import math
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import aiosqlite
 
 from graphs.address import close_to_others
-from graphs.causes import cause_of
+from graphs.causes import FileUnusable, cause_of
 from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
@@ -103,8 +105,8 @@ def _empty(path: Path) -> bool:
     return not busy
 
 
-BUSY_SECONDS = 30.0
-"""How long a statement waits for another process's transaction; theirs are a few milliseconds long."""
+BUSY_SECONDS = 15.0
+"""How long a statement waits for another process's transaction; ours are a few milliseconds long."""
 
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",  # readers and the writer, of this process and of others, do not wait for each other
@@ -145,8 +147,8 @@ async def open_file(path: Path | str) -> AsyncIterator[SqliteFile]:
     async with WriteAheadLog(path) as log, _connect(path) as writer, _connect(path) as reader:
         async with writer.execute(_ENCRYPTED) as cursor:
             if await cursor.fetchone():
-                raise sqlite3.DatabaseError(
-                    "was encrypted by an earlier version, and nothing here reads that: move it away to begin anew"
+                raise FileUnusable(
+                    f"{path} was encrypted by an earlier version, which nothing here reads: move it away to begin anew"
                 )
         yield SqliteFile(writer, reader, log)
 
@@ -156,8 +158,9 @@ def naming(path: Path | str) -> Iterator[None]:
     """Say in an error of SQLite which file it is about, and what to do."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        raise type(error)(f"{path}: {cause_of(error) or error}") from error
+    except sqlite3.Error as error:
+        why = cause_of(error)
+        raise (FileUnusable if why else type(error))(f"{path}: {why or error}") from error
 
 
 @asynccontextmanager
@@ -176,11 +179,47 @@ async def transaction(connection: aiosqlite.Connection, *, writes: bool = True) 
         raise
 
 
+class _Connection(aiosqlite.Connection):
+    """A connection that waits for who has locked its file, and says in errors which file that is, and what to do.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(partial(sqlite3.connect, path, timeout=_BUSY_SECONDS, isolation_level=None), 64)
+        self._path, self._gave_up = path, -math.inf
+
+    async def _connect(self) -> Self:
+        with naming(self._path):
+            await super()._connect()
+        return self
+
+    async def _execute(self, fn: Any, *args: Any, **options: Any) -> Any:
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        while True:
+            try:
+                with naming(self._path):
+                    return await super()._execute(fn, *args, **options)  # type: ignore[no-untyped-call]
+            except FileUnusable as error:
+                # SQLite's own wait is short: it fails some statements at once, and a turn saves more than once, of
+                # which the first alone may wait in vain.
+                if getattr(error.__cause__, "sqlite_errorcode", 0) != sqlite3.SQLITE_BUSY:
+                    raise
+                if begun - self._gave_up < BUSY_SECONDS:
+                    raise
+                if clock() - begun > BUSY_SECONDS:
+                    self._gave_up = clock()
+                    raise
+            await asyncio.sleep(0.02)
+
+
 @asynccontextmanager
 async def _connect(path: Path) -> AsyncIterator[aiosqlite.Connection]:
-    async with aiosqlite.connect(path, timeout=BUSY_SECONDS, isolation_level=None) as connection:
+    async with _Connection(path) as connection:
         for pragma in _PRAGMAS:
-            await _execute_patiently(connection, pragma)
+            await connection.execute(pragma)
         yield connection
 
 
@@ -190,17 +229,3 @@ def _create(path: Path) -> None:
     if not path.exists():
         path.touch(mode=0o600)
     close_to_others(path.parent.glob(f"{path.name}*"))
-
-
-async def _execute_patiently(connection: aiosqlite.Connection, statement: str) -> None:
-    """Execute a statement that SQLite fails at once instead of waiting, as changing the journal mode can."""
-    deadline = asyncio.get_running_loop().time() + BUSY_SECONDS
-    while True:
-        try:
-            await connection.execute(statement)
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or asyncio.get_running_loop().time() > deadline:
-                raise
-            await asyncio.sleep(0.02)
-        else:
-            return

@@ -11,7 +11,7 @@ import math
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -28,7 +28,7 @@ from langgraph.checkpoint.base.id import UUID
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, naming, open_file, transaction
+from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, open_file, transaction
 from graphs.persistence.durable_saver import (
     CHECKPOINTED_TYPES,
     CREATE,
@@ -232,14 +232,14 @@ async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSave
 
     A deletion takes nothing out of memory: a program that deletes a thread calls `memory.erase.aerase_thread` too.
     """
-    async with AsyncExitStack() as stack:
-        with naming(path):
-            file = await stack.enter_async_context(open_file(path))
-            saver = DurableSqliteSaver(file)
-            await saver.setup()
-            await saver._look_for_orphans()
-        stack.push_async_callback(saver.aclose)
-        yield saver
+    async with open_file(path) as file:
+        saver = DurableSqliteSaver(file)
+        await saver.setup()
+        await saver._look_for_orphans()
+        try:
+            yield saver
+        finally:
+            await saver.aclose()
 
 
 T = TypeVar("T")

@@ -1,14 +1,14 @@
 """The LangGraph store on SQLite: atomic batches, safe between processes, one caller's bad value harms no other."""
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
 from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from graphs.persistence.connection import SqliteFile, naming, open_file
+from graphs.persistence.connection import SqliteFile, open_file
 from graphs.persistence.connection import transaction as _transaction
 
 
@@ -89,9 +89,7 @@ class _ReadConnection(AsyncSqliteStore):
 @asynccontextmanager
 async def open_store(path: Path | str) -> AsyncIterator[DurableSqliteStore]:
     """Open the store in a SQLite file, creating the file and its folder; it is bound to the running event loop."""
-    async with AsyncExitStack() as stack:
-        with naming(path):
-            file = await stack.enter_async_context(open_file(path))
-            store = DurableSqliteStore(file)
-            await store.setup()
+    async with open_file(path) as file:
+        store = DurableSqliteStore(file)
+        await store.setup()
         yield store

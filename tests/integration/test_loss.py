@@ -238,7 +238,7 @@ async def test_checkpoints_that_cannot_be_written_fail_the_turn_and_keep_what_wa
     await deployment.talk()
     before, summary = await deployment.said(), await deployment.summary()
     await execute(deployment.checkpoints_file, DISKS[disk])
-    with pytest.raises(Exception, match=r"full|readonly"):
+    with pytest.raises(Exception, match=r"full|read-only"):
         await deployment.say("x" * 50_000)
     assert await deployment.said() == before
     assert await deployment.summary() == summary

@@ -1,9 +1,11 @@
 """Files of a deployment: retention is no erase, and a server's are not erased."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import httpx
@@ -16,6 +18,8 @@ from tests.command_line import Failing, Typed
 from tests.fakes import Clock
 from tests.laws.doors import House, deleting_by_age, deletions_of, open_files
 from tests.laws.talk import Talk
+
+FULL = "the disk is full: make room and try again"
 
 
 async def granted(_: Any, __: Any, send: Any) -> None:
@@ -88,3 +92,56 @@ async def test_files_that_others_could_read_are_closed_when_they_are_opened(tmp_
     async with open_store(tmp_path / "store.sqlite") as store:
         await FactStore(store, "local").acreate("Likes figs", "preference", 0.9)
         assert await asyncio.to_thread(readable_by_others, tmp_path) == []
+
+
+async def test_a_full_disk_is_named_where_it_stops_something_and_what_was_there_stays(tmp_path: Path) -> None:
+    async with open_files(Settings(data_dir=tmp_path)) as files:
+        connections = [cast("Any", each).conn for each in files]
+        house = House(*files, {}, Clock(), tmp_path)
+
+        _, fact = await house.ask("POST", "/facts", {"content": "Likes figs", "category": "preference"})
+
+        async def edit(number: int) -> tuple[int, Any]:
+            return await house.ask("PATCH", f"/facts/{fact['id']}", {"content": f"Likes {number} figs"})
+
+        for each in connections:
+            await each.execute("PRAGMA max_page_count = 1")
+        # What has room in the pages that are there is written.
+        status, problem = next(each for each in [await edit(number) for number in range(60)] if each[0] != 200)
+        assert (status, problem["detail"]) == (503, f"{tmp_path / 'store.sqlite'}: {FULL}")
+        with pytest.raises(RuntimeError, match=rf"checkpoints\.sqlite: {FULL}"):  # a server hides what others say
+            await house.say("thread", "x" * 100_000)
+        for each in connections:
+            await each.execute("PRAGMA max_page_count = 1000000")
+        assert [fact.content.split()[0] for fact in await house.facts.alist()] == ["Likes"]
+        assert (await edit(60))[0] == 200
+
+
+async def test_a_command_that_waits_in_vain_for_a_locked_file_names_it_and_has_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphs.persistence.connection.BUSY_SECONDS", 0.1)
+    alone = Typed(Failing(httpx.ConnectError("no server")), {"PALIMPSEST_DATA_DIR": str(tmp_path)})
+    async with open_store(tmp_path / "store.sqlite") as store:
+        await FactStore(store, "local").acreate("Likes figs", "preference", 0.9)
+    with closing(sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None)) as viewer:
+        viewer.execute("BEGIN EXCLUSIVE")
+        said = await asyncio.to_thread(alone.refused, "facts", "add", "Likes dates", "--local")
+    assert "store.sqlite: another program has locked the file" in said
+    told = await asyncio.to_thread(alone, "facts", "list", "--local")
+    assert ("figs" in told, "dates" in told) == (True, False)
+
+
+async def test_a_turn_waits_once_for_a_locked_file_however_often_it_saves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphs.persistence.connection.BUSY_SECONDS", 4.0)
+    async with open_files(Settings(data_dir=tmp_path)) as files:
+        house = House(*files, {}, Clock(), tmp_path)
+        await house.say("thread", "I like figs")
+        with closing(sqlite3.connect(tmp_path / "checkpoints.sqlite", isolation_level=None)) as viewer:
+            viewer.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(RuntimeError, match="another program has locked the file"):
+                async with asyncio.timeout(16):
+                    await house.say("thread", "I like dates")
+        await house.say("thread", "I like plums")

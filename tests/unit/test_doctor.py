@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -61,6 +62,18 @@ def test_what_others_on_this_machine_may_read_is_named(folder: Path) -> None:
     found = look(PROVIDER)["privacy"]
     assert found["state"] == "warning"
     assert ".langgraph_api .palimpsest/store.sqlite" in found["said"]
+
+
+def test_a_full_disk_is_named(folder: Path) -> None:
+    disk = folder / "small"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("this user cannot mount a small disk")
+    try:
+        found = look({**PROVIDER, "PALIMPSEST_DATA_DIR": str(disk / "data")})["store"]
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    assert (found["state"], found["said"]) == ("failed", f"the disk of {disk} is full: make room")
 
 
 def broken_file(folder: Path) -> None:

@@ -11,6 +11,7 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
+from graphs.causes import FileUnusable
 from graphs.identity import LOCAL_USER, vouched
 from memory.backfill.taking_back import SourceNotFound
 from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
@@ -83,8 +84,9 @@ def refusing() -> Iterator[None]:
     """Raise, for what ends a request, the refusal that it is answered with.
 
     Raises:
-        RefusedRequest: 404 for what is not there; 503 where the store did not answer, or not in time (most requests can
-            be sent again); 400 where the sender went away, whom no answer reaches: it is for the log.
+        RefusedRequest: 404 for what is not there; 503 where the store did not answer, or not in time, or its file
+            cannot be used (most requests can be sent again); 400 where the sender went away, whom no answer reaches: it
+            is for the log.
     """
     try:
         yield
@@ -92,6 +94,8 @@ def refusing() -> Iterator[None]:
         raise RefusedRequest(404, str(unknown)) from None
     except (TimeoutError, ConnectionError) as error:
         raise RefusedRequest(503, _AWAY, retry_after=_AWAY_SECONDS) from error
+    except FileUnusable as error:
+        raise RefusedRequest(503, str(error), retry_after=_AWAY_SECONDS) from error
     except ClientDisconnect as error:
         raise RefusedRequest(400, "the request broke off before it was whole") from error
 
