@@ -73,8 +73,8 @@ def _read(folder: Path) -> tuple[str, int]:
 
 
 def open_to_others(paths: Iterable[Path]) -> list[Path]:
-    """Return those files and folders that others on this machine may use."""
-    return [path for path in paths if path.exists() and path.stat().st_mode & 0o077]
+    """Return those files and folders that everybody on this machine may use; one that a group may use was chosen so."""
+    return [path for path in paths if path.exists() and path.stat().st_mode & 0o007]
 
 
 def close_to_others(paths: Iterable[Path]) -> None:

@@ -34,7 +34,7 @@ async def test_only_their_owner_reads_the_files(open_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640])
-async def test_a_file_that_is_there_keeps_its_mode(open_folder: Path, mode: int) -> None:
+async def test_a_file_that_a_group_reads_by_choice_keeps_its_mode(open_folder: Path, mode: int) -> None:
     (open_folder / "store.sqlite").touch(mode=mode)
     async with open_store(open_folder / "store.sqlite") as store:
         await store.aput(("people",), "ada", {"content": "Likes figs"})
@@ -46,6 +46,6 @@ async def test_a_file_that_an_earlier_version_encrypted_is_refused_with_what_to_
     path = tmp_path / "file.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE palimpsest_key (probe BLOB NOT NULL)")
-    with pytest.raises(sqlite3.DatabaseError, match=rf"{path}: was encrypted .* move it away"):
+    with pytest.raises(sqlite3.DatabaseError, match=rf"{path} was encrypted .* move it away"):
         async with opened(path):
             pass

@@ -58,7 +58,7 @@ def test_a_sound_set_up_is_sound(folder: Path) -> None:
 
 def test_what_others_on_this_machine_may_read_is_named(folder: Path) -> None:
     (folder / ".langgraph_api").mkdir(mode=0o755)
-    (folder / ".palimpsest" / "store.sqlite").chmod(0o640)
+    (folder / ".palimpsest" / "store.sqlite").chmod(0o644)
     found = look(PROVIDER)["privacy"]
     assert found["state"] == "warning"
     assert ".langgraph_api .palimpsest/store.sqlite" in found["said"]
