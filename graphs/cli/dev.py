@@ -308,12 +308,14 @@ def supervise(
     """
     try:
         when_starting(server)
-        while server.poll() is None:
+        code = None
+        while code is None:
+            code = server.poll()
             if local and local.process.poll() is not None:
                 click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
                 local = None
             time.sleep(_POLL_SECONDS)
-        return server.returncode
+        return code
     except KeyboardInterrupt:
         click.echo("Stopping ...", err=True)
         code = stop(server, grace_seconds)

@@ -206,7 +206,7 @@ def test_a_start_without_any_model_says_so_first(tmp_path: Path) -> None:
     (no_model := tmp_path / "no.gguf").write_bytes(b"GGUF, it says")
     (tmp_path / "langgraph.json").write_text("{}")  # so the server ends at once
     variables = {"PYTHONPATH": str(HOUSE), "PALIMPSEST_LOCAL_MODEL": str(no_model), "PALIMPSEST_EMBEDDER": "none"}
-    command = [sys.executable, "-m", "graphs.cli.main", "dev"]
+    command = [sys.executable, "-m", "palimpsest", "dev"]
     done = subprocess.run(
         command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300, check=False
     )

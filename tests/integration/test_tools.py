@@ -67,7 +67,8 @@ async def test_calls_without_ids_are_answered_each(missing: str | None) -> None:
 
 @pytest.mark.parametrize("name", ["Middle/Earth", "europe", "../../etc/passwd", "/etc/localtime", "\ud800", "a" * 5000])
 def test_a_time_zone_that_there_is_not_is_refused_by_its_field(name: str) -> None:
-    with pytest.raises(ValidationError, match=r"time_zone\s+.*must be an IANA time zone such as Europe/Oslo"):
+    must = r"time_zone\s+.*must be (an IANA time zone such as|text, at most 64\..*for example) Europe/Oslo"
+    with pytest.raises(ValidationError, match=must):
         Context(time_zone=name)
 
 
