@@ -1,9 +1,7 @@
 """The chat models that providers' packages make; apart, as those packages take seconds to import."""
 
-import json
 import ssl
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any, Self
@@ -33,8 +31,8 @@ _NO_KEY = SecretStr("not-needed")  # the client insists on one
 
 _THOUGHTS = ("reasoning_content", "reasoning")  # vLLM's, llama.cpp's and DeepSeek's name, and the newer one
 
-# Behind arguments that are JSON, but no object: LangChain's class fails at them, and tells of those that are no JSON.
-_NO_OBJECT = " is no object"
+# So begin arguments of calls, or with `null`; at other JSON LangChain's class fails, and tells of what is no JSON.
+_AN_OBJECT = "{n"
 
 
 class ServerChatModel(ChatOpenAI):
@@ -54,8 +52,9 @@ class ServerChatModel(ChatOpenAI):
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
         for choice in getattr(response, "choices", None) or ():
             for call in choice.message.tool_calls or ():
-                if call.type == "function" and _is_no_object(call.function.arguments):
-                    call.function.arguments += _NO_OBJECT
+                said = str(call.function.arguments or "") if hasattr(call, "function") else ""
+                if said.lstrip()[:1] not in _AN_OBJECT:
+                    call.function.arguments = f"{said} is no object"
         result = super()._create_chat_result(response, generation_info)
         choices = response["choices"] if isinstance(response, dict) else response.choices
         for generation, choice in zip(result.generations, choices, strict=True):
@@ -80,13 +79,6 @@ class ServerChatModel(ChatOpenAI):
             if is_own and isinstance(message, AIMessage) and (message.tool_calls or isinstance(before, ToolMessage)):
                 sent.update(_thoughts(message.additional_kwargs))
         return payload
-
-
-def _is_no_object(arguments: str) -> bool:
-    with suppress(ValueError):
-        said = json.loads(arguments)
-        return bool(said) and not isinstance(said, dict)
-    return False
 
 
 def _keep_thoughts(message: BaseMessage, said: Mapping[str, Any] | None) -> None:

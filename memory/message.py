@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import compress, count, repeat
 from operator import attrgetter, contains
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar
 
 from langchain_core.messages import (
     AIMessage,
@@ -22,7 +23,7 @@ from memory.forms import plain, read_as
 from memory.text import after_thoughts, digest, fit_name, normalize, sanitize, without_middle
 
 Message = TypeVar("Message", bound=BaseMessage)
-_CONTENT, _BESIDE = attrgetter("content"), attrgetter("additional_kwargs")
+_ID, _CONTENT, _BESIDE = attrgetter("id"), attrgetter("content"), attrgetter("additional_kwargs")
 Role = Literal["user", "assistant", "other"]
 
 GivenMessages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
@@ -148,40 +149,11 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
     return identified
 
 
-class Messages(Sequence[BaseMessage]):
-    """What `as_messages` returns, of which only what is read is looked at: a thread is long, and its summary knows.
-
-    Args:
-        given: Messages of one thread, oldest first.
-    """
-
-    def __init__(self, given: GivenMessages) -> None:
-        # The list itself: even a copy touches each message.
-        self._messages: list[Any] = given if isinstance(given, list) else _listed(given)
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    @overload
-    def __getitem__(self, at: int) -> BaseMessage: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[BaseMessage]: ...
-    def __getitem__(self, at: int | slice) -> BaseMessage | list[BaseMessage]:
-        read: BaseMessage | list[BaseMessage] = self._messages[at]
-        if type(read) in PLAIN and read.__dict__["id"]:
-            return read
-        if not _are_identified(read if isinstance(read, list) else [read]):
-            self._messages = as_messages(self._messages)
-            read = self._messages[at]
-        return read
-
-
 def _are_identified(listed: list[Any]) -> bool:
-    # Neither a call for each nor an attribute of a pydantic model, which takes as long: they may be a whole thread.
-    for message in listed:
-        if not (type(message) in PLAIN or isinstance(message, BaseMessage)) or not message.__dict__["id"]:
-            return False
-    return True
+    # Not a line for each: they may be a whole thread.
+    with suppress(AttributeError):
+        return all(map(_ID, listed))
+    return False
 
 
 def to_stored(messages: Sequence[BaseMessage], time: str, speaker: str | None = None) -> tuple[StoredMessage, ...]:

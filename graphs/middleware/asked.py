@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers.context import register_configure_hook
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.config import get_config
@@ -106,6 +107,11 @@ async def refused_before(
     return marked
 
 
+def thread_of_run() -> RunnableConfig:
+    """Return the name of the thread of the run in progress."""
+    return {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
+
+
 def is_cleared(newest_first: Iterable[CheckpointTuple]) -> bool:
     """Say whether a client has removed all messages since the thread's last run; what nodes remove is trimmed alone.
 
@@ -139,7 +145,7 @@ async def _nothing(_: Any) -> dict[str, object]:
 async def _before_run(saver: Any, question: str, *, threaded: bool) -> StateSnapshot | None:
     """Return the thread as it was before the run in progress, which asks this question; `None` before a first run."""
     graph, states = reading_graph(InputState, saver), list[StateSnapshot]()
-    thread = {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
+    thread = thread_of_run()
     if threaded:
         reading = in_daemon_thread(lambda: [*graph.get_state_history(thread, limit=STEPS)], "palimpsest-saver")
         states = await asyncio.wrap_future(reading)

@@ -25,7 +25,7 @@ from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, TokenParts, aemit
 from graphs.middleware.asked import Asking, refused, refused_before, unanswered
 from graphs.middleware.choices import Choices, User
-from graphs.middleware.request import checked, noted, ordered, with_recalled_texts, with_text
+from graphs.middleware.request import noted, ordered, with_recalled_texts, with_text
 from graphs.middleware.state import (
     ASKED_KEY,
     SUMMARY_KEY,
@@ -179,8 +179,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             finished(self._write_asked(request, store))  # on a thread that waits for the model anyway
 
         with Asking(write) as asking:
-            response = checked(handler(_ordered(shown)), request.model)
-        return noted(response, mode, sources, asked if asking.is_asked else "")
+            response = handler(_ordered(shown))
+        return noted(response, request.model, mode, sources, asked if asking.is_asked else "")
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -188,8 +188,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         """Do what `wrap_model_call` does."""
         shown, mode, sources, asked = await self._shown(request, request.runtime.store)
         with Asking(lambda: self._write_asked(request, request.runtime.store)) as asking:
-            response = checked(await handler(_ordered(shown)), request.model)
-        return noted(response, mode, sources, asked if asking.is_asked else "")
+            response = await handler(_ordered(shown))
+        return noted(response, request.model, mode, sources, asked if asking.is_asked else "")
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]) -> Result:
         """Write the turn down where a tool hands it off to a graph above: `after_agent` is not called then."""

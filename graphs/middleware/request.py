@@ -79,31 +79,28 @@ def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage
     )
 
 
-def checked(response: ModelResponse[Any], model: object) -> ModelResponse[Any]:
-    """Return an answer, as `told` does; `ModelUnavailable` for one that is no text, which no checkpoint takes."""
-    name = getattr(model, "model_name", type(model).__name__)
-    for message in response.result:
-        if isinstance(message, AIMessage):
-            check_text(message, name)
-    return replace(response, result=[told(one, name) if isinstance(one, AIMessage) else one for one in response.result])
-
-
 def noted(
-    response: ModelResponse[Any], mode: MemoryMode | None, sources: Sources | None, asked: str
+    response: ModelResponse[Any], model: object, mode: MemoryMode | None, sources: Sources | None, asked: str
 ) -> ExtendedModelResponse[Any]:
     """Return the answer with its sources, and its question's mode, so that a later, looser mode does not learn it.
 
     Args:
-        response: The answer.
+        response: The answer, in whose place the user is told if it says nothing.
+        model: Who answered.
         mode: The mode of its question.
         sources: What of memory the model was shown.
         asked: Id of the question; empty if no model was asked.
+
+    Raises:
+        ModelUnavailable: If the answer is no text, which no checkpoint takes.
     """
+    name = getattr(model, "model_name", type(model).__name__)
 
     def note(message: BaseMessage) -> BaseMessage:
         if not isinstance(message, AIMessage):
             return message
-        return with_mode(with_sources(message, sources), mode or "normal")
+        check_text(message, name)
+        return with_mode(with_sources(told(message, name), sources), mode or "normal")
 
     answer = replace(response, result=[note(message) for message in response.result])
     return ExtendedModelResponse(answer, Command(update={ASKED_KEY: asked}) if asked else None)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, cast, get_args
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -17,7 +18,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.messages.utils import get_buffer_string
 from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableConfig, RunnableLambda, ensure_config
+from langchain_core.runnables import RunnableLambda, ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
@@ -25,7 +26,7 @@ from langgraph.runtime import Runtime
 from graphs.deployment import service_of_process
 from graphs.events import aemit, emit, summary_events
 from graphs.identity import vouched_in
-from graphs.middleware.asked import STEPS, is_cleared
+from graphs.middleware.asked import STEPS, is_cleared, thread_of_run
 from graphs.middleware.memory import PalimpsestMemory
 from graphs.middleware.request import ordered
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
@@ -43,11 +44,11 @@ from memory.context.summarization import SummarizationNode, SummarizationResult,
 from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.effects import run, tolerated
-from memory.message import as_messages
 
 logger = logging.getLogger(__name__)
 
 _KEEP: ContextSize = ("messages", 20)
+_CLEARED: Any = {SUMMARY_KEY: {}}
 
 
 class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -151,8 +152,9 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarize what no longer fits."""
-        saver, thread = _saver_of(state)
-        state, ids = _left_of(state, is_cleared(saver.list(thread, limit=STEPS)) if saver else False)
+        state, ids = with_ids(state)
+        if (saver := _who_knows(state)) and is_cleared(saver.list(thread_of_run(), limit=STEPS)):
+            state, ids = {**state, **_CLEARED}, {**ids, **_CLEARED}
         if not self._is_due(state, state["messages"]):
             return {**ids, **_without_left_out(state)} or None
         hook = self._memory.cut_hook(state, runtime) if self._memory else self._hook
@@ -165,9 +167,10 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do what `before_model` does."""
         await self._counter.tokenizer.awarm_up()
-        saver, thread = _saver_of(state)
-        saved = [one async for one in saver.alist(thread, limit=STEPS)] if saver else []
-        state, ids = _left_of(state, is_cleared(saved))
+        state, ids = with_ids(state)
+        saver = _who_knows(state)
+        if saver and is_cleared([one async for one in saver.alist(thread_of_run(), limit=STEPS)]):
+            state, ids = {**state, **_CLEARED}, {**ids, **_CLEARED}
         if not self._is_due(state, state["messages"]):
             return {**ids, **_without_left_out(state)} or None
         hook = self._memory.acut_hook(state, runtime) if self._memory else self._hook
@@ -300,23 +303,11 @@ def _read(state: Any) -> dict[str, Any]:
     return {"messages": state["messages"], "context": state_of(state.get(SUMMARY_KEY))}
 
 
-def _saver_of(state: Any) -> tuple[BaseCheckpointSaver[Any] | None, RunnableConfig]:
-    """Return who knows whether a client has cleared the thread, and its name there; nobody is asked if it has not."""
-    running, messages = _running(_read(state)), as_messages(state["messages"])
-    is_new = messages and isinstance(messages[-1], HumanMessage)
-    if running is None or not is_new or any(one.id == running.last_summarized_message_id for one in messages):
-        return None, {}
-    configurable = ensure_config()["configurable"]
-    graph, _, _ = str(configurable.get("checkpoint_ns", "")).rpartition("|")
-    thread = RunnableConfig(configurable={"thread_id": configurable.get("thread_id"), "checkpoint_ns": graph})
-    return configurable.get(CONFIG_KEY_CHECKPOINTER), thread
-
-
-def _left_of(state: Any, is_cleared: bool) -> tuple[Any, dict[str, Any]]:
-    """Return the state with ids, without the summary of what a client has cleared, and the update that says so."""
-    state, ids = with_ids(state)
-    gone: dict[str, Any] = {SUMMARY_KEY: {}} if is_cleared else {}
-    return {**state, **gone}, {**ids, **gone}
+def _who_knows(state: Any) -> BaseCheckpointSaver[Any] | None:
+    """Return who knows whether a client has cleared the thread; `None` if it has not."""
+    running = _running(_read(state))
+    is_there = running is None or running.last_summarized_message_id in map(attrgetter("id"), state["messages"])
+    return None if is_there else ensure_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
 
 
 def _running(state: Mapping[str, Any]) -> RunningSummary | None:

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
-from uuid import NAMESPACE_OID, uuid4, uuid5
+from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.messages.tool import tool_call
@@ -26,6 +26,8 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
+
+from memory.context.turns import own_name
 
 Result = ToolMessage | Command[Any]
 Execute = Callable[[ToolCallRequest], Awaitable[Result]]
@@ -176,13 +178,7 @@ def with_results(messages: Sequence[BaseMessage], results: Sequence[ToolMessage]
     return [*messages[:at], *results, *messages[at:]]
 
 
-def _at_random(_: str, __: object) -> str:
-    return f"call_{uuid4().hex}"
-
-
-def with_own_ids(
-    answer: AIMessage, taken: set[str | None], make: Callable[[str, set[str | None]], str] = _at_random
-) -> AIMessage:
+def with_own_ids(answer: AIMessage, taken: set[str | None]) -> AIMessage:
     """Return the answer with an id of its own for each call, as a result names its call by the id.
 
     Some servers send no ids, some the same for two calls, some number them anew in each answer. A call whose arguments
@@ -191,13 +187,12 @@ def with_own_ids(
     Args:
         answer: The answer.
         taken: The ids of earlier calls; the answer's own are added.
-        make: Makes an id in the place of one that is missing or taken.
     """
     given = [*answer.tool_calls, *answer.invalid_tool_calls]
     ids = [call["id"] for call in given]
     own = list[str]()
     for one in ids:
-        own.append(one if one and one not in taken else make(one or "", taken))
+        own.append(own_name(one or "call", lambda name: name not in taken))
         taken.add(own[-1])
     if own == ids and not answer.invalid_tool_calls:
         return answer

@@ -71,7 +71,7 @@ def _as_sent(message: Message, is_own: Callable[[AIMessage], bool]) -> Message:
     if not isinstance(message, AIMessage) or is_own(message):
         return message
     blocks = [message.content] if isinstance(message.content, str) else message.content
-    said = [block for block in map(_plain, blocks) if block and block != _text("")]
+    said = [block for block in map(_plain, blocks) if block]
     texts = [block["text"] for block in said if block["type"] == "text"]
     content = said if len(texts) < len(said) else "".join(texts)
     plain: Block = {"content": content, "additional_kwargs": {}, "response_metadata": {}}

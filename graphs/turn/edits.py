@@ -20,9 +20,10 @@ def left_of(state: Mapping[str, Any]) -> Values:
     return {key: nothing for key, nothing in _CLEARED.items() if state.get(key)}
 
 
-def left_of_input(given: Mapping[str, Any]) -> list[tuple[str, object]]:
+def left_of_input(given: object) -> list[tuple[str, object]]:
     """Return what a client's input that removes all messages takes away with them; of nodes', that is not known."""
-    return [*_CLEARED.items()] if removes_all(given.get("messages")) else []
+    is_cleared = isinstance(given, Mapping) and removes_all(given.get("messages"))
+    return [*_CLEARED.items()] if is_cleared else []
 
 
 def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -2,9 +2,9 @@
 
 import json
 import logging
-from collections.abc import Container, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -14,9 +14,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from graphs.turn.calls import UNKNOWN, with_own_ids
 from memory import prompts, text
 from memory.context.budget import fit, shorten_text
-from memory.context.running_summary import SUMMARY_ID
 from memory.context.tokens import TokenCounter
-from memory.context.turns import fit_name, in_turns
+from memory.context.turns import in_turns, sent_name
 
 logger = logging.getLogger(__name__)
 
@@ -48,14 +47,13 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         if isinstance(message, ToolMessage):
             if calls := waiting.get(message.tool_call_id):
                 group, own = calls.pop(0)
-                fit = {"tool_call_id": own, "name": message.name and fit_name(message.name)}
+                fit = {"tool_call_id": own, "name": message.name and sent_name(message.name, re.ASCII)}
                 group.append(message.model_copy(update=fit))
             continue
         groups.append(group := [message])
         if isinstance(message, AIMessage):
-            said = _without_garbled_calls(message)
-            group[0] = sent = _with_fit_calls(with_own_ids(said, taken, _numbered))
-            ids = [str(call["id"] or "") for call in said.tool_calls]
+            group[0] = sent = with_own_ids(_with_fit_calls(message), taken)
+            ids = [str(call["id"] or "") for call in message.tool_calls]
             waiting.update((one, []) for one in ids)
             for one, call in zip(ids, sent.tool_calls, strict=True):
                 waiting[one].append((group, str(call["id"])))
@@ -68,24 +66,14 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [message for group in groups for message in group]
 
 
-def _without_garbled_calls(message: AIMessage) -> AIMessage:
-    """Return the message without calls whose arguments are no JSON."""
-    if not message.invalid_tool_calls:
-        return message
-    raw = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
-    return message.model_copy(update={"invalid_tool_calls": [], "additional_kwargs": raw})
-
-
 def _with_fit_calls(message: AIMessage) -> AIMessage:
-    """Return the message with names of tools that providers take; a model may call what there is not."""
-    calls = [{**call, "name": fit_name(call["name"]) or "_"} for call in message.tool_calls]
-    return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
-
-
-def _numbered(call_id: str, taken: Container[str | None]) -> str:
-    # The same each time the conversation is sent, for the provider's cache.
-    numbered = (f"{call_id or 'call'}_{at}" for at in count(2))
-    return next(one for one in numbered if one not in taken)
+    """Return the message without garbled calls, and with names of tools as providers take them."""
+    if not (message.tool_calls or message.invalid_tool_calls):
+        return message
+    calls = [{**call, "name": sent_name(call["name"], re.ASCII)} for call in message.tool_calls]
+    raw = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
+    fit = {"tool_calls": calls, "invalid_tool_calls": [], "additional_kwargs": raw}
+    return message.model_copy(update=fit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +141,7 @@ def view(
         system_prompt: The assistant's instructions.
         memory_block: What memory holds of the user, as quoted text; may be empty.
         summary: The running summary's text; may be empty.
-        messages: The messages that no summary stands for; a summary message among them is left out.
+        messages: The messages that no summary stands for.
         recalled: What was recalled for user messages, by their ids, oldest first; of one that is no longer there
             nothing is sent, and the oldest give way before the messages do.
         max_tokens: Tokens of the whole, without tool schemas and reply.
@@ -161,7 +149,7 @@ def view(
         drop: Whether the oldest messages are left out to keep it, before any is shortened.
     """
     system = _fitting_system(system_prompt, memory_block, summary, max_tokens, counter)
-    spoken = paired([message for message in messages if message.id != SUMMARY_ID])
+    spoken = paired(messages)
     room = max_tokens - counter.message(system)
     there, shown = {message.id for message in spoken}, dict[str | None, str]()
     # The newest first: it belongs to the question that is asked now.

@@ -4,7 +4,8 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, compress
+from operator import attrgetter
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -176,8 +177,9 @@ def _system(messages: Sequence[BaseMessage], running: RunningSummary | None) -> 
     """Return the system messages, equal ones once: the first, and of the others the newest of `SYSTEM_CHARS`."""
     # langmem's summary messages have no stable id, but their text.
     summary = running and summary_text(running.summary)
-    given = (message for message in messages[:] if message.type == "system" and message.id != SUMMARY_ID)
-    once = [*{message.text: message for message in given if message.text != summary}.values()]
+    # Not a line for each: they may be a whole thread.
+    given = compress(messages, map("system".__eq__, map(attrgetter("type"), messages)))
+    once = [*{one.text: one for one in given if one.id != SUMMARY_ID and one.text != summary}.values()]
     chars = accumulate(len(message.text) for message in once[:0:-1])
     stay = max(1, sum(so_far <= SYSTEM_CHARS for so_far in chars))
     return (*once[:1], *once[1:][-stay:])

@@ -133,7 +133,9 @@ class Summarizer(SummaryWriter):
         conversation, running, live = measured.conversation, measured.running, measured.live
         handed = LeftOut.from_state(handed_over).among(live)
         if not self.budget.is_exceeded(messages=measured.tokens, beside=measured.beside):
-            return _result(live, (), handed, self.composed(conversation, running, live, measured.summary), running)
+            return _result(
+                live, (), handed, self.composed(conversation.system, running, live, measured.summary), running
+            )
         keep = self.budget.keep(measured.system)
         leaving, shown = choose_cut(live, measured.counts, keep), None
         if waits and not leaving:
@@ -206,7 +208,7 @@ class Summarizer(SummaryWriter):
     def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
         """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""
         conversation = divide(messages, running)
-        return self.composed(conversation, running, conversation.live)
+        return self.composed(conversation.system, running, conversation.live)
 
     def _summarized(
         self,

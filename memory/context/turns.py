@@ -1,9 +1,8 @@
 """Messages as any server takes them: one system message, then user and assistant in turn, none empty. Pure."""
 
 import re
-import unicodedata
-from collections.abc import Iterable
-from itertools import count
+from collections.abc import Callable, Iterable
+from itertools import chain, count
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -15,7 +14,6 @@ Message = TypeVar("Message", bound=BaseMessage)
 
 _SPEAKERS = (HumanMessage, AIMessage)
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-_UNFIT = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST_NAME = 64
 
 
@@ -30,7 +28,9 @@ def in_turns(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     system: list[BaseMessage] = []
     turns: list[BaseMessage] = []
     names: dict[str, str] = {}
-    for message in (_with_fit_name(said, names) for said in map(_without_blanks, messages) if _says(said)):
+    for given in messages:
+        if (message := _fit(given, names)) is None:
+            continue
         if isinstance(message, SystemMessage):
             system = [_joined(system[0], message) if system else message]
             continue
@@ -47,62 +47,60 @@ def in_turns(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 
 def is_empty(message: BaseMessage) -> bool:
     """Say whether a message has neither words nor calls nor media."""
-    return not _says(_without_blanks(message))
+    return _fit(message, {}) is None
 
 
-def fit_name(name: str) -> str:
-    """Return a name as every provider takes it."""
-    return _UNFIT.sub("_", name)[:_LONGEST_NAME]
+def sent_name(name: str, flags: re.RegexFlag = re.UNICODE) -> str:
+    """Return a name as providers take it; one of a tool, with `re.ASCII`."""
+    return re.sub(r"[^\w-]+", "_", name, flags=flags)[:_LONGEST_NAME] or "_"
 
 
-def _with_fit_name(message: Message, names: dict[str, str]) -> Message:
-    """Return the message with a name that is fit, or with one that cannot be before what it says.
+def own_name(name: str, is_own: Callable[[str], bool]) -> str:
+    """Return a name, with a number behind it if it is not one's own."""
+    return next(filter(is_own, chain([name], (f"{name[: _LONGEST_NAME - 4]}_{at}" for at in count(2)))))
+
+
+def _fit(message: Message, names: dict[str, str]) -> Message | None:
+    """Return the message without blanks, its name fit and nobody else's; `None` if it says nothing but thoughts.
 
     Args:
         message: What was said.
-        names: Whose each fit name is; the message's own is added.
+        names: Whose each name is; the message's own is added.
     """
-    if message.name is None or isinstance(message, ToolMessage):
+    said, name = message.content, message.name
+    kept: Content = [block for block in said if not _is_blank(block)] if isinstance(said, list) else said
+    if isinstance(kept, str) and kept[:1].isspace() and kept.isspace():
+        kept = ""
+    if isinstance(message, ToolMessage):
+        kept = kept or prompts.NO_RESULT
+    else:
+        calls = isinstance(message, AIMessage) and message.tool_calls
+        if not calls and (not kept or (isinstance(kept, list) and all(map(_is_thought, kept)))):
+            return None
+        if name:
+            name = own_name(sent_name(name), lambda one: names.setdefault(one, str(message.name)) == message.name)
+    if kept == said and name == message.name:
         return message
-    letters = unicodedata.normalize("NFKD", message.name.strip())
-    fit = fit_name(letters.encode("ascii", "ignore").decode())
-    if not fit or any(each.isalpha() and not each.isascii() for each in letters):
-        return message.model_copy(update={"content": _named(message), "name": None})
-    different = (fit if at == 1 else f"{fit[: _LONGEST_NAME - 4]}_{at}" for at in count(1))
-    own = next(name for name in different if names.setdefault(name, message.name) == message.name)
-    return message.model_copy(update={"name": own})
+    return message.model_copy(update={"content": kept, "name": name})
 
 
-def _without_blanks(message: Message) -> Message:
-    said = message.content
-    kept = [block for block in said if not _is_blank(block)] if isinstance(said, list) else said if said.strip() else ""
-    if not kept and isinstance(message, ToolMessage):
-        kept = prompts.NO_RESULT
-    return message if kept == said else message.model_copy(update={"content": kept})
+def _is_thought(block: str | dict[str, Any]) -> bool:
+    return isinstance(block, dict) and block.get("type") in _THOUGHTS
 
 
 def _is_blank(block: str | dict[str, Any]) -> bool:
-    text = block if isinstance(block, str) else block.get("text")
-    return isinstance(text, str) and not text.strip()
-
-
-def _says(message: BaseMessage) -> bool:
-    """Say whether anything is left of a message without its blanks: words, media or calls, and not thoughts alone."""
-    if isinstance(message, AIMessage) and message.tool_calls:
-        return True
-    return any(isinstance(block, str) or block.get("type") not in _THOUGHTS for block in message.content)
+    return not str(block if isinstance(block, str) else block.get("text", block)).strip()
 
 
 def _joined(first: BaseMessage, second: Message) -> Message:
     """Return the second message with what the first one says before it; of two people, each with their name."""
-    if first.name == second.name:
-        return second.model_copy(update={"content": _one_after_another(first.content, second.content)})
-    content = _one_after_another(_named(first), _named(second))
-    return second.model_copy(update={"content": content, "name": None})
+    is_one = first.name == second.name
+    said = (each.content if is_one else _named(each) for each in (first, second))
+    return second.model_copy(update={"content": _one_after_another(*said), "name": second.name if is_one else None})
 
 
 def _named(message: BaseMessage) -> Content:
-    if not (message.name or "").strip() or not message.content:
+    if not message.name or not message.content:
         return message.content
     if isinstance(message.content, str):
         return f"{message.name}: {message.content}"

@@ -65,11 +65,11 @@ class Views:
         system = [*conversation.system]
         half = (self.budget.max_tokens - summary) // 2
         if self.counter(system) > half:
-            logger.warning("a system message takes more than half of %d tokens", self.budget.max_tokens)
-            system = [shorten(message, half // len(system), self.counter) for message in system]
-            counts = self.counter.each(system)
-            while len(system) > 1 and sum(counts) > half:  # the oldest go, but not the last one
-                system, counts = system[1:], counts[1:]
+            logger.warning(
+                "system messages take more than half of %d tokens: they are shortened", self.budget.max_tokens
+            )
+            whole = SystemMessage("\n\n".join(message.text for message in system), id=system[-1].id)
+            system = [shorten(whole, half, self.counter)]
         room = self.budget.room(self.counter(system) + summary)
         live = [*conversation.live]
         asked = {live[at].id for at in _newest_question(live)}
@@ -80,23 +80,23 @@ class Views:
         if without is not None and len(live) < len(conversation.live):
             live = _from_a_question(live)
         left_out = {message.id for message in conversation.live} - {message.id for message in live}
-        return self.composed(DividedMessages(tuple(system), ()), running, live), left_out
+        return self.composed(system, running, live), left_out
 
     def composed(
         self,
-        conversation: DividedMessages,
+        system: Sequence[BaseMessage],
         running: RunningSummary | None,
         live: Sequence[BaseMessage],
         summary: Sequence[BaseMessage] = (),
     ) -> list[BaseMessage]:
         """Return the view of these live messages, whatever fits; the summary may be made already."""
         if running is None:
-            return [*conversation.system, *live]
+            return [*system, *live]
         if self.final_prompt is None:
             summary = summary or (SystemMessage(summary_text(running.summary), id=SUMMARY_ID),)
-            return [*conversation.system, *summary, *live]
-        values = {"system_message": [*conversation.system], "summary": running.summary, "messages": [*live]}
-        given = {id(message) for message in (*conversation.system, *live)}
+            return [*system, *summary, *live]
+        values = {"system_message": [*system], "summary": running.summary, "messages": [*live]}
+        given = {id(message) for message in (*system, *live)}
         # What the template adds gets the id by which the next summary takes its place.
         return [
             message if id(message) in given or message.id else message.model_copy(update={"id": SUMMARY_ID})
@@ -105,7 +105,7 @@ class Views:
 
     def summary(self, running: RunningSummary | None) -> list[BaseMessage]:
         """Return what a view of a running summary alone is."""
-        return self.composed(DividedMessages((), ()), running, ())
+        return self.composed((), running, ())
 
     def summary_tokens(self, running: RunningSummary | None) -> int:
         """Return the tokens that a running summary takes in a view."""

@@ -272,7 +272,7 @@ def test_parallel_tool_calls_are_never_split() -> None:
     [
         [*talk(3)[:-1], human("h9", 5000)],
         [SystemMessage(words(900), id="s"), *talk(5)],
-        [*(SystemMessage(f"rule {words(8)}", id=f"s{number}") for number in range(100)), *talk(3)],
+        [*(SystemMessage(f"rule {number} {words(7)}", id=f"s{number}") for number in range(100)), *talk(3)],
     ],
     ids=["question", "system message", "system messages"],
 )

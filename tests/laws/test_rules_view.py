@@ -111,8 +111,8 @@ async def test_names_are_fit_and_two_stay_two(door: str) -> None:
     people = [message for message in talk.chat.prompts[-1] if isinstance(message, HumanMessage)]
     names = [message.name for message in people if message.name]
     assert names[0] == "Zoe_Quill"
-    assert len({*names}) == len(names) == 6
-    assert [message.text for message in people[-3:]] == ["Юля: This is Юля.", "This is  .", "Who are we?"]
+    assert {"Zoë_Quill", "Юля"} < {*names}
+    assert len({*names}) == len(names) == 8
 
 
 @SUMMARIZED
