@@ -30,13 +30,16 @@ class AsAda(httpx.AsyncBaseTransport):
 class Typed:
     """A person who types commands, in a folder of their own."""
 
-    def __init__(self, transport: httpx.AsyncBaseTransport | None, environ: dict[str, str]) -> None:
+    def __init__(
+        self, transport: httpx.AsyncBaseTransport | None, environ: dict[str, str], charset: str = "utf-8"
+    ) -> None:
         # No server runs in this folder: which one is asked has to be said.
         self.transport, self.environ = transport, {"PALIMPSEST_URL": "http://127.0.0.1:2024", **environ}
+        self.charset = charset
 
     def run(self, *words: str, typed: str | None = None) -> Result:
         shell = Shell(environ=self.environ, transport=self.transport)
-        return CliRunner().invoke(main, list(words), obj=shell, input=typed)
+        return CliRunner(charset=self.charset).invoke(main, list(words), obj=shell, input=typed)
 
     def __call__(self, *words: str) -> str:
         done = self.run(*words)

@@ -1,5 +1,7 @@
 """How every command ends: with its answer and 0, with one sentence and 1, or told how it is used and 2."""
 
+import codecs
+import io
 import json
 import os
 import sys
@@ -29,6 +31,16 @@ class Refused(Exception):
     def __init__(self, message: str, problem: Mapping[str, Json] | None = None) -> None:
         super().__init__(message)
         self.problem = problem
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for characters that a terminal or a pipe cannot show; within JSON it means the same."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error(_escaped.__name__, _escaped)
 
 
 @dataclass(slots=True)
@@ -72,6 +84,9 @@ class Group(TyperGroup):
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Carry out the command line as a process; what it prints of itself, as its version, may fail to be written."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors=_escaped.__name__)
         try:
             return super().main(*args, **options)
         except OSError as error:

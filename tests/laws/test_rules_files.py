@@ -145,3 +145,14 @@ async def test_a_turn_waits_once_for_a_locked_file_however_often_it_saves(
                 async with asyncio.timeout(16):
                     await house.say("thread", "I like dates")
         await house.say("thread", "I like plums")
+
+
+async def test_what_a_terminal_cannot_show_is_escaped_and_fails_nothing(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "store.sqlite"):
+        pass
+    alone = Typed(Failing(httpx.ConnectError("no server")), {"PALIMPSEST_DATA_DIR": str(tmp_path)}, charset="latin-1")
+    assert r"\u5bff\u53f8 \ud83d\ude00 é" in await asyncio.to_thread(
+        alone, "facts", "add", "Likes 寿司 😀 é", "--local"
+    )
+    listed = await asyncio.to_thread(alone.json, "facts", "list", "--local")
+    assert [fact["content"] for fact in listed["facts"]] == ["Likes 寿司 😀 é"]
