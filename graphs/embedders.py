@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from langchain.embeddings import init_embeddings
 from langchain_core.embeddings import Embeddings
-from pydantic import SecretStr
 
 from graphs.local import embedder as local
 from graphs.local.weights import WeightsUnavailable, cache_folder
@@ -37,7 +36,6 @@ _LATE_CALLS = 4
 """So many calls may run on past their deadline; while they do, no turn starts another."""
 _RETRY_SECONDS = 600.0
 _REMOTE_QUERY_SECONDS = 0.5  # so long a turn waits for a provider
-_NO_KEY = SecretStr("not-needed")  # the client insists on one
 _EXTRA = "install the extra `embedder`: pip install 'palimpsest-memory[embedder]'"
 
 
@@ -204,15 +202,12 @@ def _load_local() -> Embeddings:
 def _load_remote(settings: Settings) -> Embeddings:
     from graphs import provider_models  # seconds of imports
 
-    options: dict[str, Any] = {}
-    if settings.embedder.startswith("openai:"):
-        options["max_retries"] = 1
-        if settings.openai_base_url:
-            # Other servers want texts, not OpenAI's token numbers, and many no key.
-            options |= {"base_url": settings.openai_base_url, "check_embedding_ctx_length": False}
-            options |= provider_models.reaching(settings.openai_base_url)
-            options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
+    options: dict[str, Any] = {"max_retries": 1} if settings.embedder.startswith("openai:") else {}
     try:
+        if options and settings.openai_base_url:
+            # Other servers want texts, not OpenAI's token numbers.
+            options |= {"check_embedding_ctx_length": False, **provider_models.at_server(settings)}
+            options.pop("http_socket_options", None)  # of chat models alone
         return init_embeddings(settings.embedder, **options)
     except ImportError as error:
         why = lacking(error, f"it needs a package that is not installed: {error}")

@@ -1,7 +1,7 @@
 """What the failures of model calls mean, in one sentence each that says what to set; and what may be tried again."""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Collection
 
 from langchain_core.exceptions import (
     ContextOverflowError,
@@ -17,11 +17,11 @@ from langchain_core.exceptions import (
 
 from graphs.causes import FileUnusable, cause_of
 from graphs.settings import LOCAL
-from memory.provider_reason import ProviderReason
+from memory.provider_reason import ProviderReason, status_of
 
 UNTOLD = ProviderReason()
 
-_REFUSED_REQUEST = frozenset({400, 413, 422})
+_REFUSED_REQUEST = {400, 413, 422}
 # In the words of OpenAI and vLLM, llama.cpp, Anthropic, Bedrock, Google and Mistral.
 _TOO_LONG = (
     "context length",
@@ -62,52 +62,41 @@ class WithoutTraceback(logging.Filter):
         return not said.startswith("Run encountered an error")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reason:
-    """A way to fail, known by the exception's class or, where a provider has none of these, by the HTTP status."""
-
-    kinds: tuple[type[BaseException], ...]
-    statuses: frozenset[int]
-    sentence: str
-
-    def fits(self, error: BaseException) -> bool:
-        return isinstance(error, self.kinds) or _status(error) in self.statuses
-
-
-_REASONS = (
-    _Reason(
+# How a call fails, by the exception's class or, where a provider has none of these, by the HTTP status.
+_REASONS: tuple[tuple[tuple[type[BaseException], ...], Collection[int], str], ...] = (
+    (
         (ModelAuthenticationError,),
-        frozenset({401}),
+        {401},
         "The key for {name!r} was refused: set that provider's key, for openai OPENAI_API_KEY.",
     ),
-    _Reason(
+    (
         (ModelPermissionDeniedError,),
-        frozenset({403}),
+        {403},
         "The key may not use {name!r}: choose another model, or ask the provider for access.",
     ),
-    _Reason(
+    (
         (ModelNotFoundError,),
-        frozenset({404}),
+        {404},
         "There is no model {name!r}: check PALIMPSEST_MODEL or the assistant's `model`, and OPENAI_BASE_URL if set.",
     ),
-    _Reason(
+    (
         (ModelRateLimitError,),
-        frozenset({429}),
+        {429},
         "{name!r} is out of quota or asked too often: wait, or check the plan of its account.",
     ),
-    _Reason(
+    (
         (ModelTimeoutError, TimeoutError),
-        frozenset({408, 504}),
+        {408, 504},
         "{name!r} did not answer in time: try again, or choose a faster model.",
     ),
-    _Reason(
+    (
         (ModelConnectionError, ConnectionError),
-        frozenset(),
+        (),
         "No server answers for {name!r}: check the network, and OPENAI_BASE_URL if set.",
     ),
-    _Reason(
+    (
         (ModelAPIError,),
-        frozenset(range(500, 600)),
+        range(500, 600),
         "The server of {name!r} failed: try again later, or choose another model.",
     ),
 )
@@ -119,7 +108,7 @@ def is_context_overflow(error: BaseException) -> bool:
     """Return whether a provider refused a prompt because it is too long, so that a smaller one may be sent."""
     if isinstance(error, ContextOverflowError):
         return True
-    return _status(error) in _REFUSED_REQUEST and any(phrase in str(error).lower() for phrase in _TOO_LONG)
+    return status_of(error) in _REFUSED_REQUEST and any(phrase in str(error).lower() for phrase in _TOO_LONG)
 
 
 def refuses_content(error: BaseException) -> bool:
@@ -130,7 +119,7 @@ def refuses_content(error: BaseException) -> bool:
     """
     if isinstance(error, ModelUnavailable | OSError):
         return False
-    status, words = _status(error), str(error).lower()
+    status, words = status_of(error), str(error).lower()
     is_refused = isinstance(error, ModelInvalidRequestError) or status in _REFUSED_REQUEST
     is_untranslated = status is None and isinstance(error, ValueError | TypeError | KeyError | NotImplementedError)
     is_named = status in (None, 404, 415, 500, 501) and any(word in words for word in _CONTENT)
@@ -143,7 +132,7 @@ def refuses_tools(error: BaseException | None) -> bool:
     Ollama says "does not support tools", vLLM "tool choice requires --enable-auto-tool-choice", OpenRouter
     "No endpoints found that support tool use", llama.cpp "tools param requires --jinja flag".
     """
-    return error is not None and _status(error) in _REFUSED_REQUEST | {404, 500, 501} and "tool" in str(error).lower()
+    return error is not None and status_of(error) in _REFUSED_REQUEST | {404, 500, 501} and "tool" in str(error).lower()
 
 
 def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) -> ModelUnavailable:
@@ -156,8 +145,10 @@ def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) ->
     """
     if isinstance(error, ModelUnavailable):
         return error
-    otherwise = f"{name!r} failed with {type(error).__name__}: {_LOG_SAYS_MORE}."
-    sentence = next((each.sentence.format(name=name) for each in _REASONS if each.fits(error)), otherwise)
+    otherwise = f"{{name!r}} failed with {type(error).__name__}: {_LOG_SAYS_MORE}."
+    status = status_of(error)
+    fits = (said for kinds, statuses, said in _REASONS if isinstance(error, kinds) or status in statuses)
+    sentence = next(fits, otherwise).format(name=name)
     # These three know better than the exception's class: providers report an overflow as any bad request.
     if is_context_overflow(error):
         sentence = f"The prompt is longer than {name!r} accepts: lower max_tokens."
@@ -167,9 +158,3 @@ def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) ->
         sentence = _LOCAL_DOWN
     told = reason.short() if reason.code or reason.parameter or reason.message else ""
     return ModelUnavailable(f"{sentence} The provider says: {told}." if told else sentence)
-
-
-def _status(error: BaseException) -> int | None:
-    """Return the HTTP status, which providers' packages keep under one of two names."""
-    status = getattr(error, "status_code", None) or getattr(error, "code", None)
-    return status if isinstance(status, int) else None

@@ -112,7 +112,7 @@ class LocalChatModel(ChatOpenAI):
             stream_usage=True,
             use_responses_api=False,
             extra_body={"id_slot": call.slot, "cache_prompt": True, **call.sampling},
-            **reaching(awaited_url),
+            **_direct(awaited_url),
         )
         model._settings, model._call = settings, call
         return model
@@ -125,8 +125,14 @@ class LocalChatModel(ChatOpenAI):
         return type(self).of(self._settings, replace(self._call, slot=slot, is_awaited=False))
 
 
-def reaching(url: str) -> dict[str, Any]:
-    """Return the options by which OpenAI's package reaches a URL: this machine never through a proxy."""
+def at_server(settings: Settings) -> dict[str, Any]:
+    """Return the options by which OpenAI's package asks another server: this machine's never through a proxy."""
+    url = settings.openai_base_url
+    key: dict[str, Any] = {} if settings.has_openai_key else {"api_key": _NO_KEY}  # many servers want none
+    return {"base_url": url, **key, **_direct(url)}
+
+
+def _direct(url: str) -> dict[str, Any]:
     return _direct_clients() if getproxies() and is_loopback(urlsplit(url).hostname) else {}
 
 
@@ -134,7 +140,8 @@ def reaching(url: str) -> dict[str, Any]:
 def _direct_clients() -> dict[str, Any]:
     # Told of a SOCKS proxy, httpx wants a package for it, whatever is asked. This context reads SSL_CERT_FILE.
     options: dict[str, Any] = {"trust_env": False, "verify": ssl.create_default_context()}
-    return {"http_client": DefaultHttpxClient(**options), "http_async_client": DefaultAsyncHttpxClient(**options)}
+    clients = {"http_client": DefaultHttpxClient(**options), "http_async_client": DefaultAsyncHttpxClient(**options)}
+    return {**clients, "http_socket_options": ()}  # else the log has a warning that proxies are not asked
 
 
 def local_model(settings: Settings, call: LocalCall) -> BaseChatModel:
@@ -148,16 +155,11 @@ def local_model(settings: Settings, call: LocalCall) -> BaseChatModel:
 
 def remote_model(name: str, settings: Settings) -> BaseChatModel:
     """Return the model `provider:model`; `ModelUnavailable` where its package or its key is missing."""
-    options: dict[str, Any] = {}
-    if name.startswith("openai:"):
-        options["timeout"] = _TIMEOUT_SECONDS
-        if settings.openai_base_url:
-            # Other servers speak chat completions, seldom the Responses API, and many want no key.
-            options |= {"base_url": settings.openai_base_url, "use_responses_api": False}
-            options |= {} if settings.has_openai_key else {"api_key": _NO_KEY}
+    options: dict[str, Any] = {"timeout": _TIMEOUT_SECONDS} if name.startswith("openai:") else {}
     try:
-        if "base_url" in options:
-            options |= reaching(settings.openai_base_url)
+        if options and settings.openai_base_url:
+            # Other servers speak chat completions, seldom the Responses API.
+            options |= {"use_responses_api": False, **at_server(settings)}
             return ServerChatModel(model=name.removeprefix("openai:"), **options)
         model: BaseChatModel = init_chat_model(name, **options)
     except ImportError as error:

@@ -74,12 +74,12 @@ def provider_reason(error: BaseException, said: Iterable[str] = ()) -> ProviderR
             told = inner if isinstance(inner, Mapping) else body
             spoken = {word.casefold() for text in said for word in _WORD.findall(text)} - _COMMON
             return ProviderReason(
-                status=_status(one),
+                status=status_of(one),
                 code=_without(told.get("code") or told.get("type"), spoken),
                 parameter=_without(told.get("param") or told.get("parameter"), spoken),
                 message=_without(told.get("message") or told.get("detail"), spoken),
             )
-    return ProviderReason(status=next(filter(None, map(_status, chain(error))), None))
+    return ProviderReason(status=next(filter(None, map(status_of, chain(error))), None))
 
 
 def words_of(message: BaseMessage) -> str:
@@ -115,8 +115,9 @@ def origin(error: BaseException) -> str:
     return kinds if frame is None else f"{kinds} at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
 
 
-def _status(error: BaseException) -> int | None:
-    status = getattr(error, "status_code", None)
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status, which providers' packages keep under one of two names."""
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
     return status if isinstance(status, int) else None
 
 

@@ -134,7 +134,7 @@ class MemoryClient:
         Raises:
             Refused: If the API refuses, or cannot be reached.
         """
-        with self._told():
+        with self.told():
             answer = await self.http.request(
                 method,
                 f"/memory{path}",
@@ -157,7 +157,7 @@ class MemoryClient:
     async def reading(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open an answer that may be larger than memory, and hand on its bytes as they come."""
         patience = httpx.Timeout(None, connect=_CONNECT_SECONDS)
-        with self._told():
+        with self.told():
             async with self.http.stream("GET", f"/memory{path}", params=self._query({}), timeout=patience) as answer:
                 if answer.is_error:
                     await answer.aread()
@@ -168,7 +168,7 @@ class MemoryClient:
         return {"agent_name": self.agent} | {name: str(value) for name, value in query.items() if value is not None}
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def told(self) -> Iterator[None]:
         """Say in a sentence why a server cannot be asked, and what to do."""
         try:
             yield

@@ -86,7 +86,7 @@ def dev(
             check_not_hidden(environment(env_file, {}))
             local = _local_model(settings.local_model, environ)
         options = ("--config", str(served), *given)
-        found = chosen_embedder(settings, cache_folder, is_installed=embedder.is_installed())
+        found = chosen_embedder(settings, cache_folder(), is_installed=embedder.is_installed())
         variables = {**server_environment(environ, local), **found}
         model = describe(settings, local)
         if model == _NO_MODEL:
@@ -226,26 +226,27 @@ def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> 
     # In a machine's encoding that is ASCII, it could not even start; without docstrings, no tool could be described.
     variables = {**_QUIET, **environ, **database_of(environ), "PYTHONUTF8": "1", "PYTHONOPTIMIZE": ""}
     # A proxy that the user has for the world would be asked for this machine, too. The lower-case name wins.
-    given = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
-    variables |= dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(filter(None, (given, "127.0.0.1,localhost,::1"))))
+    if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in environ):
+        given = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+        variables |= dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(filter(None, (given, "127.0.0.1,localhost,::1"))))
     if local:
         variables |= {_LOCAL_URL: local.base_url, _BACKGROUND_URL: local.background_url}
     return variables
 
 
-def chosen_embedder(settings: Settings, folder: Callable[[], Path], *, is_installed: bool) -> dict[str, str]:
+def chosen_embedder(settings: Settings, folder: Path, *, is_installed: bool) -> dict[str, str]:
     """Return the variable that has the server find texts by their meaning too, where nothing is chosen and it can.
 
     Args:
         settings: As the server will read them.
-        folder: Returns where the weights are, or will be.
+        folder: Where the weights are, or will be.
         is_installed: Whether the packages of the embedded embedder are there.
     """
     if settings.embedder or not is_installed:
         return {}
     from graphs.local import embedder  # as in `dev`
 
-    if not embedder.is_fetched(folder()):
+    if not embedder.is_fetched(folder):
         megabytes = embedder.MODEL.download_size // 1_000_000
         click.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)
     return {"PALIMPSEST_EMBEDDER": "local"}

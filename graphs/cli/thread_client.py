@@ -10,7 +10,7 @@ import httpx
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIError
 
-from graphs.cli.client import LOGIN, NO_SERVER, MemoryClient
+from graphs.cli.client import LOGIN, MemoryClient
 from graphs.cli.shell import Json, Refused
 from memory.turn import MODE_KEY, MemoryMode
 
@@ -145,17 +145,14 @@ class ThreadClient:
     def _told(self) -> Iterator[None]:
         """Say in a sentence why the server cannot go on."""
         place = self.memory.place
-        try:
-            yield
-        except APIError as error:
-            status = error.response.status_code
-            if status == httpx.codes.UNAUTHORIZED:
-                raise Refused(f"{place} asks for a login: {LOGIN}") from error
-            raise Refused(f"{place} refuses with status {status}: {error.message}") from error
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Refused(f"no server answers at {place}: {NO_SERVER}") from error
-        except httpx.HTTPError as error:
-            raise Refused(f"the connection to {place} was lost ({type(error).__name__}): does it run?") from error
+        with self.memory.told():
+            try:
+                yield
+            except APIError as error:
+                status = error.response.status_code
+                if status == httpx.codes.UNAUTHORIZED:
+                    raise Refused(f"{place} asks for a login: {LOGIN}") from error
+                raise Refused(f"{place} refuses with status {status}: {error.message}") from error
 
 
 def _piece(event: str, data: Any) -> tuple[str, str] | None:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,8 +168,10 @@ class WeightsUnavailable(RuntimeError):
 
 
 def cache_folder() -> Path:
-    """Return where assembled weights are kept for this user."""
-    return platformdirs.user_cache_path("palimpsest") / "models"
+    """Return where assembled weights are kept for this user; beside the memory of one without a home."""
+    with suppress(RuntimeError):
+        return platformdirs.user_cache_path("palimpsest") / "models"
+    return Path(".palimpsest") / "models"
 
 
 def choose(name: str) -> Weights | Path:

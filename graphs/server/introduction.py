@@ -14,6 +14,17 @@ logger = logging.getLogger(__name__)
 
 _WORKER = logging.getLogger("langgraph_api.worker")  # writes down why a run failed
 _without_traceback = WithoutTraceback()
+_TRACES = logging.getLogger("langsmith.client")
+
+
+def _once(record: logging.LogRecord) -> bool:
+    """Let the first failure to send traces pass, in short: with nobody there each turn says it at length."""
+    record.msg, record.args = f"traces are not sent, which is said once: {record.getMessage()[:200]}", ()
+    _TRACES.setLevel(logging.CRITICAL)
+    return True
+
+
+_TRACES.addFilter(_once)
 
 
 @asynccontextmanager

@@ -67,3 +67,25 @@ def test_what_the_configuration_sets_counts_whatever_the_flags(tmp_path: Path, m
     assert "turns of nobody go on without it" in overview.text
     assert "PALIMPSEST_SINGLE_USER=true" in overview.text
     assert server.log.count("turns go on without memory (no_identity)") == 1
+
+
+def test_a_machine_with_much_against_it_is_no_other_machine(tmp_path: Path, model: StubModel) -> None:
+    """Packages of our names in the folder, PowerShell's `.env`, proxies with nobody behind, and Python's switches."""
+    for room in ("memory", "graphs"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "__init__.py").touch()
+    (tmp_path / ".env").write_bytes("PALIMPSEST_DATA_DIR=kept\r\n".encode("utf-16"))
+    proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy"), "http://127.0.0.1:9") | {"no_proxy": "example.org"}
+    switches = {"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error", "PYTHONUTF8": "0", "LC_ALL": "C", "LANG": "C"}
+    model.respond = Scripted(learns={"figs": "Likes figs"})
+    server = started_by(PALIMPSEST, tmp_path, model, **proxies, **switches, ALL_PROXY="socks5://127.0.0.1:9")
+    # The first one finds the command whatever the folder holds, as an installed `palimpsest` does.
+    server.config, server.command = None, (sys.executable, "-P", *server.command[1:])
+    with server, httpx.Client(base_url=server.url, timeout=60, trust_env=False) as http:
+        assistant = {"assistant_id": "chat", "input": {"messages": [{"role": "user", "content": "I like figs."}]}}
+        answered = http.post("/runs/wait", json=assistant).json()
+        assert answered["messages"][-1]["content"] == "Noted."
+        eventually(lambda: [fact["content"] for fact in http.get("/memory/facts").json()["facts"]] == ["Likes figs"])
+        assert (tmp_path / "kept" / "store.sqlite").exists()
+    assert "durability" not in server.log
+    assert "Traceback" not in server.log

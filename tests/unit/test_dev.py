@@ -79,7 +79,8 @@ def test_the_server_knows_where_the_local_model_is(served: LocalModel) -> None:
 
 @pytest.mark.parametrize("given", [{"NO_PROXY": "example.org"}, {"no_proxy": "example.org", "NO_PROXY": "other.org"}])
 def test_this_machine_is_asked_through_no_proxy_whatever_the_others_are(given: dict[str, str]) -> None:
-    variables = server_environment(given, None)
+    assert "no_proxy" not in server_environment({}, None)
+    variables = server_environment({"all_proxy": "http://proxy:3128", **given}, None)
     assert variables["NO_PROXY"] == variables["no_proxy"] == "example.org,127.0.0.1,localhost,::1"
 
 
@@ -261,5 +262,5 @@ def test_it_says_who_may_ask(settings: Settings, host: str, options: tuple[str, 
 def test_the_embedded_embedder_is_on_where_it_is_installed_and_nothing_else_is_named(
     named: str, installed: bool, chosen: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert chosen_embedder(Settings(embedder=named), lambda: tmp_path, is_installed=installed) == chosen
+    assert chosen_embedder(Settings(embedder=named), tmp_path, is_installed=installed) == chosen
     assert ("weights (72 MB) are fetched once" in capsys.readouterr().err) == bool(chosen)
