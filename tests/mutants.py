@@ -20,6 +20,7 @@ AT_THE_LIMIT = ("tests/unit/test_facts_at_the_limit.py",)
 MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 AGENTS = "tests/laws/test_rules_agents.py"
+SPEAKERS = "tests/laws/test_rules_speakers.py"
 BY_HAND = "tests/unit/test_edits_by_hand.py"
 FACTS = "tests/laws/test_rules_facts.py"
 BACKFILL = "tests/unit/test_backfill.py"
@@ -250,7 +251,35 @@ MUTANTS = (
         "graphs/turn/run.py",
         '"read_only" if _is_below_tools(configurable) else None',
         "None",
-        (AGENTS, "tests/laws/test_rules_speakers.py"),
+        (AGENTS, SPEAKERS),
+    ),
+    Mutant(
+        "what anybody in a thread says is a fact of the user",
+        "memory/message.py",
+        'return "user" if not name or _same(name) in ("", _same(speaker)) else "other"',
+        'return "user"',
+        (SPEAKERS,),
+    ),
+    Mutant(
+        "what an agent says in a person's place below another graph is learned",
+        "graphs/turn/opening.py",
+        'if run.is_below and role_of(one, speaker) == "other"',
+        'if False and role_of(one, speaker) == "other"',
+        (SPEAKERS,),
+    ),
+    Mutant(
+        "who speaks first in a thread of several is the user for good",
+        "memory/worker/reading.py",
+        "entries = [replace(one, messages=tuple(each.heard(speaker) for each in one.messages)) for one in entries]",
+        "pass",
+        (SPEAKERS,),
+    ),
+    Mutant(
+        "a summary that takes people's words away makes the last one who speaks the user",
+        "graphs/turn/opening.py",
+        "*([epochs.speaker] if thread.memory else [])",
+        "",
+        (SPEAKERS,),
     ),
     Mutant(
         "a summary of a middleware makes an agent forget what it stands for",

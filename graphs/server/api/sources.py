@@ -1,6 +1,7 @@
 """Conversations that were held elsewhere, taken in piece by piece under a name by which they can be taken back."""
 
 import logging
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import Path
@@ -206,22 +207,8 @@ async def _left(call: Call, source: ImportSource) -> tuple[int, int]:
 
 async def _view(call: Call, counts: SourceCounts) -> Source:
     waiting, dead = await _left(call, counts.source)
-    return Source(
-        name=counts.source.name,
-        origin=counts.source.origin,
-        begun=counts.source.begun,
-        conversations=counts.conversations,
-        messages=counts.messages,
-        learned=counts.learned,
-        waiting=waiting,
-        dead=dead,
-    )
+    return Source.model_validate({**asdict(counts.source), **asdict(counts), "waiting": waiting, "dead": dead})
 
 
 def _limits(call: Call) -> ImportLimits:
-    config = call.service.settings.memory
-    return ImportLimits(
-        portion_messages=config.portion_messages,
-        journal_days=config.journal_days,
-        journal_bytes=config.journal_bytes,
-    )
+    return ImportLimits.model_validate(call.service.settings.memory, from_attributes=True)
