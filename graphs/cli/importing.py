@@ -15,7 +15,7 @@ from graphs.cli.output import Output, counted
 from graphs.cli.progress import counting, in_words
 from graphs.cli.server_threads import read_server
 from graphs.cli.shell import Json, Refused
-from memory.archive.importing import FORMAT, SCHEMA
+from memory.archive.entries import FORMAT, SCHEMA
 from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
 from memory.config import MemoryConfig

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from memory.archive.entries import Json, read_entry, read_fact, read_texts, read_update
+from memory.archive.entries import FORMAT, SCHEMA, Json, read_entry, read_fact, read_texts, read_update
 from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.effects import StoreEffects, delete
@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FORMAT: Final = "palimpsest.memory"
-SCHEMA: Final = 1
 _NO_HEADER: Final = (
     f'body must begin with the line that an export begins with ({{"format": "{FORMAT}", "schema": {SCHEMA}}}): what an '
     "earlier version exported is not read, so export it again with this one"

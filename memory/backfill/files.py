@@ -11,7 +11,8 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from memory.archive.importing import FORMAT, json_of
+from memory.archive.entries import FORMAT
+from memory.archive.importing import json_of
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
 from memory.backfill.exports import is_export, read_conversation, read_line
 from memory.message import speaker_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive.exporting import fact_lines
+from memory.archive.entries import fact_lines
 from memory.config import MemoryConfig, Topic
 from memory.control import write_approval
 from memory.effects import run

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive.exporting import aexport
+from memory.archive.entries import aexport
 from memory.archive.importing import Imported, Importer, Rejected
 from memory.config import CATEGORIES, MemoryConfig
 from memory.effects import arun, run

@@ -11,7 +11,7 @@ from starlette.responses import StreamingResponse
 
 from graphs.server.api.guard import body_of, check_json, from_value_error
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter
-from memory.archive.exporting import aexport
+from memory.archive.entries import aexport
 from memory.archive.importing import Importer
 from memory.effects import tolerated
 

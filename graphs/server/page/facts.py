@@ -12,7 +12,7 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.rendering import HEADERS
-from memory.archive.exporting import fact_lines
+from memory.archive.entries import fact_lines
 from memory.config import Category
 from memory.control import LEARNING_KEY, USE_KEY, learning_in, use_in
 from memory.effects import read_many
