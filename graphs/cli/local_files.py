@@ -14,8 +14,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from graphs.cli.shell import Refused
+from graphs.data_folder import CHECKPOINTS, STORE, unfit
 from graphs.identity import LOCAL_USER
-from graphs.persistence import CHECKPOINTS, STORE, leave_no_bytes, open_checkpointer, open_store
+from graphs.persistence import leave_no_bytes, open_checkpointer, open_store
 from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
@@ -56,6 +57,8 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
         raise Refused(
             f"there is no memory in {path}: run this in the folder of your `palimpsest dev`, or set PALIMPSEST_DATA_DIR"
         )
+    if why := await asyncio.to_thread(unfit, settings.data_dir):
+        raise Refused(why)
     if files == "alone" and await asyncio.to_thread(is_open_elsewhere, path):
         raise Refused(f"another process has {path} open, a server perhaps: stop it, or ask it (without --local)")
     async with AsyncExitStack() as opened:
@@ -78,24 +81,21 @@ class _WhenAsked(httpx.AsyncBaseTransport):
 @asynccontextmanager
 async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]:
     """Open the files of a folder, made where they are not there, and yield what carries requests to the API on them."""
-    try:
-        file = settings.data_dir / CHECKPOINTS
-        async with open_store(settings.data_dir / STORE) as store, open_checkpointer(file) as saver:
-            checkpoints = CheckpointFile(file)
-            service = Service(
-                settings=settings,
-                store=store,
-                threads=FileThreads(saver, checkpoints),
-                crons=NoCrons(single_user=True),
-                checkpoints=checkpoints,
-                empty_logs=partial(leave_no_bytes, settings.data_dir),
-                limit=RateLimit(_WITHOUT_LIMIT),
-                forget=lambda _: None,
-                wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
-            )
-            yield httpx.ASGITransport(MemoryApi(service))
-    except (sqlite3.Error, OSError) as error:
-        raise Refused(f"{settings.data_dir} cannot be used: {error}") from error
+    file = settings.data_dir / CHECKPOINTS
+    async with open_store(settings.data_dir / STORE) as store, open_checkpointer(file) as saver:
+        checkpoints = CheckpointFile(file)
+        service = Service(
+            settings=settings,
+            store=store,
+            threads=FileThreads(saver, checkpoints),
+            crons=NoCrons(single_user=True),
+            checkpoints=checkpoints,
+            empty_logs=partial(leave_no_bytes, settings.data_dir),
+            limit=RateLimit(_WITHOUT_LIMIT),
+            forget=lambda _: None,
+            wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
+        )
+        yield httpx.ASGITransport(MemoryApi(service))
 
 
 def local_settings(environ: Mapping[str, str]) -> Settings:

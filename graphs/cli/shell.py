@@ -20,7 +20,7 @@ Json = Any
 """What the memory API answers: objects, lists and their values."""
 
 
-class Refused(Exception):
+class Refused(click.ClickException):
     """What was asked was refused, or failed.
 
     Args:
@@ -105,10 +105,8 @@ class Group(TyperGroup):
             raise
         except BrokenPipeError:  # who reads has seen enough
             raise
-        except Refused as refused:
-            raise _ended(ctx, str(refused), refused.problem) from None
         except click.ClickException as error:
-            raise _ended(ctx, error.format_message()) from None
+            raise _ended(ctx, str(error), getattr(error, "problem", None)) from None
         except Exception as error:
             shell = ctx.find_object(Shell)
             if shell and shell.debug:
