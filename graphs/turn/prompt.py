@@ -17,7 +17,7 @@ from graphs.models import ainvoke, is_own_answer
 from graphs.turn.content import NOTHING, Refused, as_sent, refused_before, refused_more, remembering, standard, without
 from graphs.turn.context import Context
 from graphs.turn.sources import without_sources
-from graphs.turn.text import check_text, checking_text
+from graphs.turn.text import Pieces, check_text
 from graphs.turn.thread import Thread
 from graphs.turn.view import Shares, shares, smaller, view
 from memory.context.running_summary import RunningSummary, summary_text
@@ -206,8 +206,10 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
     """
     attempt: Attempt | None = Attempt(prompt.room())
     while attempt:
+        pieces = Pieces(name)
         try:
-            answer = await ainvoke(model, prompt.without(attempt.refused).view(attempt.room), checking_text(name))
+            sent = prompt.without(attempt.refused).view(attempt.room)
+            answer = pieces.without_completed(await ainvoke(model, sent, pieces.config()))
         except Exception as error:  # each provider's package has exceptions of its own
             failure, attempt = error, attempt.after(error, prompt.messages)
             if attempt:

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
 
@@ -33,23 +34,44 @@ def told(answer: AIMessage, name: str) -> AIMessage:
     return answer.model_copy(update={"id": str(uuid4()), "content": sentence, "additional_kwargs": kept})
 
 
-def checking_text(name: str) -> RunnableConfig:
-    """Return the configuration of a call of a model that fails with the first piece that is no text."""
-    callbacks = get_async_callback_manager_for_config(ensure_config()).copy()
-    callbacks.add_handler(_Pieces(name))
-    return {"callbacks": callbacks}
+class Pieces(BaseCallbackHandler):
+    """The pieces of a reply, if it is streamed.
 
+    Args:
+        name: The model's name, for errors.
+    """
 
-class _Pieces(BaseCallbackHandler):
     run_inline = raise_error = True
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._arguments: dict[object, str] = {}
+
+    def config(self) -> RunnableConfig:
+        """Return the configuration of the call of the model, which fails with the first piece that is no text."""
+        callbacks = get_async_callback_manager_for_config(ensure_config()).copy()
+        callbacks.add_handler(self)
+        return {"callbacks": callbacks}
+
+    def without_completed(self, answer: AIMessage) -> AIMessage:
+        """Return the answer that came of the pieces; a call whose arguments broke off is one that cannot be read."""
+        garbled = [call["args"] for call in answer.invalid_tool_calls]
+        told = [each for each in self._arguments.values() if each not in garbled]
+        broken = {at: args for at, args in enumerate(told) if not _is_json(args or "{}")}
+        if not broken or len(told) != len(answer.tool_calls):
+            return answer
+        calls = answer.tool_calls
+        cut = [invalid_tool_call(name=calls[at]["name"], args=args, id=calls[at]["id"]) for at, args in broken.items()]
+        whole = [call for at, call in enumerate(calls) if at not in broken]
+        return answer.model_copy(update={"tool_calls": whole, "invalid_tool_calls": [*answer.invalid_tool_calls, *cut]})
 
     def on_llm_new_token(self, token: object, *, chunk: Any = None, **_: Any) -> None:
         """Look at one piece; of one that is no text, those who are told of it too see what is."""
         message = getattr(chunk, "message", None)
         kept = ("content", "tool_call_chunks", "additional_kwargs") if isinstance(message, AIMessageChunk) else ()
+        for each in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
+            place = len(self._arguments) if each["index"] is None else each["index"]
+            self._arguments[place] = self._arguments.get(place, "") + (each["args"] or "")
         try:
             _check([token, *(getattr(message, name) for name in kept)], self._name)
         except ModelUnavailable:
@@ -57,6 +79,14 @@ class _Pieces(BaseCallbackHandler):
             for name in kept:
                 setattr(message, name, _text_of(getattr(message, name)))
             raise
+
+
+def _is_json(said: str) -> bool:
+    try:
+        json.loads(said)
+    except ValueError:
+        return False
+    return True
 
 
 def _text_of(said: Any) -> Any:
