@@ -121,6 +121,8 @@ async def remove(thread: History, kind: type[BaseMessage], at: int) -> Sent:
         left = {mark for each in orphans if each.tool_call_id in called for mark in MARK.findall(str(each.content))}
         thread.loses(*left)
         thread.may |= left
+        if isinstance(one, ToolMessage):  # the next turn puts it back, as one that the run could not store
+            thread.may |= {*MARK.findall(str(one.content))}
         await thread.update([RemoveMessage(id=str(one.id))])
     return say(thread)
 
