@@ -118,7 +118,7 @@ async def test_names_are_fit_and_two_stay_two(door: str) -> None:
 @SUMMARIZED
 async def test_equal_instructions_of_a_client_are_told_once_and_all_are_kept(door: str) -> None:
     talk = talk_of(door)
-    for number in range(16):
+    for number in range(12):
         rule = [SystemMessage(RULE)] if number == 3 else []
         said = [SystemMessage("Speak as a sailor."), *rule, HumanMessage(f"Tell {number}.{LONG}")]
         await talk.run({"messages": said})
@@ -171,12 +171,12 @@ async def cleared_with_the_next(talk: Talk) -> None:
 @pytest.mark.parametrize("clear", [cleared_in_one, cleared_in_two, cleared_with_the_next])
 async def test_what_a_client_has_cleared_is_not_told_any_more(door: str, clear: Callable[[Talk], Any]) -> None:
     talk = talk_of(door)
-    for number in range(16):
+    for number in range(12):
         await talk.say(f"Tell {number}.{LONG}")
     assert "They talked." in talk.shown()
     await clear(talk)
     assert "They talked." not in talk.shown()
-    assert "Tell 15." not in talk.shown()
+    assert "Tell 11." not in talk.shown()
     await talk.say("Hello?")
     assert "They talked." not in talk.shown()
 
@@ -185,13 +185,13 @@ class Trims(AgentMiddleware[Any, Any, Any]):
     """Keeps the newest message alone."""
 
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
-        return {"messages": [CLEAR, *state["messages"][-1:]]} if len(state["messages"]) > 30 else {}
+        return {"messages": [CLEAR, *state["messages"][-1:]]} if len(state["messages"]) > 26 else {}
 
 
 @pytest.mark.parametrize("door", AGENTS)
 async def test_what_a_middleware_has_trimmed_is_still_told_by_the_summary(door: str) -> None:
     talk = Talk(door, around=lambda memory: [Trims(), *summarizing(memory)])
-    for number in range(24):
+    for number in range(18):
         await talk.say(f"Tell {number}.{LONG}")
-    assert len((await talk.values())["messages"]) < 30
+    assert len((await talk.values())["messages"]) < 26
     assert "They talked." in talk.shown()
