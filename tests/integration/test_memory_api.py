@@ -278,7 +278,7 @@ async def test_the_journal_is_read_by_day_and_thread(app: MemoryApp, ada: httpx.
     await journal(app, "t1", said(1, "I planted a pear tree."))
     (entry,) = (await ada.get("/journal")).json()["entries"]
     assert entry["messages"] == [
-        {"id": "m1", "role": "user", "text": "I planted a pear tree.", "time": "2025-10-01T10:00:00+00:00"}
+        {"id": "m1", "role": "user", "name": "", "text": "I planted a pear tree.", "time": "2025-10-01T10:00:00+00:00"}
     ]
     for query, total in (({"thread": "t2"}, 0), ({"since": "2025-10-02"}, 0), ({"until": "2025-10-01"}, 1)):
         assert (await ada.get("/journal", params=query)).json()["total"] == total
