@@ -51,7 +51,8 @@ class Door:
         self.store = InMemoryStore()
         saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
         models = {purpose: self.wire.of_process(purpose) for purpose in ("chat", "summary", "memory")}
-        self._settings = Settings(trigger="run", memory=MemoryConfig(**PATIENT))
+        # What is written behind a turn comes at a time of its own: each thread is to go the same way each time.
+        self._settings = Settings(trigger="run", memory=MemoryConfig(prepare_summary_share=1, **PATIENT))
         self._load: Callable[..., Any] = lambda _, purpose: models[purpose]
         service = self._process()
         self.numbers = itertools.count()
