@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import compress, count, repeat
 from operator import attrgetter, contains
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, overload
 
 from langchain_core.messages import (
     AIMessage,
@@ -147,6 +147,34 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
         said[what] += 1
         identified.append(message if message.id else message.model_copy(update={"id": identity}))
     return identified
+
+
+class Messages(Sequence[BaseMessage]):
+    """What `as_messages` returns, of which only what is read is looked at: a thread is long, and its summary knows.
+
+    Args:
+        given: Messages of one thread, oldest first.
+    """
+
+    def __init__(self, given: GivenMessages) -> None:
+        # The list itself: even a copy touches each message.
+        self._messages: list[Any] = given if isinstance(given, list) else _listed(given)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, at: int) -> BaseMessage: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[BaseMessage]: ...
+    def __getitem__(self, at: int | slice) -> BaseMessage | list[BaseMessage]:
+        read: BaseMessage | list[BaseMessage] = self._messages[at]
+        if type(read) in PLAIN and read.__dict__["id"]:
+            return read
+        if not _are_identified(read if isinstance(read, list) else [read]):
+            self._messages = as_messages(self._messages)
+            read = self._messages[at]
+        return read
 
 
 def _are_identified(listed: list[Any]) -> bool:

@@ -4,11 +4,10 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, compress
-from operator import attrgetter
+from itertools import accumulate, takewhile
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from memory import prompts
 from memory.message import GivenMessages, all_spoken, as_messages
@@ -19,6 +18,8 @@ SUMMARY_ID = "palimpsest-summary"
 
 REMEMBERED_IDS = 32
 """How many summarized ids are kept beyond those that the state itself tells; the journal knows the rest."""
+
+_NO_INSTRUCTIONS = {HumanMessage, AIMessage, ToolMessage}
 
 SYSTEM_CHARS = 4_000
 """What of a client's later instructions is told at most, but for the newest: one that tells the time is never old."""
@@ -38,6 +39,8 @@ class RunningSummary:
             turn whose first tool results were summarized.
         order: For each id, oldest first, its place among the sorted ids: a set forgets which of them are newest.
         forgotten: How many older ids are no longer among them.
+        instructions: At which places of the thread its system messages stand, by their ids, so that what is summarized
+            need not be looked through for them.
     """
 
     summary: str
@@ -46,6 +49,7 @@ class RunningSummary:
     kept_message_ids: list[str] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
     forgotten: int = 0
+    instructions: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         stored: object = self.summarized_message_ids  # as a checkpoint holds it, until here
@@ -64,15 +68,26 @@ class RunningSummary:
             "last_summarized_message_id": self.last_summarized_message_id,
             "kept_message_ids": self.kept_message_ids,
             "forgotten": self.forgotten,
+            **({"instructions": self.instructions} if self.instructions else {}),
         }
 
-    def extended(self, summary: str, ids: Sequence[str], *, last: str | None, kept: Sequence[str]) -> "RunningSummary":
+    def extended(
+        self,
+        summary: str,
+        ids: Sequence[str],
+        *,
+        last: str | None,
+        kept: Sequence[str],
+        instructions: Mapping[str, int] | None = None,
+    ) -> "RunningSummary":
         """Return the state after a further summary into which the messages with these ids went, oldest first."""
         fresh = set(ids)
         remembered = [*(identity for identity in self._oldest_first() if identity not in fresh), *ids]
         newest = remembered[-REMEMBERED_IDS:]
         forgotten = self.forgotten + len(remembered) - len(newest)
-        return RunningSummary(summary, set(newest), last, list(kept), _places(newest), forgotten)
+        return RunningSummary(
+            summary, set(newest), last, list(kept), _places(newest), forgotten, dict(instructions or {})
+        )
 
     def _oldest_first(self) -> list[str]:
         ids = sorted(self.summarized_message_ids)
@@ -114,7 +129,7 @@ def rehydrate(value: object) -> RunningSummary | None:
         summary = "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in summary)
     if not isinstance(summary, str) or not summary:
         return None
-    stored, forgotten = read("summarized_message_ids"), read("forgotten")
+    stored, forgotten, instructions = read("summarized_message_ids"), read("forgotten"), read("instructions")
     ids = _inflated(stored) if isinstance(stored, bytes) else _strings(stored)
     order = _places(ids) if isinstance(stored, bytes) else read("order")
     return RunningSummary(
@@ -124,6 +139,9 @@ def rehydrate(value: object) -> RunningSummary | None:
         _strings(read("kept_message_ids")),
         [place for place in order if isinstance(place, int)] if isinstance(order, list) else [],
         forgotten if isinstance(forgotten, int) else 0,
+        {one: at for one, at in instructions.items() if isinstance(one, str) and isinstance(at, int)}
+        if isinstance(instructions, Mapping)
+        else {},
     )
 
 
@@ -139,11 +157,13 @@ class DividedMessages:
         system: The system messages, equal ones once, without a summary's.
         live: What no summary stands for, oldest first, without thoughts in its text.
         kept: How many of the live ones stand before the last summarized message.
+        instructions: Where the system messages stand, by their ids.
     """
 
     system: tuple[BaseMessage, ...]
     live: tuple[BaseMessage, ...]
     kept: int = 0
+    instructions: Mapping[str, int] = field(default_factory=dict)
 
     def summarized(self, running: RunningSummary | None, summary: str, leaving: Sequence[int]) -> RunningSummary:
         """Return the running summary after the live messages at these indices went into `summary`."""
@@ -154,7 +174,7 @@ class DividedMessages:
         passed = self.live[: leaving[-1]] if moves_on else self.live[: self.kept]
         kept = [message.id for message in passed if message.id is not None and message.id not in gone]
         last = ids[-1] if moves_on else before.last_summarized_message_id
-        return before.extended(summary, ids, last=last, kept=kept)
+        return before.extended(summary, ids, last=last, kept=kept, instructions=self.instructions)
 
 
 def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> DividedMessages:
@@ -164,25 +184,49 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     place), the summary message, or else the newest summarized message that is left, tells where the live ones begin.
     """
     start = _live_start(messages, running) if running else 0
-    kept = _spoken(_kept(messages, start, running.kept_message_ids)) if running else []
-    live = _spoken(messages[start:])
-    return DividedMessages(_system(messages, running), all_spoken([*kept, *live]), len(kept))
+    behind = messages[start:]
+    places = [*_summarized_instructions(messages, start, running), *(start + at for at in _instructions(behind))]
+    kept = _kept(messages, start, running.kept_message_ids) if running else []
+    given = {at: messages[at] for at in places}
+    instructions = _told(given, running)
+    live = [one for at, one in enumerate(behind, start) if at not in given] if places else behind
+    if running:
+        live = [one for one in live if one.id != SUMMARY_ID]
+    return DividedMessages(
+        tuple(given[at] for at in instructions),
+        all_spoken([*kept, *live]),
+        len(kept),
+        {str(given[at].id): at for at in instructions},
+    )
 
 
-def _spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    return [message for message in messages if message.type != "system" and message.id != SUMMARY_ID]
+def _instructions(messages: Sequence[BaseMessage]) -> list[int]:
+    """Return where system messages stand among these."""
+    # Classes first: a look at each message of a long thread takes as long as all else.
+    if set(map(type, messages)) <= _NO_INSTRUCTIONS:
+        return []
+    return [at for at, message in enumerate(messages) if isinstance(message, SystemMessage)]
 
 
-def _system(messages: Sequence[BaseMessage], running: RunningSummary | None) -> tuple[BaseMessage, ...]:
-    """Return the system messages, equal ones once: the first, and of the others the newest of `SYSTEM_CHARS`."""
+def _summarized_instructions(messages: Sequence[BaseMessage], start: int, running: RunningSummary | None) -> list[int]:
+    """Return where system messages stand before the live ones; where the summary does not say it, the first ones."""
+    if running is None or not running.instructions:
+        return [*takewhile(lambda at: isinstance(messages[at], SystemMessage), range(start))]
+    for identity, at in running.instructions.items():
+        if not 0 <= at < len(messages) or messages[at].id != identity:
+            return _instructions(messages[:start])  # some have left the thread: compact mode, or somebody edited it
+    return [at for at in running.instructions.values() if at < start]
+
+
+def _told(given: Mapping[int, BaseMessage], running: RunningSummary | None) -> list[int]:
+    """Return the places of equal system messages once: the first, and of the others the newest of `SYSTEM_CHARS`."""
     # langmem's summary messages have no stable id, but their text.
     summary = running and summary_text(running.summary)
-    # Not a line for each: they may be a whole thread.
-    given = compress(messages, map("system".__eq__, map(attrgetter("type"), messages)))
-    once = [*{one.text: one for one in given if one.id != SUMMARY_ID and one.text != summary}.values()]
-    chars = accumulate(len(message.text) for message in once[:0:-1])
+    texts = {at: one.text for at, one in given.items() if one.id != SUMMARY_ID}
+    once = [*{text: at for at, text in texts.items() if text != summary}.values()]
+    chars = accumulate(len(texts[at]) for at in once[:0:-1])
     stay = max(1, sum(so_far <= SYSTEM_CHARS for so_far in chars))
-    return (*once[:1], *once[1:][-stay:])
+    return [*once[:1], *once[1:][-stay:]]
 
 
 def summarized_ids(messages: GivenMessages, running: object) -> set[str]:

@@ -37,7 +37,7 @@ from memory.context.summarizer import Cut, SummarizationResult, Summarizer
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.effects import aperform, perform
-from memory.message import GivenMessages, as_messages
+from memory.message import GivenMessages, Messages, as_messages
 
 __all__ = [
     "SUMMARY_ID",
@@ -323,7 +323,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         messages = _read(state, self.input_messages_key)
         if messages is None:
             raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
-        return as_messages(messages)
+        return Messages(messages)
 
 
 def _turn_of(messages: Sequence[BaseMessage]) -> str | None:
