@@ -58,7 +58,7 @@ def test_a_thread_goes_on_whatever_stands_in_it(kind: str, request: pytest.Fixtu
         @many
         @given(turns=threads(kind))
         @example(turns=[("fill doubled ids", "well"), ("fill no ids", "well")])
-        @example(turns=[("say_long", "long"), ("say_long", "long"), ("clear input", "well")])
+        @example(turns=[*[("say_long", "long")] * 3, ("clear input", "well")])
         @example(turns=[("say", "two calls" if kind == "agent" else "cut")])
         def lived(turns: Turns) -> None:
             nonlocal door
