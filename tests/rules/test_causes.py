@@ -7,6 +7,7 @@ import sqlite3
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -112,12 +113,13 @@ def test_a_full_disk_and_a_file_that_another_program_holds_say_so(tmp_path: Path
             full.write("x")
 
     def write_beside_another() -> None:
-        with sqlite3.connect(tmp_path / "some.sqlite", timeout=0) as one:
+        first, second = (closing(sqlite3.connect(tmp_path / "some.sqlite", timeout=0)) for _ in range(2))
+        with first as one, second as other:
             one.execute("BEGIN EXCLUSIVE")
-            sqlite3.connect(tmp_path / "some.sqlite", timeout=0).execute("CREATE TABLE t (x)")
+            other.execute("CREATE TABLE t (x)")
 
     def fill_a_file() -> None:
-        with sqlite3.connect(":memory:") as one:
+        with closing(sqlite3.connect(":memory:")) as one:
             one.executescript("CREATE TABLE t (x); PRAGMA max_page_count = 1; INSERT INTO t VALUES (zeroblob(100000));")
 
     assert "the disk is full" in why(write_to_a_full_disk)
