@@ -56,7 +56,7 @@ def test_23_the_words_of_an_erased_thread_are_in_no_file(ada: Person) -> None:
 
 
 def test_only_the_one_who_runs_a_server_reads_what_it_keeps(ada: Person) -> None:
-    ada.says("I keep an axolotl.")
+    ada.says("I like figs.")
     kept = [ada.place.folder / ".langgraph_api", ada.place.folder / "data", *(ada.place.folder / "data").iterdir()]
     assert [path.name for path in kept if path.stat().st_mode & 0o077] == ["server.json"]
 
