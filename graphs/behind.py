@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 
 from langgraph.store.base import BaseStore
 
@@ -39,6 +39,12 @@ class WorkBehind:
                 self._ends[place] = in_daemon_thread(lambda: self._until_nobody_asks(store, owner), self._name)
             self._asked[place] = True
             return self._ends[place]
+
+    def wait(self, seconds: float) -> None:
+        """Wait for what is under way, so long at most: whoever goes on may close the stores that it uses."""
+        with self._lock:
+            ends = [*self._ends.values()]
+        wait(ends, seconds)
 
     def _until_nobody_asks(self, store: BaseStore, owner: Owner) -> None:
         while self._is_asked(store, owner):

@@ -37,7 +37,7 @@ class Recalling:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._stores: WeakKeyDictionary[BaseStore, UserIndexes] = WeakKeyDictionary()
-        self._behind = WorkBehind(self._follow, "palimpsest-recall", logger, "the index of %s is not up to date")
+        self.behind = WorkBehind(self._follow, "palimpsest-recall", logger, "the index of %s is not up to date")
 
     async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
@@ -74,7 +74,7 @@ class Recalling:
         """
         if only_held and not self.holds(store, owner):
             return None
-        return self._behind.ask(store, owner)
+        return self.behind.ask(store, owner)
 
     def holds(self, store: BaseStore, owner: Owner) -> bool:
         """Say whether this process holds an owner's index."""

@@ -310,6 +310,10 @@ class MemoryService:
         # A store that was away while the event loop ended is probed no more.
         waits = answered or not is_away
         done = self._queue.close(max(0.0, seconds - (time.monotonic() - began)) if waits else 0.0)
+        # Who closes a stock SQLite store under a thread that reads it has sqlite3 end the process.
+        for behind in (self.recalling.behind, self.vectors.behind):
+            left = seconds - (time.monotonic() - began)
+            behind.wait(max(0.0, min(left, self._config.read_timeout_seconds)) if waits else 0.0)
         if self._locks:
             in_daemon_thread(self._locks.close)  # a database that is away would hold the end up
         logger.info("memory updates %s", "are done" if done else "are left for the next start")

@@ -31,7 +31,7 @@ class VectorMaking:
         self._embedder, self._recalling = embedder, recalling
         self._lock = threading.Lock()
         self._looked: WeakKeyDictionary[BaseStore, set[Owner]] = WeakKeyDictionary()
-        self._behind = WorkBehind(self._make, "palimpsest-vectors", logger, "no vectors are made for %s")
+        self.behind = WorkBehind(self._make, "palimpsest-vectors", logger, "no vectors are made for %s")
 
     def make(self, store: BaseStore, owner: Owner) -> Future[None] | None:
         """Begin to make what vectors an owner's facts and journal lack; the future ends with it.
@@ -39,7 +39,7 @@ class VectorMaking:
         It is for after an update, and for where a text has none: a fact that was written by hand, or vectors of another
         embedder.
         """
-        return self._behind.ask(store, owner) if self._embedder else None
+        return self.behind.ask(store, owner) if self._embedder else None
 
     def make_once(self, store: BaseStore, owner: Owner) -> None:
         """Do what `make` does with an owner's first turn in this process: the embedder may be another one."""

@@ -305,8 +305,9 @@ def _read(state: Any) -> dict[str, Any]:
 
 def _who_knows(state: Any) -> BaseCheckpointSaver[Any] | None:
     """Return who knows whether a client has cleared the thread; `None` if it has not."""
-    running = _running(_read(state))
-    is_there = running is None or running.last_summarized_message_id in map(attrgetter("id"), state["messages"])
+    # It stands near the end: a long thread is not looked through before each call of a model.
+    running, newest_first = _running(_read(state)), map(attrgetter("id"), reversed(state["messages"]))
+    is_there = running is None or running.last_summarized_message_id in newest_first
     return None if is_there else ensure_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
 
 

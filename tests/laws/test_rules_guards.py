@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -468,7 +467,3 @@ def test_what_a_killed_process_was_asked_is_learned(tmp_path: Path) -> None:
         agent.invoke({"messages": [HumanMessage("I like dates.")]}, {"configurable": {"thread_id": "T"}})
         assert memory.service.close(100.0)
         assert sorted(fact.content for fact in FactStore(store, "ada").list()) == ["Likes dates", "Likes plums"]
-        # The stock store's connection must not be closed under the thread that keeps the index: sqlite3 crashes.
-        for thread in threading.enumerate():
-            if thread.name.startswith("palimpsest-recall"):
-                thread.join(60)

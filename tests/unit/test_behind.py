@@ -60,3 +60,13 @@ def test_a_failure_is_logged_without_its_text_and_the_next_who_asks_is_served(ca
     work.behind.ask(work.store, ADA).result(60)
     assert len(work.done) == 2
     assert [record.getMessage() for record in caplog.records] == [f"nothing is done for {ADA.due_key}: ConnectionError"]
+
+
+def test_who_waits_goes_on_once_it_is_done_or_the_time_is_over() -> None:
+    work = Work()
+    work.behind.ask(work.store, ADA)
+    work.behind.wait(0.0)
+    assert work.done == []
+    work.gate.set()
+    work.behind.wait(60.0)
+    assert work.done == [ADA.segment]
