@@ -7,7 +7,7 @@ from typing import Any, Final
 from psycopg import ClientCursor, Connection, Error
 
 _CLASS: Final = 0x50414D  # apart from the locks of threads
-_NAME: Final = f"{_CLASS}, hashtext(concat_ws('.', current_schema(), %s))"
+_NAME: Final = f"{_CLASS}, hashtext(%s)"
 _TAKE: Final = f"SELECT pg_try_advisory_lock({_NAME})"
 _GIVE_BACK: Final = f"SELECT pg_advisory_unlock({_NAME})"
 BEGIN_ALONE: Final = """

@@ -5,10 +5,9 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -47,8 +46,6 @@ from memory.worker.update import Drained
 from memory.worker.updater import MemoryUpdater
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
@@ -121,20 +118,14 @@ class MemoryService:
         self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
-    def bind(self, opened: BaseStore | BaseCheckpointSaver[str]) -> None:
-        """Make known a store or a saver that this process opened for its server."""
-        if isinstance(opened, BaseStore):
-            self._stores.add(opened)
-        else:
-            self._savers.add(opened)
-
-    def store_of_server(self) -> BaseStore | None:
-        """Return the store that was opened on the running event loop, or `None` if the server has another one."""
-        return _opened_here(self._stores)
+    def bind(self, saver: BaseCheckpointSaver[str]) -> None:
+        """Make known a saver that this process opened for its server."""
+        self._savers.add(saver)
 
     def saver_of_server(self) -> BaseCheckpointSaver[str] | None:
         """Return the saver that was opened on the running event loop, or `None` if the server has another one."""
-        return _opened_here(self._savers)
+        here = asyncio.get_running_loop()
+        return next((saver for saver in self._savers if getattr(saver, "loop", None) is here), None)
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
         """Load a chat model without blocking the event loop: a provider's first use imports its package."""
@@ -245,7 +236,7 @@ class MemoryService:
 
         The first sweep of a store in this process, and one a day, takes all that is pending, with a marker or not.
         """
-        self.bind(store)
+        self._stores.add(store)
         try:
             owners = await arun(store, self._owners(store), self._config.store_timeout_seconds)
         except TimeoutError:
@@ -349,16 +340,11 @@ class MemoryService:
 
 
 def _locks_of(settings: Settings) -> Locks | None:
-    if not settings.locks_uri or find_spec("psycopg") is None:
+    if not settings.database_uri or find_spec("psycopg") is None:
         return None
     from graphs.postgres_locks import PostgresLocks  # needs an extra
 
-    return PostgresLocks(settings.locks_uri)
-
-
-def _opened_here(opened: Iterable[T]) -> T | None:
-    here = asyncio.get_running_loop()
-    return next((one for one in opened if getattr(one, "loop", None) is here), None)
+    return PostgresLocks(settings.database_uri)
 
 
 def _is_recent(last: float | None, now: float, period: float) -> bool:

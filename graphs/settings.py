@@ -107,10 +107,9 @@ class Settings:
             `palimpsest dev` choose the local one.
         deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
-        database_uri: The Postgres that holds both instead; empty: there is none, or it is the server's own.
-        locks_uri: The Postgres in which processes take turns to update a user; a server's own, too, in
-            which erasing then looks for what no row of a thread leads to any more.
-        keeps_its_own: Whether the server keeps checkpoints and memory itself, as every one but `langgraph dev` does.
+        database_uri: The Postgres that holds both instead, and in which processes take turns to update a user; empty
+            means none.
+        keeps_its_own: Whether the server keeps checkpoints itself, as every one but `langgraph dev` does.
         own_url: Where the server of `langgraph dev` listens that this process is; empty means it is none.
         writes_threads: Whether the server keeps its rows of threads, messages included, in files of its own.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
@@ -137,7 +136,6 @@ class Settings:
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
     database_uri: str = field(default="", repr=False)  # a password may be in it
-    locks_uri: str = field(default="", repr=False)
     keeps_its_own: bool = False
     own_url: str = ""
     writes_threads: bool = False
@@ -181,8 +179,7 @@ class Settings:
             embedder=reader.embedder(),
             deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
             data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
-            database_uri="" if reader.keeps_its_own() else reader.database_uri(),
-            locks_uri=reader.database_uri(),
+            database_uri=reader.database_uri(),
             keeps_its_own=reader.keeps_its_own(),
             own_url=reader.own_url(),
             writes_threads=reader.under_dev(),

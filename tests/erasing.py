@@ -71,7 +71,6 @@ class World:
             settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory, clock=self.clock
         )
         self.store = await self._files.enter_async_context(open_store(self.folder / STORE))
-        self.service.bind(self.store)
         self.saver = await self._files.enter_async_context(open_checkpointer(self.folder / CHECKPOINTS))
         self.graph = build_graph(service=self.service).compile(checkpointer=self.saver, store=self.store)
         self.api = MemoryApp(

@@ -145,7 +145,8 @@ class MemoryApp:
             Middleware(PageDoor, settings=self.service.settings),
             Middleware(AuthenticationMiddleware, backend=HeaderSays()),
         ]
-        self.app = MemoryApi(self.service, routes, middleware=guards)
+        self.app = MemoryApi(routes, middleware=guards)
+        self.app.state.service = self.service
 
     async def _empty_logs(self) -> None:
         self.logs_emptied += 1

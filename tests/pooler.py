@@ -31,7 +31,7 @@ max_client_conn = 400
 
 @contextmanager
 def running_pooler(postgres: Postgres) -> Iterator[str]:
-    """Start it; yield what takes the place of `postgres.uri`, for databases of `Postgres.apart`.
+    """Start it; yield what takes the place of `postgres.uri`, for databases of `Postgres.database`.
 
     It has `SESSIONS` sessions for each database. The test is skipped where it is not installed.
     """

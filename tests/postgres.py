@@ -1,4 +1,4 @@
-"""A real Postgres for tests: one server for the run, an empty schema for each test."""
+"""A real Postgres for tests: one server for the run, an empty database for each test."""
 
 import itertools
 import os
@@ -60,10 +60,10 @@ class Postgres:
                 time.sleep(0.1)
 
     def database(self) -> str:
-        """Return a connection string of an empty place: a schema of its own, quicker than a database."""
+        """Return a connection string of an empty database."""
         name = f"test_{next(self._numbers)}"
-        self.execute(f"CREATE SCHEMA {name}")
-        return f"{self.uri}&options=-csearch_path%3D{name},public"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.uri.replace("/postgres?", f"/{name}?")
 
     def execute(self, *statements: str) -> None:
         with pytest.importorskip("psycopg").connect(self.uri, autocommit=True) as connection:
@@ -75,27 +75,22 @@ class Postgres:
         return pytest.importorskip("psycopg").connect(database)
 
     def everything(self, database: str) -> bytes:
-        """Return all that the tables of a place hold, with what stands in columns of bytes as it is."""
+        """Return all that the tables of a database hold, with what stands in columns of bytes as it is."""
         return b"\n".join(self.tables(database).values())
 
     def tables(self, database: str) -> dict[str, bytes]:
-        """Return the same, table by table."""
+        """Return the same, table by table; of another schema than `public`, its name stands before the table's."""
         with self.connect(database) as connection:
             names = connection.execute(
-                "SELECT quote_ident(table_name) FROM information_schema.tables WHERE table_schema = current_schema()"
+                "SELECT concat_ws('.', nullif(table_schema, 'public'), quote_ident(table_name)) FROM "
+                "information_schema.tables WHERE table_schema IN ('public', 'palimpsest')"
             ).fetchall()
             rows = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for (name,) in names}
         return {name: b"\n".join(_bytes(each) for row in found for each in row) for name, found in rows.items()}
 
-    def apart(self) -> str:
-        """Return a connection string of an empty database, for drivers that know no search path."""
-        name = f"apart_{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name}")
-        return self.uri.replace("/postgres?", f"/{name}?")
-
     @contextmanager
     def store(self, index: IndexConfig | None = None) -> Iterator[BaseStore]:
-        """A `PostgresStore` on an empty place."""
+        """A `PostgresStore` on an empty database."""
         with open_sync(self.database(), index) as store:
             yield store
 
@@ -179,7 +174,8 @@ def _serving(binaries: Path, folder: Path, who: dict[str, Any]) -> Iterator[Post
     try:
         postgres = Postgres(f"postgresql://postgres@/postgres?host={folder}", process)
         postgres.start()
-        postgres.execute("CREATE EXTENSION vector")
+        with postgres.connect(postgres.uri.replace("/postgres?", "/template1?")) as connection:
+            connection.execute("CREATE EXTENSION vector")  # in every database that is made from here on
         yield postgres
     finally:
         process.end(signal.SIGINT)  # what Postgres calls a fast shutdown

@@ -78,7 +78,7 @@ class Postgres:
         import psycopg
 
         with psycopg.connect(self._uri, autocommit=True) as connection:
-            found = connection.execute(question.encode()).fetchone()
+            found = connection.execute(question.replace("FROM store", "FROM palimpsest.store").encode()).fetchone()
         return int(found[0]) if found else 0
 
 

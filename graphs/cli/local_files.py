@@ -84,7 +84,8 @@ async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]
     file = settings.data_dir / CHECKPOINTS
     async with open_store(settings.data_dir / STORE) as store, open_checkpointer(file) as saver:
         checkpoints = CheckpointFile(file)
-        service = Service(
+        api = MemoryApi()
+        api.state.service = Service(
             settings=settings,
             store=store,
             threads=FileThreads(saver, checkpoints),
@@ -95,7 +96,7 @@ async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]
             forget=lambda _: None,
             wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
         )
-        yield httpx.ASGITransport(MemoryApi(service))
+        yield httpx.ASGITransport(api)
 
 
 def local_settings(environ: Mapping[str, str]) -> Settings:

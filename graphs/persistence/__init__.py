@@ -1,6 +1,7 @@
 """Persistence: what the server loads by `langgraph.json`, and what a program in process opens.
 
-Which one: the server's own where it has one, else the Postgres of `DATABASE_URI`, else two SQLite files.
+Which one: the Postgres of `DATABASE_URI`, else two SQLite files. A server that keeps checkpoints itself goes on with
+its own; memory is kept in our store there too.
 
 What survives of SQLite: a commit has returned only after the file system was told to write it down (WAL with
 `synchronous=FULL`), so neither `kill -9` nor a power cut takes away a finished superstep or store write; an
@@ -23,7 +24,7 @@ from langgraph.store.base import BaseStore
 
 from graphs.data_folder import CHECKPOINTS, FILES, STORE
 from graphs.persistence.connection import empty_log
-from graphs.persistence.servers_own import ServersCheckpoints, checkpointer_of_server, store_of_server
+from graphs.persistence.servers_own import ServersCheckpoints, checkpointer_of_server
 from graphs.settings import Settings
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def checkpoints_of(settings: Settings) -> "Checkpoints":
 
 def checkpoints_of_server(settings: Settings) -> ServersCheckpoints | None:
     """Return what knows those that the server keeps itself; `None` where it keeps ours."""
-    return ServersCheckpoints(settings.locks_uri) if settings.keeps_its_own else None
+    return ServersCheckpoints(settings.database_uri) if settings.keeps_its_own else None
 
 
 def own_checkpoints_of(settings: Settings) -> "OwnCheckpoints":
@@ -125,12 +126,7 @@ async def store() -> AsyncIterator[BaseStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
     from graphs.deployment import service_of_process  # with the graph's tools, which a command does not need
 
-    service = service_of_process()
-    if service.settings.keeps_its_own:
-        yield await store_of_server()
-        return
-    async with _store_of(service.settings) as opened:
-        service.bind(opened)
+    async with _store_of(service_of_process().settings) as opened:
         yield opened
 
 
@@ -151,6 +147,8 @@ def _store_of(settings: Settings) -> AbstractAsyncContextManager[BaseStore]:
         from graphs.persistence.postgres_store import open_postgres_store
 
         return open_postgres_store(settings.database_uri)
+    if settings.keeps_its_own:  # by several processes, perhaps on several machines: no file would be theirs all
+        raise ValueError("DATABASE_URI must name a Postgres (postgresql://…): this server keeps memory there")
     from graphs.persistence.sqlite_store import open_store
 
     return open_store(settings.data_dir / STORE)

@@ -43,7 +43,7 @@ class DatabaseAway(ConnectionError):
 
 
 @asynccontextmanager
-async def open_pool(uri: str, connections: int) -> AsyncIterator[Pool]:
+async def open_pool(uri: str, connections: int, **options: Any) -> AsyncIterator[Pool]:
     """Open a pool of connections to a database, for the running event loop.
 
     A connection is tried before it is handed out: after a restart of the database, none that died is used. Behind a
@@ -52,13 +52,14 @@ async def open_pool(uri: str, connections: int) -> AsyncIterator[Pool]:
     Args:
         uri: `postgresql://user:password@host:port/name`.
         connections: So many connections at most.
+        options: What else a connection is made with.
 
     Raises:
         DatabaseAway: If it does not answer within `CONNECT_SECONDS`, or refuses.
     """
     pool: Pool = AsyncConnectionPool(
         uri,
-        kwargs=_OPTIONS,
+        kwargs={**_OPTIONS, **options},
         min_size=1,
         max_size=connections,
         max_idle=_IDLE_SECONDS,

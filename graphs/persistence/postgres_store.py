@@ -1,7 +1,9 @@
-"""The LangGraph store on Postgres: atomic batches, one caller's bad value harms no other."""
+"""The LangGraph store on Postgres: atomic batches, in a schema of its own, one caller's bad value harms no other."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any, Final, Self
 
 from langgraph.store.base import BaseStore
 from langgraph.store.postgres.aio import AsyncPostgresStore
@@ -9,6 +11,22 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, transaction
+
+# An operator may have made it for a user who may make none.
+_MAKE_SCHEMA: Final = """
+    DO $$ BEGIN IF to_regnamespace('palimpsest') IS NULL THEN CREATE SCHEMA palimpsest; END IF; END $$"""
+_TABLE: Final = re.compile(r"\b(FROM|INTO|UPDATE|ON|TABLE|EXISTS) (store|store_migrations)\b")
+
+
+class _InSchema(AsyncCursor[DictRow]):
+    """Names the schema of the stock store's tables: a server's own `store` may stand in the same database.
+
+    No `search_path` says it: behind a pooler, the session may be another program's next.
+    """
+
+    async def execute(self, query: Any, *args: Any, **options: Any) -> Self:
+        """Execute a statement of the stock store."""
+        return await super().execute(_TABLE.sub(r"\1 palimpsest.\2", query), *args, **options)
 
 
 class DurablePostgresStore(AsyncPostgresStore):
@@ -37,12 +55,14 @@ class DurablePostgresStore(AsyncPostgresStore):
 
 
 async def _make_tables(connection: Connection) -> None:
+    await connection.execute(_MAKE_SCHEMA)
+    connection.cursor_factory = _InSchema
     await AsyncPostgresStore(connection).setup()
 
 
 @asynccontextmanager
 async def open_postgres_store(uri: str, connections: int = 10) -> AsyncIterator[DurablePostgresStore]:
-    """Open the store in a Postgres, making its tables where they are missing; bound to the running event loop.
+    """Open the store in the schema `palimpsest` of a Postgres, made where it is missing, for the running event loop.
 
     Args:
         uri: `postgresql://user:password@host:port/name`.
@@ -52,5 +72,5 @@ async def open_postgres_store(uri: str, connections: int = 10) -> AsyncIterator[
         DatabaseAway: If it cannot be used.
     """
     await migrated(uri, _make_tables)
-    async with open_pool(uri, connections) as pool:
+    async with open_pool(uri, connections, cursor_factory=_InSchema) as pool:
         yield DurablePostgresStore(pool)

@@ -16,8 +16,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from graphs.deployment import service_of_process
-from graphs.persistence import FILES, checkpoints_of_server, leave_no_bytes
-from graphs.server.api import MemoryApi, service_of_server
+from graphs.persistence import FILES, checkpoints_of, checkpoints_of_server, leave_no_bytes
+from graphs.server.api import MemoryApi, Service
+from graphs.server.api.guard import RateLimit
 from graphs.server.assistants import AssistantContexts
 from graphs.server.bodies import WholeBodies
 from graphs.server.data_folder import DataIsThere
@@ -25,9 +26,9 @@ from graphs.server.introduction import introduced
 from graphs.server.lost_rows import TemporaryThreads, give_back
 from graphs.server.old_threads import OldThreads
 from graphs.server.page import PageDoor, load, routes
-from graphs.server.server_store import ServerStore
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
+from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreAway
@@ -37,13 +38,14 @@ logger = logging.getLogger(__name__)
 
 
 @contextlib.asynccontextmanager
-async def lifespan(_: Starlette) -> AsyncIterator[None]:
+async def lifespan(app: Starlette) -> AsyncIterator[None]:
     """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds."""
-    service, stopping = service_of_process(), asyncio.Event()
+    service, stopping, store = service_of_process(), asyncio.Event(), await _store()
+    app.state.service = _service_of_api(service, store)
     if service.embedder:
         service.embedder.start()  # so that the first turns need not go without it
     in_daemon_thread(partial(importlib.import_module, "graphs.provider_models"), "palimpsest-import")  # nor wait
-    sweeper = asyncio.create_task(_sweep(service, _store(service), stopping))
+    sweeper = asyncio.create_task(_sweep(service, store, stopping))
     REGISTRY.register(service.metrics.registry)  # the server's `/metrics` is made of it
     try:
         async with introduced(service.settings):
@@ -61,25 +63,43 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
             await sweeper
 
 
-def _store(service: MemoryService) -> BaseStore:
-    # Our own store, if the server was given it: its batches are atomic, those through the server's API are not.
-    return service.store_of_server() or ServerStore()
+async def _store() -> BaseStore:
+    # `langgraph.config.get_store()` does not do: inside an app it is for ever the store that the server had before it
+    # opened the one that `store.path` names (langgraph-api 0.16.7).
+    found: BaseStore = await importlib.import_module("langgraph_api.store").get_store()
+    return found
 
 
-def _deleted_threads() -> DeletedThreads:
+def _service_of_api(service: MemoryService, store: BaseStore) -> Service:
+    settings = service.settings
+    return Service(
+        settings=settings,
+        store=store,
+        threads=ServerThreads(settings.single_user),
+        crons=ServerCrons(settings.single_user),
+        checkpoints=checkpoints_of(settings),
+        empty_logs=partial(leave_no_bytes, settings.data_dir),
+        limit=RateLimit(settings.requests_per_minute),
+        forget=service.forget,
+        embed=service.aembed,
+        wake=service.wake,
+    )
+
+
+async def _deleted_threads() -> DeletedThreads:
     service = service_of_process()
     servers = checkpoints_of_server(service.settings)
     drop = servers.delete if servers else None
     empty = partial(leave_no_bytes, service.settings.data_dir)
-    return DeletedThreads(_store(service), service.saver_of_server(), service.clock, service.forget, drop, empty)
+    return DeletedThreads(await _store(), service.saver_of_server(), service.clock, service.forget, drop, empty)
 
 
 async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event) -> None:
     """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
-    old_threads = OldThreads(service.settings.thread_days, service.clock)
+    old_threads, deleted = OldThreads(service.settings.thread_days, service.clock), await _deleted_threads()
     if service.settings.writes_threads:
         with tolerated(logger, "the rows of threads that a crash took are not given back"):
-            await _deleted_threads().finish(is_there)  # before: a thread that is being deleted must not come back
+            await deleted.finish(is_there)  # before: a thread that is being deleted must not come back
             await give_back(service.settings)
     is_looked_for = False
     while service.settings.memory.enabled and not stopping.is_set():
@@ -87,7 +107,7 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
         with tolerated(logger, "the sweep of pending updates failed"), contextlib.suppress(StoreAway):
             if service.stores.is_away(store, "write"):
                 raise StoreAway("write")  # each try would leave a call behind that hangs
-            await _deleted_threads().finish(is_there)
+            await deleted.finish(is_there)
             await service.awrite_left(store)
             if not is_looked_for:
                 with tolerated(logger, "could not look for turns that were not written down"):
@@ -135,4 +155,4 @@ def make_app(settings: Settings) -> MemoryApi:
     load()
     # The server asks for it in stateless runs, too: nothing that anybody here could mend.
     warnings.filterwarnings("ignore", "`durability` has no effect")
-    return ServerApp(service_of_server(settings), routes, middleware=guards, lifespan=lifespan)
+    return ServerApp(routes, middleware=guards, lifespan=lifespan)

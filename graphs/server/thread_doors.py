@@ -155,7 +155,7 @@ class DeletionDoor:
         deleted: Returns what carries deletions out.
     """
 
-    def __init__(self, app: ASGIApp, *, deleted: Callable[[], DeletedThreads]) -> None:
+    def __init__(self, app: ASGIApp, *, deleted: Callable[[], Awaitable[DeletedThreads]]) -> None:
         self._app, self._deleted = app, deleted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -165,7 +165,7 @@ class DeletionDoor:
         if found is None:
             await self._app(scope, receive, send)
             return
-        deleted = self._deleted()
+        deleted = await self._deleted()
         root = scope["path"].removesuffix(found[0]) + ("/" if found[0].startswith("/") else "")
         asked: list[Deletion] = []
         for thread_id in [each async for each in _doomed(scope, *found.groups())]:

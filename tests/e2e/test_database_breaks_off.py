@@ -27,7 +27,7 @@ LEARNS = {FIGS: "Likes figs.", PEARS: "Likes pears.", PLUMS: "Likes plums.", TOP
 @pytest.fixture(scope="module")
 def server(serve: Serve, postgres: Postgres) -> DevServer:
     return serve(
-        PALIMPSEST_DATABASE_URI=postgres.apart(),
+        PALIMPSEST_DATABASE_URI=postgres.database(),
         PALIMPSEST_DEBOUNCE_SECONDS="0.5",
         # A busy machine's first answers take seconds; a turn whose mode is not known by then is not learned.
         **limits(sweep_seconds=1, read_timeout_seconds=10, write_timeout_seconds=10),

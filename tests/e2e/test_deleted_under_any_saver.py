@@ -19,14 +19,14 @@ from tests.postgres import running_postgres
 from tests.stub_model import StubModel
 
 FIGS, PLUMS, PEARS = "User likes figs.", "User likes plums.", "User likes pears."
-STOCK_SAVER = {"checkpointer": {"path": "tests.e2e.support.stock.checkpointer"}}
+STOCK_SAVER = {"checkpointer": {"path": "tests.e2e.support.stock.checkpointer"}, "store": {}}
 POSTGRES = {name: {"path": f"tests.e2e.support.on_postgres.{name}"} for name in ("checkpointer", "store")}
 OURS = {name: {"path": f"graphs.persistence.{name}"} for name in ("checkpointer", "store")}
 
 
 @pytest.fixture(
     params=[{}, STOCK_SAVER, POSTGRES, OURS],
-    ids=["server's own saver and store", "stock saver", "stock on Postgres", "ours on Postgres"],
+    ids=["server's own saver", "stock saver, server's own store", "stock on Postgres", "ours on Postgres"],
 )
 def server(tmp_path: Path, stub: StubModel, request: pytest.FixtureRequest) -> Iterator[DevServer]:
     stub.respond = Scripted(learns={"like figs": FIGS, "like plums": PLUMS, "like pears": PEARS})

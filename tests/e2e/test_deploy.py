@@ -85,7 +85,10 @@ def test_the_image_gets_login_and_graphs_and_no_secret(dockerfile: str) -> None:
     assert json.loads(served["LANGGRAPH_HTTP"])["cors"]["allow_origins"] == []
     assert json.loads(served["LANGGRAPH_AUTH"])["disable_studio_auth"] is True
     assert json.loads(served["LANGGRAPH_CHECKPOINTER"])["ttl"]["strategy"] == "delete"
-    assert "LANGGRAPH_STORE" not in served
+    assert json.loads(served["LANGGRAPH_STORE"]) == {"path": "graphs.persistence.store"}
+    # The line is no quoted one: `>=` would be where a shell writes to.
+    (packages,) = re.findall(r"^RUN .* pip install .* (langgraph-checkpoint-postgres.*)$", text, re.M)
+    assert not set("<>;&|$`") & set(packages)
     assert text.startswith("FROM langchain/langgraph-api:3.1")
     assert "x" * 40 not in text
 

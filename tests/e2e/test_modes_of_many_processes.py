@@ -89,7 +89,7 @@ def test_a_thread_that_changes_its_mode_from_process_to_process_is_learned_of_as
         process.say(text, mode, "T")
     three.ask(drain=True)
     assert len(receipts(processes)) >= 1
-    kept = postgres.tables(database)["store"]
+    kept = postgres.tables(database)["palimpsest.store"]
     assert b"Likes figs" in kept
     assert b"Likes pears" in kept
     assert b"xyzzy" not in kept
@@ -109,7 +109,7 @@ def test_what_was_said_incognito_is_in_no_table_of_memory_and_an_erase_in_betwee
     assert two.ask(drain=True) == []
     one.say("I like plums.", "normal", "T4")
     assert len(three.ask(drain=True)) == len(receipts(processes)) == 1
-    kept = postgres.tables(database)["store"]
+    kept = postgres.tables(database)["palimpsest.store"]
     assert b"Likes plums" in kept
     assert not [word for word in (b"xyzzy", b"figs", b"pears") if word in kept]
     assert "Likes plums" in two.say("What fruit do I like?", "normal", "T5")["prompt"]

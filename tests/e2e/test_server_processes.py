@@ -98,6 +98,16 @@ def test_what_is_said_to_one_process_is_known_to_every_other(
         assert "I like thing900." in str(state["values"]["messages"])
 
 
+def test_memory_is_in_our_schema_and_nothing_is_in_the_servers_own_store(
+    processes: list[str], server: DevServer, cluster: Cluster, things: StubModel
+) -> None:
+    talk(server, 900, wait=True)
+    eventually(lambda: ELSEWHERE in facts(processes[0]), PATIENCE)
+    tables = cluster.tables_of(server.folder)
+    assert ELSEWHERE.encode() in tables["palimpsest.store"]
+    assert tables["store"] == b""
+
+
 def talk(server: DevServer, number: int, *, wait: bool) -> str:
     """Say something in a thread of its own; return the thread once the server has taken it on, or ended it."""
     with get_sync_client(url=server.url) as client:

@@ -12,7 +12,7 @@ async def test_a_session_is_closed_once_nothing_is_under_way_in_it(cluster: Clus
 
     from tests.e2e.langhost.serve import Session
 
-    engine = create_async_engine(cluster.postgres.apart().replace("postgresql:", "postgresql+asyncpg:"))
+    engine = create_async_engine(cluster.postgres.database().replace("postgresql:", "postgresql+asyncpg:"))
     for steps in range(40):
         session = Session(engine)
         asking = asyncio.create_task(session.execute(text("SELECT pg_sleep(0.2)")))

@@ -56,7 +56,7 @@ class House:
         config = MemoryConfig(
             debounce_seconds=3600, max_wait_seconds=3600, update_spacing_seconds=0, retry_base_seconds=0
         )
-        settings = Settings(memory=config, locks_uri=self.database, trigger="run")  # the tests say when
+        settings = Settings(memory=config, database_uri=self.database, trigger="run")  # the tests say when
         models = {"chat": self.chat, "memory": self.memory, "summary": self.memory}
         self.now = 1_800_000_000.0
         self.service = MemoryService(settings, lambda _, purpose: models[purpose], clock=lambda: self.now)

@@ -55,7 +55,7 @@ class Server:
         routes = [Route(f"{prefix}/threads/{{thread_id}}", self._thread, methods=["GET", "DELETE"])]
         self.app = Starlette(routes=routes, middleware=[Middleware(DeletionDoor, deleted=self.deleted)])
 
-    def deleted(self) -> DeletedThreads:
+    async def deleted(self) -> DeletedThreads:
         return DeletedThreads(self.store, None, self.clock, self.forgotten.append)
 
     async def _thread(self, request: Request) -> Response:
@@ -84,7 +84,7 @@ class Server:
         async def is_there(thread_id: str) -> bool:
             return thread_id in self.threads
 
-        await self.deleted().finish(is_there)
+        await (await self.deleted()).finish(is_there)
 
     def records(self) -> list[str]:
         return [item.value["state"] for item in self.store.search(DELETIONS)]
@@ -166,10 +166,10 @@ async def test_where_memory_fails_the_thread_is_deleted_all_the_same() -> None:
 
 async def test_what_could_not_be_erased_is_erased_later() -> None:
     server = Server()
-    asked = await server.deleted().ask(THREAD)
+    asked = await (await server.deleted()).ask(THREAD)
     assert asked
     server.store.is_broken = True
-    await server.deleted().carry_out(asked)
+    await (await server.deleted()).carry_out(asked)
     server.store.is_broken = False
     assert server.records() == ["asked"]
     del server.threads[THREAD]

@@ -41,7 +41,7 @@ def pooler(postgres: Postgres) -> Iterator[str]:
 
 @pytest.fixture
 def database(postgres: Postgres, pooler: str) -> Pooled:
-    direct = postgres.apart()
+    direct = postgres.database()
     name = direct.partition("?")[0].rpartition("/")[2]
     return Pooled(postgres, direct, pooler.replace("/postgres?", f"/{name}?"))
 

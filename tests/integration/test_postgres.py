@@ -55,8 +55,8 @@ def test_a_writer_that_a_deadlock_ended_writes_again(postgres: Postgres) -> None
     blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
     # Who waits looks once for a deadlock, so long after it began to: the store must be the last who begins.
     with (
-        open_sync(f"{database}%20-cdeadlock_timeout%3D100ms") as store,
-        postgres.connect(f"{database}%20-cdeadlock_timeout%3D10min") as other,
+        open_sync(f"{database}&options=-cdeadlock_timeout%3D100ms") as store,
+        postgres.connect(f"{database}&options=-cdeadlock_timeout%3D10min") as other,
         postgres.connect(database) as between,
         ThreadPoolExecutor(2) as pool,
     ):

@@ -40,7 +40,7 @@ async def test_a_value_that_cannot_be_stored_fails_its_own_call_only(opened: Dur
 async def test_a_failing_batch_changes_nothing(opened: DurablePostgresStore, postgres: Postgres, database: str) -> None:
     await opened.aput(SHELF, "kept", {"n": 1})
     with postgres.connect(database) as connection:
-        connection.execute("ALTER TABLE store ADD CHECK (key <> 'full')")
+        connection.execute("ALTER TABLE palimpsest.store ADD CHECK (key <> 'full')")
     with pytest.raises(psycopg.errors.CheckViolation):
         await opened.abatch(
             [GetOp(SHELF, "kept"), PutOp(SHELF, "kept", None), PutOp(SHELF, "new", {"n": 2}), PutOp(SHELF, "full", {})]
@@ -78,13 +78,41 @@ async def test_stores_that_open_at_once_make_the_tables_once(database: str) -> N
         assert len(await store.asearch(SHELF)) == 6
 
 
+async def test_the_tables_of_a_server_in_the_same_database_are_left_alone(postgres: Postgres, database: str) -> None:
+    with postgres.connect(database) as connection:
+        connection.execute("CREATE TABLE store (prefix text)")
+        connection.execute("CREATE TABLE store_migrations (v int)")
+    async with open_postgres_store(f"{database}&options=-csearch_path%3Delsewhere", 2) as ours:
+        await ours.abatch([PutOp(SHELF, "gone", {"n": 0}), PutOp(SHELF, "key", {"n": 1})])
+        await ours.abatch([PutOp(SHELF, "gone", None), GetOp(SHELF, "key")])
+        assert [item.key for item in await ours.asearch(SHELF, filter={"n": 1})] == ["key"]
+        assert await ours.alist_namespaces(prefix=SHELF) == [SHELF]
+        assert getattr(await ours.aget(SHELF, "key", refresh_ttl=True), "value", None) == {"n": 1}
+    tables = postgres.tables(database)
+    assert tables["store"] == tables["store_migrations"] == b""
+    assert b"ada" in tables["palimpsest.store"]
+
+
+async def test_who_may_make_no_schema_uses_the_one_that_somebody_made(postgres: Postgres, database: str) -> None:
+    with postgres.connect(database) as connection:
+        connection.execute("CREATE ROLE narrow LOGIN")
+        connection.execute("CREATE SCHEMA palimpsest AUTHORIZATION narrow")
+    async with open_postgres_store(database.replace("postgres@", "narrow@"), 2) as ours:
+        await ours.aput(SHELF, "key", {"n": 1})
+    assert b"ada" in postgres.tables(database)["palimpsest.store"]
+
+
+@pytest.mark.parametrize("keeps_its_own", [False, True])
 async def test_the_configured_database_is_what_the_server_is_given(
-    database: str, monkeypatch: pytest.MonkeyPatch
+    database: str, monkeypatch: pytest.MonkeyPatch, keeps_its_own: bool
 ) -> None:
-    monkeypatch.setattr("graphs.deployment.service_of_process", lambda: _Service(Settings(database_uri=database)))
-    async with store() as memory, checkpointer() as saver:
+    settings = Settings(database_uri=database, keeps_its_own=keeps_its_own)
+    monkeypatch.setattr("graphs.deployment.service_of_process", lambda: _Service(settings))
+    async with store() as memory:
         assert type(memory).__name__ == "DurablePostgresStore"
-        assert type(saver).__name__ == "DurablePostgresSaver"
+    if not keeps_its_own:
+        async with checkpointer() as saver:
+            assert type(saver).__name__ == "DurablePostgresSaver"
 
 
 def test_a_database_is_named_without_user_and_password() -> None:

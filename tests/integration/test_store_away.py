@@ -8,7 +8,6 @@ import pytest
 from langgraph.store.base import Op, Result
 from langgraph.store.memory import InMemoryStore
 
-from graphs.server.server_store import ServerStore
 from graphs.settings import Settings
 from tests.archive_lines import taking
 from tests.memory_app import MemoryApp
@@ -71,9 +70,3 @@ async def test_a_request_that_breaks_off_raises_nothing(path: str) -> None:
     }  # fmt: skip
     await app.app(scope, receive, send)
     assert sent[0]["status"] == 400
-
-
-async def test_the_servers_store_is_our_own_where_it_is_opened() -> None:
-    own = InMemoryStore()
-    await ServerStore(lambda: own).aput(("a",), "key", {"x": 1})
-    assert own.get(("a",), "key") is not None

@@ -63,9 +63,7 @@ def test_a_process_has_a_user_until_it_gave_it_back_as_often_as_it_took_it(proce
     assert other.take("ada")
 
 
-def test_users_of_another_place_in_the_database_are_others(
-    processes: tuple[Process, Process], postgres: Postgres
-) -> None:
+def test_users_of_another_database_are_others(processes: tuple[Process, Process], postgres: Postgres) -> None:
     from graphs.postgres_locks import PostgresLocks
 
     one, _ = processes
@@ -102,7 +100,9 @@ def test_locks_are_one_open_transaction_of_one_session_which_holds_up_no_vacuum(
 def test_a_database_that_ends_idle_transactions_leaves_this_one_alone(postgres: Postgres) -> None:
     from graphs.postgres_locks import PostgresLocks
 
-    limited = f"{postgres.database()}%20-cidle_in_transaction_session_timeout%3D1ms%20-ctransaction_timeout%3D250ms"
+    limited = (
+        f"{postgres.database()}&options=-cidle_in_transaction_session_timeout%3D1ms%20-ctransaction_timeout%3D250ms"
+    )
     with closing(PostgresLocks(limited)) as one, closing(PostgresLocks(limited)) as other:
         assert one.take("ada")
         postgres.execute("SELECT pg_sleep(0.5)")

@@ -193,7 +193,7 @@ _IDLE: list[MemoryApi] = []
 def _app(service: Service) -> Iterator[MemoryApi]:
     """Lend an app, as making one takes longer than a request; two requests at once have one each."""
     guards = [Middleware(AuthenticationMiddleware, backend=HeaderSays())]
-    app = _IDLE.pop() if _IDLE else MemoryApi(service, middleware=guards)
+    app = _IDLE.pop() if _IDLE else MemoryApi(middleware=guards)
     app.state.service = service
     yield app
     _IDLE.append(app)
@@ -224,7 +224,11 @@ async def open_files(settings: Settings) -> AsyncIterator[tuple[BaseStore, BaseC
 
 def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
     """Return what stands before a server's routes of threads."""
-    return DeletionDoor(app, deleted=lambda: DeletedThreads(store, None, clock))
+
+    async def deleted() -> DeletedThreads:
+        return DeletedThreads(store, None, clock)
+
+    return DeletionDoor(app, deleted=deleted)
 
 
 def deleting_by_age() -> None:

@@ -62,15 +62,14 @@ DEV = {"LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev", "LANGGRAPH_RUNTIME_EDITIO
         ({**DEV, "DATABASE_URI": ":memory:"}, ""),  # what `langgraph dev` tells its server
         ({**DEV, "DATABASE_URI": ":memory:", "PALIMPSEST_DATABASE_URI": URI}, URI),
         ({**DEV, **database_of({"DATABASE_URI": URI})}, URI),
-        ({"DATABASE_URI": URI, "LANGGRAPH_RUNTIME_EDITION": "postgres"}, ""),  # the server's own
-        ({**DEV, "DATABASE_URI": URI, "LANGGRAPH_RUNTIME_EDITION": "postgres"}, ""),  # though it calls itself that
+        ({"DATABASE_URI": URI, "LANGGRAPH_RUNTIME_EDITION": "postgres"}, URI),  # the server's own
+        ({**DEV, "DATABASE_URI": URI, "LANGGRAPH_RUNTIME_EDITION": "postgres"}, URI),  # though it calls itself that
     ],
 )
-def test_a_database_is_used_where_one_is_named_and_the_server_has_none(environ: dict[str, str], uri: str) -> None:
+def test_a_database_is_used_where_one_is_named(environ: dict[str, str], uri: str) -> None:
     settings = Settings.from_environment(environ)
     assert settings.database_uri == uri
     assert settings.keeps_its_own is (environ.get("LANGGRAPH_RUNTIME_EDITION") == "postgres")
-    assert settings.locks_uri == (URI if URI in environ.values() else "")  # in the server's own, too
     assert "hunter2" not in repr(settings)
 
 
@@ -81,11 +80,11 @@ def test_what_is_no_postgres_is_refused_without_saying_its_password() -> None:
         Settings.from_environment({"DATABASE_URI": URI, "PALIMPSEST_DATABASE_URI": "mysql://ada:hunter2@db/palimpsest"})
 
 
-def test_a_server_may_name_its_own_database_in_a_form_that_locks_do_not_know() -> None:
+def test_a_server_may_name_its_own_database_in_a_form_that_ours_do_not_know() -> None:
     settings = Settings.from_environment(
         {"DATABASE_URI": "postgres+other://db", "LANGGRAPH_RUNTIME_EDITION": "postgres"}
     )
-    assert settings.locks_uri == settings.database_uri == ""
+    assert settings.database_uri == ""
 
 
 def test_under_langgraph_dev_the_database_of_the_env_file_is_used(

@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ SERVERS_OWN = {"DATABASE_URI", "REDIS_URI", "BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"}
 CONFIG = json.loads((HOUSE / "langgraph.prod.json").read_text())
 COMPOSE = yaml.safe_load((HOUSE / "compose.yaml").read_text())
 MANIFESTS = list(yaml.safe_load_all((HOUSE / "deploy" / "kubernetes.yaml").read_text()))
+PYPROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())
 PAGE = (HOUSE / "docs" / "deploy.md").read_text()
 DRAIN = Settings.from_environment({}).memory.drain_seconds
 
@@ -135,7 +137,9 @@ def test_production_needs_a_login_and_has_no_door_beside_it() -> None:
     assert CONFIG["http"]["enable_custom_route_auth"] is True
     assert CONFIG["http"]["disable_mcp"] is CONFIG["http"]["disable_a2a"] is True
     assert not {"path"} & set(CONFIG["checkpointer"]), "the server's own saver is on Postgres"
-    assert "store" not in CONFIG, "a time to live of the store would let facts go"
+    assert CONFIG["store"] == {"path": "graphs.persistence.store"}, "a time to live of the store would let facts go"
+    needed = PYPROJECT["project"]["optional-dependencies"]["postgres"]
+    assert CONFIG["dependencies"] == [".", *(re.sub(r">=(\d+\.\d+),<\d+$", r"~=\1", each) for each in needed)]
 
 
 def test_production_lets_no_other_site_in_and_old_threads_go() -> None:

@@ -36,7 +36,7 @@ class Asked(Exception):
     """The door asked who carries deletions out."""
 
 
-def carries_out() -> DeletedThreads:
+async def carries_out() -> DeletedThreads:
     raise Asked
 
 

@@ -1,5 +1,6 @@
-"""Under a server that keeps checkpoints and memory itself ours step aside, though the configuration names them."""
+"""Under a server that keeps checkpoints itself ours step aside, our store does not."""
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,51 +9,61 @@ from types import ModuleType
 import pytest
 
 from graphs import deployment, persistence
-from graphs.persistence.servers_own import _CHECKPOINTER, _STORE
+from graphs.persistence.servers_own import _CHECKPOINTER
 from graphs.settings import Settings
+
+MODULE, NAMED, GET = _CHECKPOINTER
 
 
 class _Service:
     settings = Settings(keeps_its_own=True)
 
 
-def server_with(monkeypatch: pytest.MonkeyPatch, module_name: str, named: str, get: str) -> ModuleType:
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A server's module that was told to use ours, and has its own too."""
-    module = ModuleType(module_name)
-    setattr(module, named, "ours")
+    module = ModuleType(MODULE)
+    setattr(module, NAMED, "ours")
 
     async def own() -> object:
-        return getattr(module, named) or "its own"
+        return getattr(module, NAMED) or "its own"
 
-    setattr(module, get, own)
-    monkeypatch.setitem(sys.modules, module_name, module)
+    setattr(module, GET, own)
+    monkeypatch.setitem(sys.modules, MODULE, module)
     monkeypatch.setattr(deployment, "service_of_process", _Service)
     return module
 
 
-async def test_the_server_is_given_its_own_and_asks_for_ours_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    for (module_name, named, get), ours in ((_CHECKPOINTER, persistence.checkpointer), (_STORE, persistence.store)):
-        server = server_with(monkeypatch, module_name, named, get)
-        async with ours() as opened:
-            assert str(opened) == "its own"
-        assert await getattr(server, get)() == "its own"
+async def test_the_server_is_given_its_own_and_asks_for_ours_no_more(server: ModuleType) -> None:
+    async with persistence.checkpointer() as opened:
+        assert str(opened) == "its own"
+    assert await getattr(server, GET)() == "its own"
 
 
-async def test_a_server_of_another_shape_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = server_with(monkeypatch, *_STORE)
-    delattr(server, _STORE[1])
-    with pytest.raises(RuntimeError, match="take `checkpointer` and `store` out of its configuration"):
-        async with persistence.store():
+async def test_a_server_of_another_shape_is_told_what_to_do(server: ModuleType) -> None:
+    delattr(server, NAMED)
+    with pytest.raises(RuntimeError, match="take `checkpointer` out of its configuration"):
+        async with persistence.checkpointer():
             pass
 
 
-@pytest.mark.parametrize(("module_name", "named", "get"), [_CHECKPOINTER, _STORE])
-def test_the_installed_server_has_that_shape(module_name: str, named: str, get: str) -> None:
+def test_the_installed_server_has_that_shape() -> None:
     package = find_spec("langgraph_api")
     if package is None or package.origin is None:
         pytest.skip("needs langgraph-api")
-    path = Path(package.origin).parent.joinpath(*module_name.split(".")[1:]).with_suffix(".py")
+    path = Path(package.origin).parent.joinpath(*MODULE.split(".")[1:]).with_suffix(".py")
     source = path.read_text()
-    assert f"\n{named}: " in source
-    assert f"if {named}" in source
-    assert f"\nasync def {get}(" in source
+    assert f"\n{NAMED}: " in source
+    assert f"if {NAMED}" in source
+    assert f"\nasync def {GET}(" in source
+
+
+@pytest.mark.usefixtures("server")
+async def test_where_no_database_is_named_memory_is_kept_in_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Service, "settings", Settings(keeps_its_own=True, data_dir=tmp_path))
+    with pytest.raises(ValueError, match="DATABASE_URI must name a Postgres"):
+        async with persistence.store():
+            pass
+    assert os.listdir(tmp_path) == []

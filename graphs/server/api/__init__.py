@@ -1,7 +1,6 @@
 """The memory API: a person's control over what is remembered about them, as routes of the server's HTTP app."""
 
 from collections.abc import Iterable
-from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -10,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
 
-from graphs.persistence import checkpoints_of, leave_no_bytes
 from graphs.server.api import (
     approval,
     archive,
@@ -24,13 +22,9 @@ from graphs.server.api import (
     sources,
     updates,
 )
-from graphs.server.api.guard import RateLimit
 from graphs.server.api.routing import PREFIX, Service
-from graphs.server.server_store import ServerStore
-from graphs.server.threads import ServerCrons, ServerThreads
-from graphs.settings import Settings
 
-__all__ = ["ROUTERS", "MemoryApi", "Service", "service_of_server"]
+__all__ = ["ROUTERS", "MemoryApi", "Service"]
 
 ROUTERS = (
     overview.router,
@@ -47,37 +41,18 @@ ROUTERS = (
 )
 
 
-def service_of_server(settings: Settings) -> Service:
-    """Return what the routes work with inside a LangGraph server."""
-    from graphs.deployment import service_of_process  # with the graph's tools, which the local files do not need
-
-    return Service(
-        settings=settings,
-        store=ServerStore(lambda: service_of_process().store_of_server()),
-        threads=ServerThreads(settings.single_user),
-        crons=ServerCrons(settings.single_user),
-        checkpoints=checkpoints_of(settings),
-        empty_logs=partial(leave_no_bytes, settings.data_dir),
-        limit=RateLimit(settings.requests_per_minute),
-        forget=lambda erased: service_of_process().forget(erased),
-        embed=lambda text: service_of_process().aembed(text),
-        wake=lambda owner, thread_id: service_of_process().wake(owner, thread_id),
-    )
-
-
 class MemoryApi(FastAPI):
     """The app with the routes under `/memory`, their OpenAPI document among them.
 
     A LangGraph server makes its own app of this one: it puts its routes beside these, and what is set here holds for
-    them too. So nothing is set but routes.
+    them too. So nothing is set but routes. They work with the `Service` that is in `state.service`.
 
     Args:
-        service: What the routes work with.
         pages: Routes beside them that are no part of the document.
         options: What else `FastAPI` takes: middleware, lifespan.
     """
 
-    def __init__(self, service: Service, pages: Iterable[BaseRoute] = (), **options: Any) -> None:
+    def __init__(self, pages: Iterable[BaseRoute] = (), **options: Any) -> None:
         super().__init__(
             title="Palimpsest memory API",
             version=version("palimpsest-memory"),
@@ -89,7 +64,6 @@ class MemoryApi(FastAPI):
             telemetry={"tracing": False, "metrics": False, "logs": False},  # the server has its own, without bodies
             **options,
         )
-        self.state.service = service
         self.exception_handlers.clear()  # the server's stand only where the app has none
         self.add_route(f"{PREFIX}/openapi.json", self._serve_document, methods=["GET"], include_in_schema=False)
 

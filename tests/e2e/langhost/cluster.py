@@ -12,7 +12,8 @@ from pathlib import Path
 
 from langgraph.store.base import BaseStore
 
-from tests.postgres import Postgres, open_async, running_postgres, unprivileged
+from graphs.persistence.postgres_store import open_postgres_store
+from tests.postgres import Postgres, running_postgres, unprivileged
 
 _FILES = {"checkpoint": "checkpoints.sqlite", "store": "store.sqlite"}
 
@@ -39,7 +40,7 @@ class Cluster:
     def variables(self, folder: Path) -> dict[str, str]:
         """Return the environment of the servers of a folder; their database is empty at first."""
         if folder not in self._places:
-            database = self.postgres.apart()
+            database = self.postgres.database()
             place = {"DATABASE_URI": database, "REDIS_URI": self._running.enter_context(running_redis())}
             migrate = [sys.executable, "-m", "tests.e2e.langhost.serve", "migrate"]
             subprocess.run(migrate, check=True, env=place, stdout=subprocess.DEVNULL)
@@ -47,18 +48,21 @@ class Cluster:
         # What a killed process was about is begun again after twice these seconds.
         return {**self._places[folder], "LG_BG_JOB_HEARTBEAT": "5", "PG_POOL_SIZE": "5", "PG_MAX_OVERFLOW": "10"}
 
+    def tables_of(self, folder: Path) -> dict[str, bytes]:
+        """Return all rows of the servers of a folder, each table under its own name."""
+        return self.postgres.tables(self._places[folder]["DATABASE_URI"])
+
     def tables(self, folder: Path) -> dict[str, bytes]:
-        """Return all rows of the servers of a folder, each table under the name of the file that it replaces."""
-        rows = self.postgres.tables(self._places[folder]["DATABASE_URI"])
+        """Return the same, each table under the name of the file that it replaces."""
         kept: dict[str, bytes] = {}
-        for table, row in rows.items():
-            name = _FILES.get(table.partition("_")[0].removesuffix("s"), ".langgraph_ops.tables")
+        for table, row in self.tables_of(folder).items():
+            name = _FILES.get(table.rpartition(".")[2].partition("_")[0].removesuffix("s"), ".langgraph_ops.tables")
             kept[name] = kept.get(name, b"") + row
         return kept
 
     def store(self, folder: Path) -> AbstractAsyncContextManager[BaseStore]:
         """Open the store that the servers of a folder share."""
-        return open_async(self._places[folder]["DATABASE_URI"])
+        return open_postgres_store(self._places[folder]["DATABASE_URI"], 2)
 
     def lose_row(self, folder: Path, thread_id: str) -> None:
         """Leave of a thread its checkpoints alone, as a server does that is killed while it deletes the thread."""

@@ -41,7 +41,7 @@ async def work(database: str) -> None:
         read_timeout_seconds=60,
         write_timeout_seconds=60,
     )
-    settings = Settings(single_user=True, memory=patient, locks_uri=database, trigger="run")
+    settings = Settings(single_user=True, memory=patient, database_uri=database, trigger="run")
     service = MemoryService(settings, lambda _, purpose: memory if purpose == "memory" else chat)
     async with open_postgres_store(database, 3) as store, open_postgres_checkpointer(database, 3) as saver:
         graph = build_graph(service=service, tools=()).compile(checkpointer=saver, store=store)

@@ -160,7 +160,7 @@ def _hanging(batch: Callable[[Iterable[Op]], list[Result]]) -> Callable[[Iterabl
 
 async def talk(orders: Orders) -> None:
     """Carry the orders out; stop in time when told to."""
-    settings = Settings(single_user=True, memory=orders.memory(), locks_uri=orders.database)
+    settings = Settings(single_user=True, memory=orders.memory(), database_uri=orders.database)
     service = MemoryService(settings, orders.models())
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task
