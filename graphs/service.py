@@ -116,6 +116,7 @@ class MemoryService:
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._cleaned: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
         self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
+        self._waiting: dict[tuple[str, str, Owner], BaseStore] = {}
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
     def bind(self, saver: BaseCheckpointSaver[str]) -> None:
@@ -190,11 +191,17 @@ class MemoryService:
         return drained
 
     def _after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
-        """Count what a drain came to, and bring up to date what is recalled from."""
+        """Count what a drain came to, bring up to date what is recalled from, and wake who waited for its model."""
         self.metrics.add(of_drained(drained))
+        self._waiting |= {(*place, owner): store for place in drained.waiting}
         if drained.receipts:
             self.recalling.follow(store, owner, only_held=True)
             self.vectors.make(store, owner)
+            # One: when it succeeds, it wakes the next.
+            woken = next((place for place in list(self._waiting) if place[0] in self._calls.answering), None)
+            if woken and (of := self._waiting.pop(woken, None)):
+                _, thread_id, whose = woken
+                self._queue.add_nowait(ConversationContext.of(whose, thread_id, of))
 
     async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
         """Fold days of the journal that are over into the history of one owner, or of all, and return of how many."""

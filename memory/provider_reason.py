@@ -116,9 +116,10 @@ def origin(error: BaseException) -> str:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status, which providers' packages keep under one of two names."""
-    status = getattr(error, "status_code", None) or getattr(error, "code", None)
-    return status if isinstance(status, int) else None
+    """Return the HTTP status, which providers' packages keep under one of two names, or on the response."""
+    answer = getattr(error, "response", None)
+    found = (getattr(error, "status_code", None), getattr(error, "code", None), getattr(answer, "status_code", None))
+    return next((status for status in found if isinstance(status, int)), None)
 
 
 def _without(text: object, spoken: set[str]) -> str:

@@ -496,7 +496,7 @@ MUTANTS = (
     Mutant(
         "no line of what failed for good",
         "memory/worker/update.py",
-        "yield from _journal_dead(dead, terms)",
+        "yield from _journal_unread(unread, terms)",
         "pass",
         JOURNALING,
     ),

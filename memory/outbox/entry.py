@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 from uuid import uuid4
@@ -169,7 +169,9 @@ class Entry:
         overlapped: Whether another run of the thread went on beside the one that said it, and the thread went on from
             that: a later turn does not have its messages either, and nobody edited them away.
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
-        attempts: How often it failed.
+        attempts: How often it failed by a fault of its own, as far as anybody knows.
+        waits: How often its model could not be asked.
+        not_before: Until when its provider wants not to be asked, in seconds since the epoch.
         lease: Who works on it.
         extracted: What was extracted so far from this entry and others; `None` before.
         state: `dead` needs a hand: it failed for good.
@@ -189,6 +191,8 @@ class Entry:
     thread_epoch: str = ""
     model: str = ""
     attempts: int = 0
+    waits: int = 0
+    not_before: float = 0.0
     lease: Lease | None = None
     extracted: ExtractionProgress | None = None
     state: EntryState = "pending"
@@ -210,12 +214,20 @@ class Entry:
         """What was said and not edited away."""
         return tuple(message for message in self.messages if message.id not in self.edited_away)
 
-    def is_ready(self, now: float, longest_delay: float) -> bool:
+    def is_ready(self, now: float, longest_delay: float, answering: Container[str]) -> bool:
         """Say whether it may be read: a fresh one at any time, one that failed once it is due again.
 
         No delay is longer than the longest: one that is was written under a clock that was ahead.
+
+        Args:
+            now: Seconds since the epoch.
+            longest_delay: In seconds.
+            answering: The models that have answered since they failed the last time: what waited for one need not.
         """
-        return self.state != "dead" and (self.attempts == 0 or not 0 < self.due - now <= longest_delay)
+        if self.state == "dead" or 0 < self.not_before - now <= _LONGEST:
+            return False
+        is_fresh = not (self.attempts or self.waits) or (self.waits > 0 and self.model in answering)
+        return is_fresh or not 0 < self.due - now <= longest_delay
 
     def released(self) -> Self:
         """Return the entry as one that nobody works on."""
@@ -231,6 +243,7 @@ class Entry:
             "created": self.created,
             "due": self.due,
             "attempts": self.attempts,
+            **({"waits": self.waits, "not_before": self.not_before} if self.waits else {}),
             "lease": self.lease.to_json() if self.lease else None,
             "messages": [message.to_json() for message in self.messages],
             "speaker": self.speaker,

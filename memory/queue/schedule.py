@@ -1,15 +1,20 @@
 """What waits, when it is due, what starts next, when a failure is tried again: pure, in seconds of one clock."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NamedTuple, Self
 
 from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
+from memory.failure_chain import chain
 from memory.message import StoredMessage, identified
 from memory.namespaces import Owner
+from memory.provider_reason import status_of
 from memory.text import check_encodable
 
 Message = BaseMessage | StoredMessage
@@ -88,8 +93,15 @@ def _id(message: Message) -> str | int:
     return message.id or id(message)
 
 
-# Answers that say "not now": request timeout, conflict, too early, too many requests. Every other 4xx says "never".
+# Request timeout, conflict, too early, too many requests: the same call may succeed. Every other 4xx says "never".
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+# No money left, too many requests; and what fails on the server's side, but for what it cannot do.
+_NOT_NOW = frozenset({402, 429, *range(500, 600)}) - {501}
+# So OpenAI, Groq and Mistral word a 429, and llama.cpp a 500, that the same request gets for ever.
+_TOO_MUCH = re.compile(r"too (?:large|long)|context (?:length|size|window)", re.IGNORECASE)
+_NO_MONEY = re.compile(r"\bquota\b|credit balance", re.IGNORECASE)  # Google's and Anthropic's words
+_NO_CONNECTION = frozenset({"ConnectionError", "APIConnectionError", "TransportError", "ModelConnectionError"})
+_LONGEST_WAIT = 86_400.0
 
 # Answers about the one who asks: no key, no money, no right, no such model.
 _ABOUT_THE_CALLER = frozenset({401, 402, 403, 404})
@@ -101,7 +113,7 @@ def is_retryable(error: BaseException) -> bool:
     A refusal by HTTP status 4xx (a wrong API key, an unknown model) is final, except for timeouts and rate limits;
     a missing package is final too. All else is tried again: timeouts, broken connections, replies that are no JSON.
     """
-    status = _status(error)
+    status = status_of(error)
     if status is not None and 400 <= status < 500:
         return status in _TRANSIENT_STATUS
     return not isinstance(error, ImportError | NotImplementedError)
@@ -109,16 +121,30 @@ def is_retryable(error: BaseException) -> bool:
 
 def may_blame_text(error: BaseException) -> bool:
     """Say whether a failure may come from what the model was to read, so that less of it may be taken."""
-    return _status(error) not in _ABOUT_THE_CALLER and not isinstance(error, ImportError | NotImplementedError)
+    return status_of(error) not in _ABOUT_THE_CALLER and not isinstance(error, ImportError | NotImplementedError)
 
 
-def _status(error: BaseException) -> int | None:
-    """Read the HTTP status that providers' errors carry, on themselves or on their response."""
-    for holder in (error, getattr(error, "response", None)):
-        status = getattr(holder, "status_code", None)
-        if isinstance(status, int):
-            return status
-    return None
+def says_not_now(error: BaseException) -> bool:
+    """Say whether a failure is no fault of the call and passes by itself: no connection, a quota, a server that fails.
+
+    A request that is too large is at fault, and one may be that runs into a time limit.
+    """
+    if status := next(filter(None, map(status_of, chain(error))), None):
+        is_not_now = status in _NOT_NOW or (status in (400, 403) and _NO_MONEY.search(str(error)))
+        return bool(is_not_now) and not _TOO_MUCH.search(str(error))
+    kinds = {kind.__name__ for one in chain(error) for kind in type(one).__mro__}
+    is_late = any("Timeout" in kind for kind in kinds) and "ConnectTimeout" not in kinds
+    return not is_late and not kinds.isdisjoint(_NO_CONNECTION)
+
+
+def asked_to_wait(error: BaseException, now: float) -> float:
+    """Return for how many seconds a server wants not to be asked (`Retry-After`), a day at most; else 0."""
+    told = (getattr(getattr(one, "response", None), "headers", None) for one in chain(error))
+    said = next((str(each.get("retry-after", "")) for each in told if isinstance(each, Mapping)), "")
+    with suppress(ValueError, OverflowError):
+        seconds = float(said) if said[-1:].isdigit() else parsedate_to_datetime(said).timestamp() - now
+        return min(max(seconds, 0.0), _LONGEST_WAIT)
+    return 0.0
 
 
 def retry_delay(attempts: int, config: MemoryConfig) -> float:

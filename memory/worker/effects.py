@@ -61,6 +61,7 @@ class Terms:
         is_alive: Whether a process of this host exists.
         is_under_way: Whether an update of this process, by its token, still goes on.
         purse: What is known of users' budgets.
+        answering: The models that have answered this process since they failed the last time.
     """
 
     config: MemoryConfig
@@ -69,6 +70,7 @@ class Terms:
     is_alive: Callable[[int], bool]
     is_under_way: Callable[[str], bool]
     purse: Purse
+    answering: set[str]
 
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC."""
@@ -98,6 +100,7 @@ class ModelCalls:
     def __init__(self, max_workers: int = 4, max_abandoned: int = 4) -> None:
         self._max_workers, self._max_abandoned = max_workers, max_abandoned
         self._changed = threading.Condition()
+        self.answering = set[str]()
         self._waited_for = 0
         self._abandoned: set[Future[object]] = set()
 

@@ -29,12 +29,14 @@ from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Entry, ExtractionProgress, edited_away_in
 from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
-from memory.queue.schedule import is_retryable, may_blame_text, retry_delay
+from memory.queue.schedule import asked_to_wait, is_retryable, may_blame_text, retry_delay, says_not_now
 from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 from memory.worker.journaling import Journaling
 from memory.worker.reading import Reading, covered, portions, read_together, remembered, together
 
 logger = logging.getLogger(__name__)
+
+_WAITS_TOGETHER = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,14 @@ class Drained:
         cancelled: How many entries were dropped because of an erase.
         failed: How many are to be tried again, or became dead letters.
         due: When the next of those that are left is due, in seconds since the epoch; `None` if none is left.
+        waiting: The models that could not be asked, each with a conversation that waits for it.
     """
 
     receipts: tuple[UpdateReceipt, ...] = ()
     cancelled: int = 0
     failed: int = 0
     due: float | None = None
+    waiting: frozenset[tuple[str, str]] = frozenset()
 
 
 def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEffects[Drained]:
@@ -71,12 +75,15 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     receipts: list[UpdateReceipt] = []
     done = {entry.key for entry in cancelled}
     failed = 0
-    longest = terms.config.retry_max_seconds
-    ready = [one for one in entries if not _is_cancelled(one, epochs) and one.is_ready(terms.clock(), longest)]
+    now, longest, answering = terms.clock(), terms.config.retry_max_seconds, terms.answering
+    ready = [one for one in entries if not _is_cancelled(one, epochs) and one.is_ready(now, longest, answering)]
+    # One of those that wait may be what its model's server does not survive.
+    alone: list[tuple[Entry, ...]] = [(entry,) for entry in ready if entry.waits >= _WAITS_TOGETHER]
+    ready = [entry for entry in ready if entry.waits < _WAITS_TOGETHER]
     # What was extracted and not applied comes first, in the batch in which it was extracted.
     started = [covered(entry, ready) for entry in ready if entry.extracted]
     rest = [entry for entry in ready if not any(entry in batch for batch in started)]
-    waiting = deque(started + together(rest, terms.config.portion_messages))
+    waiting = deque(started + together(rest, terms.config.portion_messages) + alone)
     until = (yield from terms.purse.look(owner)) if waiting else None
     while waiting and until is None:
         batch = waiting.popleft()
@@ -89,9 +96,9 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
             until = used_up.until
             yield from outbox.write((yield from _released(batch, terms)))
         except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-            alone, given_up = yield from _after_failure(batch, error, terms)
-            waiting.extend((entry,) for entry in alone)
-            failed += given_up
+            parted, noted = yield from _after_failure(batch, error, terms)
+            waiting.extend((entry,) for entry in parted)
+            failed += noted
         else:
             receipts.extend([receipt] if receipt else [])
             done |= {entry.key for entry in batch}
@@ -101,8 +108,9 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     due = min((entry.due for entry in left if thread_id in (None, entry.thread_id)), default=None)
     if until is not None and due is not None:
         logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", owner.due_key)
-        return Drained(tuple(receipts), len(cancelled), failed, max(due, until))
-    return Drained(tuple(receipts), len(cancelled), failed, due)
+        due = max(due, until)
+    waits = frozenset((entry.model, entry.thread_id) for entry in left if entry.waits)
+    return Drained(tuple(receipts), len(cancelled), failed, due, waits)
 
 
 def _released(batch: Sequence[Entry], terms: Terms) -> StoreEffects[list[Entry]]:
@@ -121,9 +129,12 @@ def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> St
     Returns:
         The entries to try alone, and in how many the failure was noted.
     """
+    is_wait, now = says_not_now(error), terms.clock()
+    pause = asked_to_wait(error, now) if is_wait else 0.0
+    terms.answering.discard(batch[0].model)
 
     def is_final(entry: Entry) -> bool:
-        return entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error)
+        return not is_wait and (entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error))
 
     entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
     # What another worker took over meanwhile is that worker's to judge.
@@ -137,21 +148,22 @@ def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> St
         replace(
             entry,
             state="dead" if is_final(entry) else "pending",
-            attempts=entry.attempts + 1,
-            due=terms.clock() + retry_delay(entry.attempts + 1, terms.config),
+            attempts=entry.attempts + (not is_wait),
+            waits=entry.waits + is_wait,
+            due=now + max(pause, retry_delay((entry.waits if is_wait else entry.attempts) + 1, terms.config)),
+            not_before=now + pause if pause else 0.0,
             lease=None,
             error=type(error).__name__,
         )
         for entry in mine
     ]
-    # Before they are marked as dead: from then on nobody would write these lines any more.
-    if dead := [entry for entry in failed if entry.state == "dead"]:
-        yield from _journal_dead(dead, terms)
+    # Before they are marked: from then on nobody would write these lines, or not for long.
+    if unread := [entry for entry in failed if entry.state == "dead" or (is_wait and entry.waits == 1)]:
+        yield from _journal_unread(unread, terms)
     yield from outbox.write(failed)
     for entry in failed:
-        logger.warning(
-            "update %.12s failed with %s, attempt %d, now %s", entry.key, entry.error, entry.attempts, entry.state
-        )
+        tries = ("wait", entry.waits) if is_wait else ("attempt", entry.attempts)
+        logger.warning("update %.12s failed with %s, %s %d, now %s", entry.key, entry.error, *tries, entry.state)
     return (), len(failed)
 
 
@@ -251,17 +263,17 @@ def _look_again(
     return is_cancelled
 
 
-def _journal_dead(dead: Sequence[Entry], terms: Terms) -> StoreEffects[None]:
-    """Write the lines of entries that failed for good: what was said is known, whatever a model makes of it."""
-    last = dead[-1]
+def _journal_unread(entries: Sequence[Entry], terms: Terms) -> StoreEffects[None]:
+    """Write the lines of entries that no model has read: what was said is known, whatever one makes of it."""
+    last = entries[-1]
     owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
     epochs, flushed, zone, (held, chosen) = yield from side_by_side(
         read_epochs(owner),
         read_seen(owner, thread_id, epoch),
         read_known_time_zone(owner),
-        side_by_side(_read_held(dead), read_approval(owner)),
+        side_by_side(_read_held(entries), read_approval(owner)),
     )
-    reading = read_together(dead, flushed, after_erase=epoch != INITIAL_EPOCH)
+    reading = read_together(entries, flushed, after_erase=epoch != INITIAL_EPOCH)
     journaling = Journaling.of(last, reading, held, zone=zone, now=terms.now(), approval=terms.config.approval | chosen)
     if _is_cancelled(last, epochs) or not journaling.writes:
         return
@@ -330,6 +342,7 @@ def _extraction(
         except Exception:
             yield from terms.purse.save(last.owner)  # a call that fails is paid for, too
             raise
+        terms.answering.add(last.model)
         yield from terms.purse.save(last.owner)
         # Others may have taken over while the model was slow, and found it in other words: then theirs count.
         if not (yield from _are_mine(claimed, terms)):

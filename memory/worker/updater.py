@@ -173,7 +173,15 @@ class MemoryUpdater:
 
     def _terms(self) -> Terms:
         is_under_way = (lambda _: True) if self._under_way is None else self._under_way.__contains__
-        return Terms(self._config, self._worker.renewed(), self._clock, self._is_alive, is_under_way, self._purse)
+        return Terms(
+            self._config,
+            self._worker.renewed(),
+            self._clock,
+            self._is_alive,
+            is_under_way,
+            self._purse,
+            self._calls.answering,
+        )
 
     def _perform(self, effects: WorkerEffects[T]) -> T:
         return perform(

@@ -79,7 +79,7 @@ def view_of(entry: Entry) -> Update:
         state=entry.state,
         created=timestamp(entry.created),
         due=timestamp(entry.due),
-        attempts=entry.attempts,
+        attempts=entry.attempts + entry.waits,
         error=entry.error,
         messages=len(entry.messages),
     )

@@ -1,0 +1,127 @@
+"""A memory model that is away, for however long: what was said waits for it, and is learned when it is back."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from tests.laws.doors import House
+from tests.laws.talk import Talk, remembers
+
+HOUR = 3600.0
+MINUTE = 60.0
+
+
+class Refused(Exception):
+    """How a provider's package tells of an answer with an error."""
+
+    def __init__(self, status: int, said: str = "", **headers: str) -> None:
+        super().__init__(said)
+        self.status_code = status
+        told = {name.replace("_", "-"): each for name, each in headers.items()}
+        self.response = type("Response", (), {"headers": told})
+
+
+class APITimeoutError(ConnectionError):
+    """How OpenAI's package tells that its own deadline passed."""
+
+
+NOT_NOW = [*(Refused(status) for status in (402, 429, 500, 502, 503, 504, 529)), ConnectionRefusedError()]
+NOT_NOW += [Refused(400, "Your credit balance is too low"), Refused(403, "Quota exceeded")]
+
+
+async def updates(talk: Talk) -> list[dict[str, Any]]:
+    """What waits of ada, as her client lists it."""
+    return list((await _asked(talk, "/updates"))["updates"])
+
+
+async def _asked(talk: Talk, path: str) -> Any:
+    house = House(talk.store, InMemorySaver(), {}, talk.clock, Path("no such folder"))
+    status, answer = await house.ask("GET", path)
+    assert status == 200
+    return answer
+
+
+def fails(error: Exception, when: str = "") -> Callable[[list[BaseMessage]], Exception | str]:
+    """Answer as a memory model that fails, or does where its prompt has a word."""
+    return lambda messages: error if when in messages[-1].text else remembers(messages)
+
+
+async def away(talk: Talk, hours: int, error: Exception, when: str = "") -> None:
+    """Let the model fail for so many hours, and everything that is due be tried meanwhile."""
+    talk.memory.respond = fails(error, when)
+    for _ in range(hours):
+        await talk.learn()
+        talk.clock.advance(HOUR + MINUTE)
+    talk.memory.respond = remembers
+
+
+@pytest.mark.parametrize("error", NOT_NOW, ids=repr)
+async def test_an_outage_of_a_day_loses_nothing(error: Exception) -> None:
+    talk = Talk()
+    await talk.say("I like figs")
+    await away(talk, 24, error)
+    assert [each["state"] for each in await updates(talk)] == ["pending"]
+    assert await talk.learn() == ["Likes figs"]
+
+
+async def test_what_was_said_is_in_the_journal_from_the_first_failure_on_and_once() -> None:
+    talk = Talk()
+    await talk.say("I like figs")
+    await away(talk, 1, Refused(503))
+    assert str(await _asked(talk, "/journal")).count("I like figs") == 1
+    await away(talk, 3, Refused(503))
+    await talk.learn()
+    assert str(await _asked(talk, "/journal")).count("I like figs") == 1
+
+
+@pytest.mark.parametrize("wait", ["7200", "Thu, 09 Oct 2025 10:53:21 GMT"])
+async def test_a_provider_is_not_asked_before_the_time_that_it_named(wait: str) -> None:
+    talk = Talk()
+    await talk.say("I like figs")
+    talk.memory.respond = fails(Refused(429, retry_after=wait))
+    await talk.learn()
+    talk.memory.respond = remembers
+    talk.clock.advance(1.9 * HOUR)
+    assert await talk.learn() == []
+    talk.clock.advance(0.2 * HOUR)
+    assert await talk.learn() == ["Likes figs"]
+
+
+@pytest.mark.parametrize(
+    "error", [Refused(429, "Request too large"), Refused(400), TimeoutError(), APITimeoutError()], ids=repr
+)
+async def test_what_fails_by_its_own_fault_is_given_up_at_last(error: Exception) -> None:
+    talk = Talk()
+    await talk.say("I like figs")
+    await away(talk, 9, error)
+    assert [each["state"] for each in await updates(talk)] == ["dead"]
+
+
+async def test_one_message_that_no_server_survives_holds_no_other() -> None:
+    talk = Talk()
+    for what in ("figs", "crashes", "plums"):
+        await talk.say(f"I like {what}")
+    await away(talk, 6, Refused(500), when="crashes")
+    assert await talk.known() == ["Likes figs", "Likes plums"]
+    assert len(await updates(talk)) == 1
+
+
+async def test_an_update_that_succeeds_wakes_one_after_another_of_those_that_waited_for_its_model() -> None:
+    talk, others = Talk(), ("ada", "bob", "cyd")
+    for user in others:
+        await talk.say("I like figs", user, user=user)
+    talk.memory.respond = fails(Refused(503))
+    for _ in range(12):
+        talk.clock.advance(HOUR)
+        await talk.service.asweep(talk.store)
+    talk.memory.respond = remembers
+    await talk.say("I like figs", "dan", user="dan")
+    talk.clock.advance(3 * MINUTE)
+    await talk.service.asweep(talk.store)  # only what dan said is due
+    await asyncio.to_thread(talk.service.close)
+    assert [await talk.known(user) for user in (*others, "dan")] == [["Likes figs"]] * 4
