@@ -211,7 +211,7 @@ def _instructions(messages: Sequence[BaseMessage]) -> list[int]:
 def _summarized_instructions(messages: Sequence[BaseMessage], start: int, running: RunningSummary | None) -> list[int]:
     """Return where system messages stand before the live ones; where the summary does not say it, the first ones."""
     if running is None or not running.instructions:
-        return [*takewhile(lambda at: isinstance(messages[at], SystemMessage), range(start))]
+        return [*takewhile(lambda at: bool(_instructions([messages[at]])), range(start))]
     for identity, at in running.instructions.items():
         if not 0 <= at < len(messages) or messages[at].id != identity:
             return _instructions(messages[:start])  # some have left the thread: compact mode, or somebody edited it
@@ -220,6 +220,8 @@ def _summarized_instructions(messages: Sequence[BaseMessage], start: int, runnin
 
 def _told(given: Mapping[int, BaseMessage], running: RunningSummary | None) -> list[int]:
     """Return the places of equal system messages once: the first, and of the others the newest of `SYSTEM_CHARS`."""
+    if not given:
+        return []
     # langmem's summary messages have no stable id, but their text.
     summary = running and summary_text(running.summary)
     texts = {at: one.text for at, one in given.items() if one.id != SUMMARY_ID}
@@ -251,10 +253,10 @@ def summary_text(summary: str) -> str:
 
 
 def _live_start(messages: Sequence[BaseMessage], running: RunningSummary) -> int:
-    newest_known = 0
+    newest_known, ends = 0, {running.last_summarized_message_id, SUMMARY_ID} - {None}
     for index in range(len(messages) - 1, -1, -1):
         identity = messages[index].id
-        if identity in (running.last_summarized_message_id, SUMMARY_ID) and identity is not None:
+        if identity in ends:
             return index + 1
         if not newest_known and identity in running.summarized_message_ids:
             newest_known = index + 1
