@@ -5,12 +5,12 @@ import contextvars
 import json
 import logging
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -27,6 +27,8 @@ from memory.provider_reason import reason_logged
 from memory.text import one_line
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Holds also where a server takes no schema, and a model that repeats itself goes on to its length limit.
 MAX_FACTS_PER_ANSWER: Final = 50
@@ -88,8 +90,8 @@ MAX_OBJECTS: Final = 200
 _FEW_OBJECTS: Final = 8
 _LISTS: Final = ("facts", "newFacts", "memories")
 # Not as of a reply: a JSON draft in a thought is no answer, wherever in a sentence the thought stands. Chat templates
-# may swallow the opening tag. In a text of JSON no line ends, and none begins, with a tag.
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>(?=\s*[\[{`]|[^\S\n]*\n)", re.DOTALL | re.IGNORECASE)
+# may swallow the opening tag. In a text of JSON no line ends with a tag, and behind one its text ends before a bracket.
+_THOUGHT = re.compile(r"\A.*</think(?:ing)?>(?=[^\"\[{`]{0,500}[\[{`]|[^\S\n]*\n)", re.DOTALL | re.IGNORECASE)
 _THINKING = re.compile(r"\A[^\[{]*?<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")
 _BEGINNING = re.compile(r"\A\s*(?:```(?:json)?\s*)?[{\[]")
@@ -156,17 +158,18 @@ def parse_answer(raw: str) -> Answer:
     """
     said = _without_thoughts(raw)
     text = said[:MAX_ANSWER_CHARS]
-    for value in _outermost(said):
-        answer = Answer.of(value, text)
-        if answer is not None:
-            return answer
+    answer, end = _last(said, lambda value: Answer.of(value, text))
+    opening = _FACT_LIST.search(text, end)
+    if answer is not None and opening is None:
+        return answer
     # The list of facts broke off, or has a broken object in it: those that are whole count.
-    opening = _FACT_LIST.search(text)
-    whole = tuple(value for value in _values(text, _OBJECT, opening.end() if opening else 0) if _is_fact(value))
-    if not whole:
+    begin = opening.end() if opening else 0
+    whole = tuple(value for value, _ in _values(text, _OBJECT, begin) if _is_fact(value))
+    if whole:  # of one it is known that it is no whole one
+        return Answer(whole, unread=max(0, said.count('"content"', begin) - len(whole) - 1))
+    if answer is None:
         raise ExtractionError(raw)
-    # Of one it is known that it is no whole one.
-    return Answer(whole, unread=max(0, said.count('"content"') - len(whole) - 1))
+    return answer
 
 
 def parse_sentences(raw: str) -> list[str]:
@@ -177,10 +180,14 @@ def parse_sentences(raw: str) -> list[str]:
     """
     said = _without_thoughts(raw)
     text = said[:MAX_ANSWER_CHARS]
-    for value in _outermost(said):
+
+    def listed(value: object) -> list[object] | None:
         found = next((value[name] for name in _LISTS if name in value), None) if isinstance(value, Mapping) else value
-        if isinstance(found, list):
-            return [one_line(each) for each in found if isinstance(each, str) and each.strip()]
+        return found if isinstance(found, list) else None
+
+    found, _ = _last(said, listed)
+    if found is not None:
+        return [one_line(each) for each in found if isinstance(each, str) and each.strip()]
     if '"facts"' not in text:
         raise ExtractionError(raw)
     return [one_line(json.loads(each)) for each in _SENTENCE.findall(text.partition("[")[2])]
@@ -191,15 +198,23 @@ def _without_thoughts(raw: str) -> str:
     return _THINKING.sub("", _THOUGHT.sub("", raw))
 
 
-def _outermost(said: str) -> Iterator[object]:
-    """Yield the JSON values in an answer, the outermost first; of a long one a few of the whole, then its beginning."""
-    if len(said) > MAX_ANSWER_CHARS:
-        yield from _values(said, _OPENING, tries=_FEW_OBJECTS)
-    yield from _values(said[:MAX_ANSWER_CHARS], _OPENING)
+def _last(said: str, read: Callable[[object], T | None]) -> tuple[T | None, int]:
+    """Return the last JSON value of an answer that can be read, as what comes before is drafts, and where it ends.
+
+    Of a long answer a few values of the whole are looked at, then those of its beginning.
+    """
+    parts = [(said, _FEW_OBJECTS)] if len(said) > MAX_ANSWER_CHARS else []
+    for text, tries in (*parts, (said[:MAX_ANSWER_CHARS], MAX_OBJECTS)):
+        found = [
+            (fits, end) for value, end in _values(text, _OPENING, tries=tries) if (fits := read(value)) is not None
+        ]
+        if found:
+            return found[-1]
+    return None, 0
 
 
-def _values(text: str, opening: re.Pattern[str], at: int = 0, tries: int = MAX_OBJECTS) -> Iterator[object]:
-    """Yield the JSON values that begin with such a bracket, the outermost first; bounded work."""
+def _values(text: str, opening: re.Pattern[str], at: int = 0, tries: int = MAX_OBJECTS) -> Iterator[tuple[Any, int]]:
+    """Yield the JSON values that begin with such a bracket, the outermost first, and their ends; bounded work."""
     for _ in range(tries):
         found = opening.search(text, at)
         if found is None:
@@ -209,7 +224,7 @@ def _values(text: str, opening: re.Pattern[str], at: int = 0, tries: int = MAX_O
         except (ValueError, RecursionError):
             at = found.start() + 1
         else:
-            yield value
+            yield value, at
 
 
 # What a server answers that does not know JSON schemas: bad request, or not to be processed.

@@ -85,10 +85,15 @@ def test_what_is_not_read_of_a_long_answer_is_counted() -> None:
         "Maybe {draft}?</think>",
         "<think>One.</think>\nThen <thinking>{draft}</thinking>\nSo: ",
         "<THINK>{draft}</THINK>```json\n",
+        "Maybe {draft}?</think> So the answer is: ",
+        'Maybe {draft}?\n</think>Here is "the answer":\n',
+        "You asked for {draft}. Here it is:\n",
     ],
 )
-def test_thoughts_before_an_answer_are_no_answer(thoughts: str) -> None:
-    assert learned(thoughts.replace("{draft}", facts("Likes plums")) + FIGS) == ["Likes figs"]
+@pytest.mark.parametrize("draft", [facts("Likes plums"), facts()])
+@pytest.mark.parametrize("answer", [FIGS, facts("Likes figs", "Likes kiwis")[:-40]], ids=["whole", "broken off"])
+def test_drafts_before_an_answer_are_no_answer(thoughts: str, draft: str, answer: str) -> None:
+    assert learned(thoughts.replace("{draft}", draft) + answer) == ["Likes figs"]
 
 
 def test_tags_in_what_a_fact_says_begin_no_thoughts() -> None:
