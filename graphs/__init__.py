@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphs.chat import build_graph
     from graphs.deployment import Deployment, configured_service, service_of_process
+    from graphs.embedders import Embedder
     from graphs.events import aemit, emit, memory_event_schemas
     from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
     from graphs.models import load_chat_model
     from graphs.persistence import open_checkpointer, open_store
+    from graphs.persistence.postgres_saver import open_postgres_checkpointer
+    from graphs.persistence.postgres_store import open_postgres_store
+    from graphs.server.api import memory_api
     from graphs.service import MemoryService
     from graphs.settings import Settings
     from graphs.streaming import (
@@ -32,6 +36,7 @@ __all__ = [
     "TOOLS",
     "Context",
     "Deployment",
+    "Embedder",
     "MemoryContext",
     "MemoryService",
     "PalimpsestMemory",
@@ -45,9 +50,12 @@ __all__ = [
     "configured_service",
     "emit",
     "load_chat_model",
+    "memory_api",
     "memory_event_schemas",
     "memory_tools",
     "open_checkpointer",
+    "open_postgres_checkpointer",
+    "open_postgres_store",
     "open_store",
     "pair_run_events",
     "server_modes",
@@ -60,6 +68,7 @@ __all__ = [
 _HOMES = {
     "Context": "graphs.turn.context",
     "Deployment": "graphs.deployment",
+    "Embedder": "graphs.embedders",
     "MemoryContext": "graphs.middleware",
     "MemoryService": "graphs.service",
     "PalimpsestMemory": "graphs.middleware",
@@ -74,9 +83,12 @@ _HOMES = {
     "configured_service": "graphs.deployment",
     "emit": "graphs.events",
     "load_chat_model": "graphs.models",
+    "memory_api": "graphs.server.api",
     "memory_event_schemas": "graphs.events",
     "memory_tools": "graphs.tools_of_memory",
     "open_checkpointer": "graphs.persistence",
+    "open_postgres_checkpointer": "graphs.persistence.postgres_saver",
+    "open_postgres_store": "graphs.persistence.postgres_store",
     "open_store": "graphs.persistence",
     "pair_run_events": "graphs.streaming",
     "server_modes": "graphs.streaming",

@@ -93,7 +93,7 @@ class MemoryService:
         self._config = settings.memory
         self.load_model = load_model
         self.clock = clock
-        self._client = client
+        self.client = client
         self.lent_model: BaseChatModel | None = None
         """What reads conversations where no model is configured: the one that answers in them."""
         self._born = clock()
@@ -172,7 +172,7 @@ class MemoryService:
         left = self._config.max_wait_seconds - (self.clock() - recorded.since)
         delay = max(0.0, min(self._config.debounce_seconds, left))
         with tolerated(logger, "no run could be scheduled for %s", closing.owner.due_key):  # the sweep takes it
-            await as_server(put_off_drain(self._client(), closing.owner, delay, reader))
+            await as_server(put_off_drain(self.client(), closing.owner, delay, reader))
         return Queued(recorded.key, due, memory_thread_id(closing.owner))
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:

@@ -8,10 +8,8 @@ from typing import Any
 import httpx
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from starlette.authentication import AuthCredentials, AuthenticationBackend, BaseUser, SimpleUser
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.requests import HTTPConnection
 
 from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.api import MemoryApi, Service
@@ -30,22 +28,7 @@ from memory.outbox import outbox
 from memory.outbox.entry import Entry
 from memory.turn import MemoryMode
 from tests.fakes import Clock
-
-
-class NamedUser(SimpleUser):
-    """A user as the server describes one."""
-
-    @property
-    def identity(self) -> str:
-        return self.username
-
-
-class HeaderSays(AuthenticationBackend):
-    """Stands in for the server's authentication: the user is who the header `x-test-user` names."""
-
-    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, BaseUser] | None:
-        name = conn.headers.get("x-test-user")
-        return None if name is None else (AuthCredentials(), NamedUser(name))
+from tests.laws.server import HeaderSays
 
 
 class FakeThreads(ServerThreads):

@@ -16,9 +16,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from graphs.deployment import service_of_process
-from graphs.persistence import FILES, checkpoints_of, checkpoints_of_server, leave_no_bytes
-from graphs.server.api import MemoryApi, Service
-from graphs.server.api.guard import RateLimit
+from graphs.persistence import FILES, checkpoints_of_server, leave_no_bytes
+from graphs.server.api import MemoryApi, service_of
 from graphs.server.assistants import AssistantContexts
 from graphs.server.bodies import WholeBodies
 from graphs.server.data_folder import DataIsThere
@@ -28,7 +27,6 @@ from graphs.server.old_threads import OldThreads
 from graphs.server.page import PageDoor, load, routes
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
-from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreAway
@@ -41,7 +39,7 @@ logger = logging.getLogger(__name__)
 async def lifespan(app: Starlette) -> AsyncIterator[None]:
     """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds."""
     service, stopping, store = service_of_process(), asyncio.Event(), await _store()
-    app.state.service = _service_of_api(service, store)
+    app.state.service = service_of(service, store)
     if service.embedder:
         service.embedder.start()  # so that the first turns need not go without it
     in_daemon_thread(partial(importlib.import_module, "graphs.provider_models"), "palimpsest-import")  # nor wait
@@ -68,22 +66,6 @@ async def _store() -> BaseStore:
     # opened the one that `store.path` names (langgraph-api 0.16.7).
     found: BaseStore = await importlib.import_module("langgraph_api.store").get_store()
     return found
-
-
-def _service_of_api(service: MemoryService, store: BaseStore) -> Service:
-    settings = service.settings
-    return Service(
-        settings=settings,
-        store=store,
-        threads=ServerThreads(settings.single_user),
-        crons=ServerCrons(settings.single_user),
-        checkpoints=checkpoints_of(settings),
-        empty_logs=partial(leave_no_bytes, settings.data_dir),
-        limit=RateLimit(settings.requests_per_minute),
-        forget=service.forget,
-        embed=service.aembed,
-        wake=service.wake,
-    )
 
 
 async def _deleted_threads() -> DeletedThreads:

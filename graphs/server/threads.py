@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import httpx
 from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
 from langgraph_sdk.schema import Thread, ThreadSelectField
 
@@ -34,20 +35,21 @@ class ServerThreads:
 
     Args:
         single_user: Whether nobody logs in: then threads have no owner, and all belong to the one user there is.
+        client: Returns a client of the server.
     """
 
-    def __init__(self, single_user: bool) -> None:
-        self._single_user = single_user
+    def __init__(self, single_user: bool, client: Callable[[], LangGraphClient] = get_client) -> None:
+        self._single_user, self._client = single_user, client
 
     async def metadata(self, user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a user's thread, or `None`."""
         # Searched, not read: an unknown id is no error then, and the values stay where they are.
-        found = await as_server(get_client().threads.search(ids=[thread_id], select=_SELECTED, limit=1))
+        found = await as_server(self._client().threads.search(ids=[thread_id], select=_SELECTED, limit=1))
         return _metadata(found[0]) if found and self._belongs(found[0], user_id) else None
 
     async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
         """Write the mode into the metadata of a thread."""
-        await as_server(get_client().threads.update(thread_id, metadata={MODE_KEY: mode}))
+        await as_server(self._client().threads.update(thread_id, metadata={MODE_KEY: mode}))
 
     async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
         """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
@@ -56,19 +58,19 @@ class ServerThreads:
 
     async def delete(self, thread_id: str) -> None:
         """Stop what runs in a thread, then delete its checkpoints and its row."""
-        await as_server(_stop_and_delete(thread_id))
+        await as_server(_stop_and_delete(self._client(), thread_id))
 
     async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
         """Give those of the threads a row again that have none, so that they can be deleted; return which."""
         revived: list[str] = []
         for ids in batched(thread_ids, _PAGE):
             # An id that is there already may be another user's: only what the server has not is made.
-            found = await as_server(get_client().threads.search(ids=ids, select=_SELECTED, limit=len(ids)))
+            found = await as_server(self._client().threads.search(ids=ids, select=_SELECTED, limit=len(ids)))
             there = {str(thread["thread_id"]) for thread in found}
             for thread_id in (each for each in ids if each not in there):
                 metadata = {} if self._single_user else {OWNER_KEY: user_id}
                 await as_server(
-                    get_client().threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing")
+                    self._client().threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing")
                 )
                 revived.append(thread_id)
         return revived
@@ -77,7 +79,7 @@ class ServerThreads:
         """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
         # The server's own threads for a user's memory have that user as reader and no owner.
         for theirs in [None] if self._single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
-            async for thread in _found(theirs):
+            async for thread in _found(self._client(), theirs):
                 named = [name for key in (OWNER_KEY, READER_KEY) if (name := _metadata(thread).get(key))]
                 # After a crash a memory run may be put off by who knows no reader: where nobody logs in, it is theirs.
                 if user_id in named or (self._single_user and not named):
@@ -93,10 +95,10 @@ class ServerThreads:
         """Return the state of a thread as it was saved last; empty if it has none, or the checkpoint is unknown."""
         try:
             if checkpoint_id:
-                states = [await as_server(get_client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
+                states = [await as_server(self._client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
             else:
                 # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
-                states = await as_server(get_client().threads.get_history(thread_id, limit=1))
+                states = await as_server(self._client().threads.get_history(thread_id, limit=1))
         except NotFoundError:
             return {}
         values = states[0]["values"] if states else {}
@@ -129,10 +131,10 @@ async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[
             return
 
 
-def _found(metadata: dict[str, str] | None) -> AsyncIterator[Thread]:
+def _found(client: LangGraphClient, metadata: dict[str, str] | None) -> AsyncIterator[Thread]:
     """Yield all threads with this metadata, the oldest first: what is made meanwhile does not shift a page."""
     return all_pages(
-        lambda offset: get_client().threads.search(
+        lambda offset: client.threads.search(
             metadata=metadata, select=_SELECTED, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
         ),
         _PAGE,
@@ -146,8 +148,7 @@ def batched(ids: Iterable[str], size: int) -> Iterator[list[str]]:
         yield page
 
 
-async def _stop_and_delete(thread_id: str) -> None:
-    client = get_client()
+async def _stop_and_delete(client: LangGraphClient, thread_id: str) -> None:
     with _gone_meanwhile():
         # A run that is under way would write its checkpoints after the deletion.
         for status in ("pending", "running"):
@@ -175,16 +176,17 @@ class ServerCrons:
 
     Args:
         single_user: Whether nobody logs in: then crons have no owner, and all belong to the one user there is.
+        client: Returns a client of the server.
     """
 
-    def __init__(self, single_user: bool) -> None:
-        self._single_user = single_user
+    def __init__(self, single_user: bool, client: Callable[[], LangGraphClient] = get_client) -> None:
+        self._single_user, self._client = single_user, client
 
     async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
         """Yield the id of each of the user's crons, and what its runs are given."""
         theirs = None if self._single_user else {OWNER_KEY: user_id}
         found = all_pages(
-            lambda offset: get_client().crons.search(
+            lambda offset: self._client().crons.search(
                 metadata=theirs, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
             ),
             _PAGE,
@@ -197,4 +199,4 @@ class ServerCrons:
 
     async def delete(self, cron_id: str) -> None:
         """Delete a cron: it runs no more."""
-        await as_server(get_client().crons.delete(cron_id))
+        await as_server(self._client().crons.delete(cron_id))

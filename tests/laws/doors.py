@@ -1,14 +1,13 @@
-"""The one place that knows how today's memory is entered where `palimpsest` has no public name yet.
+"""One process over a store and a saver that outlive it, by public names and the HTTP API alone.
 
-A `House` is what one process holds in its own memory: a service, a graph and the memory API over a store and a saver
-that outlive it. Operations of the matrix speak its vocabulary only. What changes inside is aimed anew here.
+A `House` is what one process holds in its own memory: a service, a graph and the memory API. Operations of the matrix
+speak its vocabulary only.
 """
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,19 +17,8 @@ import httpx
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
-from starlette.middleware import Middleware
-from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.types import ASGIApp
 
-from graphs.persistence import CHECKPOINTS, STORE, empty_logs, leave_no_bytes, open_checkpointer, open_store
-from graphs.persistence.postgres_saver import open_postgres_checkpointer
-from graphs.persistence.postgres_store import open_postgres_store
-from graphs.persistence.sqlite_saver import CheckpointFile
-from graphs.server.api import MemoryApi, Service
-from graphs.server.api.guard import RateLimit
-from graphs.server.thread_doors import DeletedThreads, DeletionDoor, by_retention
-from graphs.server.unwritten import write_down_left
-from memory.namespaces import Owner
 from palimpsest import (
     ConversationContext,
     FactStore,
@@ -39,9 +27,11 @@ from palimpsest import (
     MemoryUpdater,
     Settings,
     build_graph,
+    memory_api,
 )
+from tests.archive_lines import taking
 from tests.fakes import Clock, RecordingModel
-from tests.memory_app import FakeCrons, FakeThreads, HeaderSays
+from tests.laws.server import ThreadServer, logging_in
 
 USER = "ada"
 CAP = 7
@@ -88,16 +78,7 @@ def _facts(number: int, said: str, known: Mapping[str, int]) -> Iterator[dict[st
         yield {**new, "content": f"Prefers {now}", "action": "corrects" if old else "new", "known": old}
 
 
-class Threads(FakeThreads):
-    """A server's rows of threads, whose checkpoints go with them."""
-
-    def __init__(self, rows: dict[str, Any], saver: BaseCheckpointSaver[str]) -> None:
-        super().__init__()
-        self.rows, self._saver = rows, saver
-
-    async def delete(self, thread_id: str) -> None:
-        await super().delete(thread_id)
-        await self._saver.adelete_thread(thread_id)
+NO_FOLDER = Path("no such folder")
 
 
 class House:
@@ -107,23 +88,28 @@ class House:
         self,
         store: BaseStore,
         saver: BaseCheckpointSaver[str],
-        rows: dict[str, Any],
+        rows: dict[str, dict[str, Any]],
         clock: Clock,
-        folder: Path,
+        folder: Path = NO_FOLDER,
     ) -> None:
         self.ids: dict[str, str] = {}
-        self.leaves_no_bytes = False  # a process for each erase takes long where files do not matter
-        self.store, self.saver, self.rows, self.clock, self.folder = store, saver, rows, clock, folder
+        self.store, self.saver, self.rows, self.clock = store, saver, rows, clock
         self.chat, self.memory = (
             RecordingModel(respond=lambda sent: reply_to(sent[-1].text)),
             RecordingModel(respond=remember),
         )
-        self._settings = Settings(trigger="run", memory=CONFIG, data_dir=folder)
         self.service = MemoryService(
-            self._settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory, clock=clock
+            Settings(trigger="run", memory=CONFIG, data_dir=folder, requests_per_minute=1_000_000),
+            lambda _, purpose: self.chat if purpose == "chat" else self.memory,
+            clock=clock,
+            client=ThreadServer(rows, saver).client,
         )
         self.facts = FactStore(store, USER, config=CONFIG, clock=clock)
-        self._owner = Owner.of(USER)
+
+    @cached_property
+    def app(self) -> ASGIApp:
+        """The memory API."""
+        return logging_in(memory_api(self.service, self.store))
 
     @cached_property
     def graph(self) -> Any:
@@ -136,20 +122,20 @@ class House:
     async def say(self, thread_id: str, text: str, user: str = USER) -> None:
         """One turn of the chat graph."""
         if thread_id not in self.rows:
-            self.rows[thread_id] = (user, {}, {})
+            self.rows[thread_id] = {"owner": user}
         who = {"configurable": {"thread_id": thread_id, "langgraph_auth_user_id": user}}
         await self.graph.ainvoke({"messages": [HumanMessage(text, id=f"m{crc32(text.encode())}")]}, who)
 
     async def learn(self) -> None:
         """Work off what waits of the user."""
-        await self.service.adrain(self.store, self._owner)
+        await self.service.adrain(self.store, self.facts.owner)
 
     async def sweep(self) -> None:
         """Do what a server does at its start: all that is due, of anybody."""
         await self.service.asweep(self.store)
 
     async def roll_up(self) -> None:
-        await self.service.arollup(self.store, self._owner)
+        await self.service.arollup(self.store, self.facts.owner)
 
     async def cut(self, thread_id: str, *texts: str) -> None:
         """Write down and learn what a summary takes away."""
@@ -158,79 +144,20 @@ class House:
         context = ConversationContext(thread_id, USER, messages=said, kind="cut")
         await asyncio.to_thread(updater.process, context)
 
-    async def ask(self, method: str, path: str, body: object = None, user: str = USER) -> tuple[int, Any]:
+    async def ask(self, method: str, path: str, body: object = None, user: str = USER, **sent: Any) -> tuple[int, Any]:
         """Ask the memory API in process; return status and answer."""
-        with _app(self._api()) as app:
-            transport, headers = httpx.ASGITransport(app), {"x-test-user": user}
-            async with httpx.AsyncClient(transport=transport, base_url="http://t/memory", headers=headers) as client:
-                answer = await client.request(method, path, json=body)
+        transport, headers = httpx.ASGITransport(self.app), {"x-test-user": user}
+        async with httpx.AsyncClient(transport=transport, base_url="http://t/memory", headers=headers) as client:
+            answer = await client.request(method, path, json=body, **sent)
         is_json = answer.headers.get("content-type", "").partition(";")[0] == "application/json"
         return answer.status_code, answer.json() if is_json else answer.text
+
+    async def propose(self, content: str, confidence: float = 0.9) -> str:
+        """Let a fact wait for the user's yes, as one of a file may; return its id."""
+        waits = {"content": content, "category": "knowledge", "confidence": confidence, "status": "waiting"}
+        await self.ask("POST", "/import", None, **taking({"facts": [waits]}))
+        return next(fact.id for fact in await self.facts.alist("waiting") if fact.content == content)
 
     async def shown(self) -> str:
         """What a new conversation's prompt, or an extraction, may show of facts and profile."""
         return repr(await self.facts.asnapshot())
-
-    def _api(self) -> Service:
-        return Service(
-            settings=self._settings,
-            store=self.store,
-            threads=Threads(self.rows, self.saver),
-            crons=FakeCrons(),
-            checkpoints=CheckpointFile(self.folder / CHECKPOINTS),
-            empty_logs=lambda: (leave_no_bytes if self.leaves_no_bytes else empty_logs)(self.folder),
-            clock=self.clock,
-            forget=self.service.forget,
-            wake=lambda *_: None,
-            limit=RateLimit(1_000_000, clock=self.clock),
-        )
-
-
-_IDLE: list[MemoryApi] = []
-
-
-@contextmanager
-def _app(service: Service) -> Iterator[MemoryApi]:
-    """Lend an app, as making one takes longer than a request; two requests at once have one each."""
-    guards = [Middleware(AuthenticationMiddleware, backend=HeaderSays())]
-    app = _IDLE.pop() if _IDLE else MemoryApi(middleware=guards)
-    app.state.service = service
-    yield app
-    _IDLE.append(app)
-
-
-def open_ours_on_postgres(uri: str) -> AbstractAsyncContextManager[BaseStore]:
-    """Open the store that a deployment has on Postgres."""
-    return open_postgres_store(uri, 4)
-
-
-def open_saver_on_postgres(uri: str) -> AbstractAsyncContextManager[BaseCheckpointSaver[str]]:
-    """Open the checkpointer that a deployment has on Postgres."""
-    return open_postgres_checkpointer(uri, 4)
-
-
-async def look_back(service: MemoryService, store: BaseStore) -> int:
-    """Write down what states name as unwritten, as a server does at its start; return how many turns."""
-    return await write_down_left(service, store)
-
-
-@asynccontextmanager
-async def open_files(settings: Settings) -> AsyncIterator[tuple[BaseStore, BaseCheckpointSaver[str]]]:
-    """Open the files of a deployment as its server does."""
-    folder = settings.data_dir
-    async with open_store(folder / STORE) as store, open_checkpointer(folder / CHECKPOINTS) as saver:
-        yield store, saver
-
-
-def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
-    """Return what stands before a server's routes of threads."""
-
-    async def deleted() -> DeletedThreads:
-        return DeletedThreads(store, None, clock)
-
-    return DeletionDoor(app, deleted=deleted)
-
-
-def deleting_by_age() -> None:
-    """Let all that the task deletes from here on go because it is old."""
-    by_retention.set(True)

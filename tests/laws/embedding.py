@@ -1,13 +1,11 @@
-"""How a process gets an embedder, and when it has embedded all: of this `palimpsest` has no public names yet."""
+"""How a process gets an embedder, and when it has embedded all."""
 
 import asyncio
 
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import BaseStore
 
-from graphs.embedders import Embedder
-from memory.namespaces import Owner
-from palimpsest import MemoryService
+from palimpsest import Embedder, FactStore, MemoryService
 
 
 def embedder(embeddings: Embeddings) -> Embedder:
@@ -17,13 +15,13 @@ def embedder(embeddings: Embeddings) -> Embedder:
 
 async def embedded(service: MemoryService, store: BaseStore, user: str) -> None:
     """Return once every text of a user has its vector."""
-    making = service.vectors.make(store, Owner.of(user))
+    making = service.vectors.make(store, FactStore(store, user).owner)
     assert making
     await asyncio.wrap_future(making)
 
 
 async def indexed(service: MemoryService, store: BaseStore, user: str) -> None:
     """Return once the process recalls from all that is there now."""
-    following = service.recalling.follow(store, Owner.of(user))
+    following = service.recalling.follow(store, FactStore(store, user).owner)
     if following:
         await asyncio.wrap_future(following)

@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
@@ -207,7 +206,7 @@ def set_learning(talk: Talk, is_on: bool) -> None:
 
 
 def _ask(talk: Talk, method: str, path: str, body: object) -> None:
-    house = House(talk.store, InMemorySaver(), {}, talk.clock, Path("no such folder"))
+    house = House(talk.store, InMemorySaver(), {}, talk.clock)
     in_thread(house.ask(method, path, body))
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from palimpsest import open_checkpointer
-from tests.laws.doors import open_saver_on_postgres
+from palimpsest import open_checkpointer, open_postgres_checkpointer
 
 CAPABILITIES = ("put", "put_writes", "get_tuple", "list", "delete_thread", "delete_for_runs", "copy_thread")
 
@@ -35,4 +34,4 @@ async def test_our_sqlite_conforms(capability: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 async def test_our_postgres_conforms(capability: str, database: str) -> None:
-    await conforms(capability, open_saver_on_postgres(database))
+    await conforms(capability, open_postgres_checkpointer(database))

@@ -11,8 +11,7 @@ from langchain_core.tracers.schemas import Run
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graphs.models import load_chat_model
-from palimpsest import Settings, extract_facts
+from palimpsest import Settings, extract_facts, load_chat_model
 from tests.fakes import RecordingModel
 from tests.laws.talk import Talk
 from tests.stub_model import Reply, StubModel

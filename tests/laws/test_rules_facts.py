@@ -3,15 +3,12 @@
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
-from langgraph.store.memory import InMemoryStore
 
 from palimpsest import Context, FactStore, MemoryConfig, aerase_thread
-from tests.fact_sets import propose
 from tests.fakes import WordEmbeddings
 from tests.laws.doors import DAY, House
 from tests.laws.embedding import embedded, embedder, indexed
@@ -59,7 +56,7 @@ class Person(Talk):
         self.memory.respond = finds
 
     def house(self) -> House:
-        return House(self.store, self.saver, {}, self.clock, Path("no such folder"))
+        return House(self.store, self.saver, {}, self.clock)
 
     async def api(self, method: str, path: str, body: object = None, status: int = 200) -> Any:
         answer = await self.house().ask(method, path, body)
@@ -116,12 +113,12 @@ async def test_what_a_deployment_asks_everybody_about_waits_whatever_they_chose(
 
 
 @pytest.mark.parametrize("source", ["conversation", "tool"])
-def test_only_a_person_says_yes(source: Any) -> None:
-    facts = FactStore(InMemoryStore(), "ada")
-    waits = propose(facts, "Has insulin")
+async def test_only_a_person_says_yes(source: Any) -> None:
+    house = Person().house()
+    waits = await house.propose("Has insulin")
     with pytest.raises(ValueError, match="source"):
-        facts.approve(waits.id, source=source)
-    assert facts.list() == []
+        await house.facts.aapprove(waits, source=source)
+    assert await house.facts.alist() == []
 
 
 async def test_a_model_brings_nothing_back_that_its_user_wants_to_be_asked_about() -> None:
@@ -169,13 +166,14 @@ async def test_what_is_written_down_again_waits_on() -> None:
 
 
 async def test_what_a_person_lets_in_at_a_full_memory_is_not_what_goes() -> None:
-    facts = FactStore(InMemoryStore(), "ada", config=MemoryConfig(max_facts=2))
-    weak = propose(facts, "Has asthma", 0.1)
+    person = Person()
+    weak = await person.house().propose("Has asthma", 0.1)
+    facts = FactStore(person.store, "ada", config=MemoryConfig(max_facts=2))
     for content in ("Lives in Oslo", "Likes tea"):
-        facts.create(content, "knowledge", 0.9)
-    facts.approve(weak.id, source="page")
-    assert "Has asthma" in {fact.content for fact in facts.list()}
-    assert [fact.content for fact in facts.list("evicted")] == ["Lives in Oslo"]
+        await facts.acreate(content, "knowledge", 0.9)
+    await facts.aapprove(weak, source="page")
+    assert "Has asthma" in {fact.content for fact in await facts.alist()}
+    assert [fact.content for fact in await facts.alist("evicted")] == ["Lives in Oslo"]
 
 
 async def test_an_embedder_is_given_what_is_told_alone_and_its_vectors_go_with_their_texts() -> None:

@@ -2,10 +2,11 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -13,10 +14,11 @@ import pytest
 from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 
-from palimpsest import FactStore, Settings, open_store
+from palimpsest import FactStore, open_checkpointer, open_store
 from tests.command_line import Failing, Typed
 from tests.fakes import Clock
-from tests.laws.doors import House, deleting_by_age, deletions_of, open_files
+from tests.laws.doors import House
+from tests.laws.starting import deleting_by_age, deletions_of, locked_files_wait
 from tests.laws.talk import Talk
 
 FULL = "the disk is full: make room and try again"
@@ -57,6 +59,13 @@ async def test_nothing_is_erased_in_local_files_that_another_process_has(
     assert b"figs" not in (tmp_path / "store.sqlite").read_bytes()
 
 
+@asynccontextmanager
+async def open_files(folder: Path) -> AsyncIterator[tuple[Any, Any]]:
+    """Open the files of a deployment."""
+    async with open_store(folder / "store.sqlite") as store, open_checkpointer(folder / "checkpoints.sqlite") as saver:
+        yield store, saver
+
+
 def contents(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in folder.iterdir()]
 
@@ -69,9 +78,8 @@ def readable_by_others(folder: Path) -> list[str]:
 async def test_words_of_rows_that_moved_between_pages_go_with_an_erase(tmp_path: Path, seed: int) -> None:
     chance = Random(seed)
     tapirs: dict[str, Any] = {}
-    async with open_files(Settings(data_dir=tmp_path)) as (store, saver):
+    async with open_files(tmp_path) as (store, saver):
         house = House(store, saver, {}, Clock(), tmp_path)
-        house.leaves_no_bytes = True
         await house.facts.acreate("Keeps an axolotl", "preference", 0.9)
         (ours,) = await store.alist_namespaces(suffix=("facts",))
         for _ in range(40):  # rows that grow push others to another page, where they are erased
@@ -95,8 +103,8 @@ async def test_files_that_others_could_read_are_closed_when_they_are_opened(tmp_
 
 
 async def test_a_full_disk_is_named_where_it_stops_something_and_what_was_there_stays(tmp_path: Path) -> None:
-    async with open_files(Settings(data_dir=tmp_path)) as files:
-        connections = [cast("Any", each).conn for each in files]
+    async with open_files(tmp_path) as files:
+        connections = [each.conn for each in files]
         house = House(*files, {}, Clock(), tmp_path)
 
         _, fact = await house.ask("POST", "/facts", {"content": "Likes figs", "category": "preference"})
@@ -120,7 +128,7 @@ async def test_a_full_disk_is_named_where_it_stops_something_and_what_was_there_
 async def test_a_command_that_waits_in_vain_for_a_locked_file_names_it_and_has_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphs.persistence.connection.BUSY_SECONDS", 0.1)
+    locked_files_wait(monkeypatch, 0.1)
     alone = Typed(Failing(httpx.ConnectError("no server")), {"PALIMPSEST_DATA_DIR": str(tmp_path)})
     async with open_store(tmp_path / "store.sqlite") as store:
         await FactStore(store, "local").acreate("Likes figs", "preference", 0.9)
@@ -135,8 +143,8 @@ async def test_a_command_that_waits_in_vain_for_a_locked_file_names_it_and_has_n
 async def test_a_turn_waits_once_for_a_locked_file_however_often_it_saves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphs.persistence.connection.BUSY_SECONDS", 4.0)
-    async with open_files(Settings(data_dir=tmp_path)) as files:
+    locked_files_wait(monkeypatch, 4.0)
+    async with open_files(tmp_path) as files:
         house = House(*files, {}, Clock(), tmp_path)
         await house.say("thread", "I like figs")
         with closing(sqlite3.connect(tmp_path / "checkpoints.sqlite", isolation_level=None)) as viewer:

@@ -22,7 +22,7 @@ from langgraph.types import Command
 
 from palimpsest import PalimpsestMemory, PalimpsestSummary, open_checkpointer
 from tests.fakes import RecordingModel
-from tests.laws.doors import look_back
+from tests.laws.starting import look_back
 from tests.laws.talk import AGENTS, LONG, Failing, Talk
 
 SECRET = "I like figs. Write to figs@example.com"

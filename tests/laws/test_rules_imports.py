@@ -1,17 +1,18 @@
 """Exports of other services: what somebody pasted is no word of theirs, and what is left out is counted."""
 
+import asyncio
 import json
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from palimpsest import MemoryUpdater
 from tests.command_line import AsAda, Typed
-from tests.fakes import RecordingModel, learns
-from tests.memory_app import MemoryApp
+from tests.fakes import Clock, learns
+from tests.laws.doors import House
 
 LETTER = "I like landlords. " + "The rent is due. " * 20_000
 
@@ -50,20 +51,20 @@ MEMORIES = {
 
 
 @pytest.fixture
-def app() -> MemoryApp:
-    app = MemoryApp(store=InMemoryStore())
-    updater = MemoryUpdater(app.store, lambda _: RecordingModel(respond=learns), clock=app.clock)
-    object.__setattr__(app.service, "wake", updater.drain)
-    return app
+def ada() -> Typed:
+    """A person whose server learns at once."""
+    house = House(InMemoryStore(), InMemorySaver(), {}, Clock())
+    house.memory.respond = learns
+    asyncio.run(house.sweep())  # a process works on the stores that it has swept
+    return Typed(AsAda(house.app), {"PALIMPSEST_TOKEN": "ada"})
 
 
-def test_an_export_is_learned_kept_left_waiting_or_counted(app: MemoryApp, tmp_path: Path) -> None:
+def test_an_export_is_learned_kept_left_waiting_or_counted(ada: Typed, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "claude.zip", "w") as archive:
         archive.writestr("x/conversations.json", json.dumps([{"uuid": "k", "chat_messages": TALKS}]))
         archive.writestr("x/memories.json", json.dumps([MEMORIES]))
         archive.writestr("x/projects.json", "[]")
     (tmp_path / "chatgpt.json").write_text(json.dumps([{"id": "c", "mapping": TREE, "current_node": "n4"}]))
-    ada = Typed(AsAda(app.app), {"PALIMPSEST_TOKEN": "ada"})
     files = [str(tmp_path / name) for name in ("claude.zip", "chatgpt.json")]
     done = ada.json("backfill", *files)
     assert (done["messages"], done["pasted"], done["facts"]) == (8, 2, 3)
@@ -93,9 +94,8 @@ def test_an_export_is_learned_kept_left_waiting_or_counted(app: MemoryApp, tmp_p
     assert len(journal) < len(LETTER) / 2
 
 
-def test_what_a_person_said_no_to_does_not_wait_again(app: MemoryApp, tmp_path: Path) -> None:
+def test_what_a_person_said_no_to_does_not_wait_again(ada: Typed, tmp_path: Path) -> None:
     (tmp_path / "memories.json").write_text(json.dumps([MEMORIES]))
-    ada = Typed(AsAda(app.app), {"PALIMPSEST_TOKEN": "ada"})
     ada("backfill", str(tmp_path / "memories.json"))
     refused, *others = ada.json("facts", "list", "--status", "waiting")["facts"]
     ada("facts", "delete", refused["id"])

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from palimpsest import erase_thread, open_checkpointer
-from tests.laws.doors import look_back
+from tests.laws.starting import look_back
 from tests.laws.talk import Failing, Talk, erase_everything, failing
 
 BOTH = pytest.mark.parametrize("talk", ["graph", "agent"], indirect=True)

@@ -11,11 +11,10 @@ from types import FrameType
 
 import pytest
 
-import memory
-from memory.namespaces import Owner
+import palimpsest
 from tests.laws.talk import DAY, DOORS, NARROW, Talk
 
-HOUSE = Path(memory.__file__).parents[1]
+HOUSE = Path(palimpsest.__file__).parents[1]
 ROOMS = tuple(str(HOUSE / room) for room in ("memory", "graphs"))
 LONG = 10_000_000
 MOST_READ = 1_000_000
@@ -73,7 +72,7 @@ async def test_the_thread_keeps_all_of_a_long_message_and_memory_its_two_ends(do
     assert len(talk.stored()) < MOST_READ
     await talk.learn()
     talk.clock.advance(DAY)
-    await talk.process().arollup(talk.store, Owner.of("ada"))
+    await talk.process().arollup(talk.store, None)
     kept = next(text for text in texts(talk) if "plums" in text)
     assert kept.startswith(said[:HALF])
     assert kept.endswith(said[-HALF:])

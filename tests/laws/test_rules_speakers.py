@@ -1,5 +1,6 @@
 """Whose words: of several people in a thread, or agents in a person's place, only what the user said is a fact."""
 
+import asyncio
 import json
 import operator
 from pathlib import Path
@@ -10,17 +11,17 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Send
 
-from palimpsest import Context, MemoryUpdater, build_graph, extract_facts, summarize_messages
+from palimpsest import Context, build_graph, extract_facts, summarize_messages
 from tests.command_line import AsAda, Typed
-from tests.fakes import RecordingModel, learns
+from tests.fakes import Clock, RecordingModel, learns
 from tests.laws.doors import House
 from tests.laws.embedding import indexed
 from tests.laws.talk import DOORS, LONG, NARROW, Failing, Talk, failing
-from tests.memory_app import MemoryApp
 
 ROOM = [("bob", "I like figs."), ("Carla", "I like kiwis."), ("Ada Lovelace", "I like pears."), (None, "I like dates.")]
 CALL = {"name": "consult", "args": {"task": "I like bribes."}, "id": "1", "type": "tool_call"}
@@ -41,7 +42,7 @@ async def say(talk: Talk, text: str, name: str | None, thread: str = "T", known_
 
 async def journal(talk: Talk, folder: Path) -> list[tuple[str, str, str]]:
     """Return whose words the journal holds, under which name, and the words; answers aside."""
-    house = House(talk.store, talk.saver, {}, talk.clock, folder)
+    house = House(talk.store, talk.saver, {}, talk.clock)
     _, page = await house.ask("GET", "/journal")
     said = [message for entry in page["entries"] for message in entry["messages"] if message["role"] != "assistant"]
     return [(message["role"], message["name"], message["text"]) for message in said]
@@ -188,9 +189,9 @@ def test_a_summary_tells_who_said_what() -> None:
 
 
 def test_imports_and_exports_keep_the_names(tmp_path: Path) -> None:
-    app = MemoryApp(store=InMemoryStore())
-    updater = MemoryUpdater(app.store, lambda _: RecordingModel(respond=learns), clock=app.clock)
-    object.__setattr__(app.service, "wake", updater.drain)
+    house, other = (House(InMemoryStore(), InMemorySaver(), {}, Clock()) for _ in range(2))
+    house.memory.respond = learns
+    asyncio.run(house.sweep())  # a process works on the stores that it has swept
     rooms: list[Any] = [("room", [*ROOM, ("ada", "I like limes.")]), ("own", [("Carla", "I like mangos.")])]
     lines = [
         {"conversation": room, "role": "user", "name": name, "content": text, "time": "2026-05-01T10:00:00Z"}
@@ -198,12 +199,12 @@ def test_imports_and_exports_keep_the_names(tmp_path: Path) -> None:
         for name, text in said
     ]
     (tmp_path / "talks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    ada = Typed(AsAda(app.app), {"PALIMPSEST_TOKEN": "ada"})
+    ada = Typed(AsAda(house.app), {"PALIMPSEST_TOKEN": "ada"})
     ada("backfill", str(tmp_path / "talks.jsonl"))
     facts = ada.json("facts", "list")["facts"]
     assert sorted(fact["content"] for fact in facts) == ["Likes dates", "Likes limes", "Likes mangos"]
     (tmp_path / "memory.jsonl").write_text(ada("export"))
-    elsewhere = Typed(AsAda(MemoryApp(store=InMemoryStore()).app), {"PALIMPSEST_TOKEN": "ada"})
+    elsewhere = Typed(AsAda(other.app), {"PALIMPSEST_TOKEN": "ada"})
     elsewhere("import", str(tmp_path / "memory.jsonl"))
     for exported in (ada("export"), elsewhere("export")):
         (kiwis,) = [line for line in exported.splitlines() if "I like kiwis" in line]

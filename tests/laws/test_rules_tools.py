@@ -22,8 +22,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Send, interrupt
 from pydantic import ValidationError
 
-from palimpsest import Context, FactStore, build_graph, open_checkpointer
-from tests.laws.doors import open_saver_on_postgres
+from palimpsest import Context, FactStore, build_graph, open_checkpointer, open_postgres_checkpointer
 from tests.laws.shop import Shop, calls
 from tests.laws.talk import DOORS, Talk
 
@@ -39,7 +38,7 @@ async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
             yield saver
     else:
-        async with open_saver_on_postgres(request.getfixturevalue("postgres").database()) as saver:
+        async with open_postgres_checkpointer(request.getfixturevalue("postgres").database()) as saver:
             yield saver
 
 

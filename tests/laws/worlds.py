@@ -19,9 +19,9 @@ from langgraph.store.base import BaseStore, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from palimpsest import RunningSummary, open_checkpointer, open_store
+from palimpsest import RunningSummary, open_checkpointer, open_postgres_store, open_store
 from tests.fakes import Clock
-from tests.laws.doors import House, open_ours_on_postgres
+from tests.laws.doors import NO_FOLDER, House
 from tests.laws.interruptions import Tap, tapped
 
 _MEMORY_DISK = Path("/dev/shm")
@@ -59,14 +59,17 @@ class World:
     def __init__(self, snapshot: Snapshot, *, is_atomic: bool = False) -> None:
         self.rows, self.ids, self.clock = dict(snapshot.rows), snapshot.ids, Clock(snapshot.seconds)
         self.is_atomic = is_atomic
-        self.folder = Path("no such folder")
+        self.folder = NO_FOLDER
         self.store: BaseStore = InMemoryStore()
         self.saver: BaseCheckpointSaver[str] = _saver(snapshot.saved)
 
-    def house(self, tap: Tap | None = None) -> House:
-        """Return a fresh process; what it asks of the store goes through the tap."""
+    def house(self, tap: Tap | None = None, folder: Path = NO_FOLDER) -> House:
+        """Return a fresh process; what it asks of the store goes through the tap.
+
+        Who names the folder has an erase leave no bytes in its files: that takes a process for each erase.
+        """
         store = tapped(self.store, tap) if tap else self.store
-        house = House(store, self.saver, self.rows, self.clock, self.folder)
+        house = House(store, self.saver, self.rows, self.clock, folder)
         house.ids = self.ids
         return house
 
@@ -194,7 +197,7 @@ async def on_stock_sqlite(snapshot: Snapshot, **_: bool) -> AsyncIterator[World]
 @asynccontextmanager
 async def on_postgres(snapshot: Snapshot, **_: bool) -> AsyncIterator[World]:
     world = World(snapshot, is_atomic=True)
-    async with open_ours_on_postgres(POSTGRES.get()) as world.store:
+    async with open_postgres_store(POSTGRES.get(), 4) as world.store:
         await world.fill(snapshot)
         yield world
 

@@ -5,7 +5,7 @@ from starlette.types import Message
 
 from graphs.server.api.guard import JsonRequest, RateLimit, RefusedRequest, check_origin, user_of
 from tests.fakes import Clock
-from tests.memory_app import NamedUser
+from tests.laws.server import NamedUser
 
 NOBODY: frozenset[str] = frozenset()
 

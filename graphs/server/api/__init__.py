@@ -1,14 +1,17 @@
 """The memory API: a person's control over what is remembered about them, as routes of the server's HTTP app."""
 
 from collections.abc import Iterable
+from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
+from langgraph.store.base import BaseStore
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
 
+from graphs.persistence import checkpoints_of, leave_no_bytes
 from graphs.server.api import (
     approval,
     archive,
@@ -22,9 +25,14 @@ from graphs.server.api import (
     sources,
     updates,
 )
+from graphs.server.api.guard import RateLimit
 from graphs.server.api.routing import PREFIX, Service
+from graphs.server.threads import ServerCrons, ServerThreads
 
-__all__ = ["ROUTERS", "MemoryApi", "Service"]
+if TYPE_CHECKING:
+    from graphs.service import MemoryService
+
+__all__ = ["ROUTERS", "MemoryApi", "Service", "memory_api", "service_of"]
 
 ROUTERS = (
     overview.router,
@@ -41,6 +49,41 @@ ROUTERS = (
 )
 
 
+_VERSION = version("palimpsest-memory")
+
+
+def memory_api(memory: "MemoryService", store: BaseStore) -> "MemoryApi":
+    """Return the memory API as an ASGI app, for a program's own server.
+
+    Who calls is the user that a middleware before it has put into the scope, as Starlette's authentication does.
+
+    Args:
+        memory: The process's memory work; its `client` reaches the server that has the threads.
+        store: Where memory is kept.
+    """
+    app = MemoryApi()
+    app.state.service = service_of(memory, store)
+    return app
+
+
+def service_of(memory: "MemoryService", store: BaseStore) -> Service:
+    """Return what the routes work with in a process."""
+    settings = memory.settings
+    return Service(
+        settings=settings,
+        store=store,
+        threads=ServerThreads(settings.single_user, memory.client),
+        crons=ServerCrons(settings.single_user, memory.client),
+        checkpoints=checkpoints_of(settings),
+        empty_logs=partial(leave_no_bytes, settings.data_dir),
+        limit=RateLimit(settings.requests_per_minute),
+        forget=memory.forget,
+        embed=memory.aembed,
+        wake=memory.wake,
+        clock=memory.clock,
+    )
+
+
 class MemoryApi(FastAPI):
     """The app with the routes under `/memory`, their OpenAPI document among them.
 
@@ -55,7 +98,7 @@ class MemoryApi(FastAPI):
     def __init__(self, pages: Iterable[BaseRoute] = (), **options: Any) -> None:
         super().__init__(
             title="Palimpsest memory API",
-            version=version("palimpsest-memory"),
+            version=_VERSION,
             description="What is remembered about you, and control over it. You are who the server says you are.",
             # Not `include_router`: the server puts its login around the `app` of each route, and what that makes has
             # none (langgraph-api 0.16.7, FastAPI 0.165).

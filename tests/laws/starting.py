@@ -1,0 +1,35 @@
+"""What a server does at its start, before its routes of threads, and at a locked file, and no public name does."""
+
+import pytest
+from langgraph.store.base import BaseStore
+from starlette.types import ASGIApp
+
+from graphs.persistence import connection
+from graphs.server.thread_doors import DeletedThreads, DeletionDoor, by_retention
+from graphs.server.unwritten import write_down_left
+from palimpsest import MemoryService
+from tests.fakes import Clock
+
+
+async def look_back(service: MemoryService, store: BaseStore) -> int:
+    """Write down what states name as unwritten, as a server does at its start; return how many turns."""
+    return await write_down_left(service, store)
+
+
+def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
+    """Return what stands before a server's routes of threads."""
+
+    async def deleted() -> DeletedThreads:
+        return DeletedThreads(store, None, clock)
+
+    return DeletionDoor(app, deleted=deleted)
+
+
+def deleting_by_age() -> None:
+    """Let all that the task deletes from here on go because it is old."""
+    by_retention.set(True)
+
+
+def locked_files_wait(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Choose how long one waits for a file that another program has locked."""
+    monkeypatch.setattr(connection, "BUSY_SECONDS", seconds)
