@@ -34,16 +34,24 @@ from memory.effects import in_daemon_thread, tolerated
 
 logger = logging.getLogger(__name__)
 
+_LISTING_SECONDS = 20.0
+
 
 @contextlib.asynccontextmanager
 async def lifespan(app: Starlette) -> AsyncIterator[None]:
-    """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds."""
-    service, stopping, store = service_of_process(), asyncio.Event(), await _store()
+    """Look for what an earlier process left behind, then sweep until the server stops; then drain, within bounds.
+
+    It serves once threads have their rows again: a client that came before would be told that its thread is not there.
+    """
+    service, stopping, are_listed, store = service_of_process(), asyncio.Event(), asyncio.Event(), await _store()
     app.state.service = service_of(service, store)
     if service.embedder:
         service.embedder.start()  # so that the first turns need not go without it
     in_daemon_thread(partial(importlib.import_module, "graphs.provider_models"), "palimpsest-import")  # nor wait
-    sweeper = asyncio.create_task(_sweep(service, store, stopping))
+    sweeper = asyncio.create_task(_sweep(service, store, stopping, are_listed))
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LISTING_SECONDS):
+            await are_listed.wait()
     REGISTRY.register(service.metrics.registry)  # the server's `/metrics` is made of it
     try:
         async with introduced(service.settings):
@@ -76,13 +84,14 @@ async def _deleted_threads() -> DeletedThreads:
     return DeletedThreads(await _store(), service.saver_of_server(), service.clock, service.forget, drop, empty)
 
 
-async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event) -> None:
+async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event, are_listed: asyncio.Event) -> None:
     """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
     old_threads, deleted = OldThreads(service.settings.thread_days, service.clock), await _deleted_threads()
     if service.settings.writes_threads:
         with tolerated(logger, "the rows of threads that a crash took are not given back"):
             await deleted.finish(is_there)  # before: a thread that is being deleted must not come back
             await give_back(service.settings)
+    are_listed.set()
     is_looked_for = False
     while service.settings.memory.enabled and not stopping.is_set():
         # The next one finds what this one could not.

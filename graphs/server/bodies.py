@@ -1,20 +1,14 @@
 """A request whose body stays half sent ends: its sender is answered, and its connection closed."""
 
 import asyncio
+import logging
 
-from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+logger = logging.getLogger(__name__)
+
 _SECONDS = 30.0
-
-
-class HalfSent(HTTPException):
-    """Nothing more of a body came in time (408); the server answers it like any error of a route."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(408, f"the rest of the request's body did not come within {seconds:g} s: send it again")
 
 
 class WholeBodies:
@@ -33,32 +27,33 @@ class WholeBodies:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        is_whole = is_late = is_answered = False
+        is_whole = is_answered = False
+        clock = asyncio.get_running_loop().time
+        # What reads the body is cancelled: an error that it is told of, each layer would answer and log by itself.
+        waiting = asyncio.timeout(None)
 
         async def piece() -> Message:
-            nonlocal is_whole, is_late
+            nonlocal is_whole
             if is_whole:  # then it waits for a disconnect, as long as the answer takes
                 return await receive()
-            try:
-                async with asyncio.timeout(self._seconds):
-                    message = await receive()
-            except TimeoutError:
-                is_late = True
-                raise HalfSent(self._seconds) from None
+            waiting.reschedule(clock() + self._seconds)
+            message = await receive()
+            waiting.reschedule(None)
             is_whole = not message.get("more_body")
             return message
 
         async def answer(message: Message) -> None:
             nonlocal is_answered
-            if message["type"] == "http.response.start":
-                is_answered = True
-                if is_late:  # what comes of the body after all is no next request
-                    MutableHeaders(scope=message)["connection"] = "close"
+            is_answered = True
             await send(message)
 
         try:
-            await self._app(scope, piece, answer)
-        except HalfSent as late:  # a layer before the routes has read it
-            if is_answered:
+            async with waiting:
+                await self._app(scope, piece, answer)
+        except TimeoutError:
+            if is_answered or not waiting.expired():
                 raise
-            await JSONResponse({"detail": late.detail}, late.status_code)(scope, receive, answer)
+            said = f"the rest of the request's body did not come within {self._seconds:g} s: send it again"
+            logger.warning("408: %s", said)
+            # What comes of the body after all is no next request.
+            await JSONResponse({"detail": said}, 408, {"connection": "close"})(scope, receive, send)

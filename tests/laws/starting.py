@@ -2,9 +2,12 @@
 
 import pytest
 from langgraph.store.base import BaseStore
+from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
 from graphs.persistence import connection
+from graphs.server.assistants import AssistantContexts
+from graphs.server.bodies import WholeBodies
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, by_retention
 from graphs.server.unwritten import write_down_left
 from palimpsest import MemoryService
@@ -23,6 +26,11 @@ def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
         return DeletedThreads(store, None, clock)
 
     return DeletionDoor(app, deleted=deleted)
+
+
+def reading_bodies(between: Middleware, seconds: float) -> list[Middleware]:
+    """Return the layers of a server that wait so long for a body's next piece, and read one, with a layer between."""
+    return [Middleware(WholeBodies, seconds=seconds), between, Middleware(AssistantContexts)]
 
 
 def deleting_by_age() -> None:

@@ -66,10 +66,12 @@ def test_40_what_was_said_before_the_server_ended_is_learned_once_after_its_star
     with Person(Place(server.url, server.folder, False), how.name) as ada:
         thread = ada.thread()
         ada.says(said, thread)
+        just_begun = [ada.thread() for _ in range(4)]
+        for each in just_begun:
+            ada.says("Good day.", each)
         crashing.ends(how, said)
+        assert all(map(ada.state, [thread, *just_begun]))  # at once, though the server saves rows every ten seconds
         ada.knows(f"User expects {how.name}.")
-        # The development server saves its rows of threads every ten seconds; the checkpoints are there at once.
-        ada.sdk.threads.create(thread_id=thread, graph_id="chat", if_exists="do_nothing")
         assert said in ada.sees(thread=thread)
         assert f"0.90] User expects {how.name}." in ada.sees("signals")
         ada.knows(f"User expects {how.name}.")

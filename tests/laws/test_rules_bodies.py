@@ -1,6 +1,7 @@
 """A client that sends half a body and stalls is told so; who is slow with the answer, or sends all, is let be."""
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -9,10 +10,9 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.types import Message
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graphs.server.assistants import AssistantContexts
-from graphs.server.bodies import WholeBodies
+from tests.laws.starting import reading_bodies
 
 
 async def answer_of(request: Request) -> PlainTextResponse:
@@ -21,9 +21,23 @@ async def answer_of(request: Request) -> PlainTextResponse:
     return PlainTextResponse(f"read {len(body)}")
 
 
+class Failures:
+    """Answers and logs whatever fails below, as layers of the server do."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            logging.exception("it failed")
+            await PlainTextResponse("Internal Server Error", 500)(scope, receive, send)
+
+
 APP = Starlette(
     routes=[Route("/{rest:path}", answer_of, methods=["GET", "POST"])],
-    middleware=[Middleware(WholeBodies, seconds=0.05), Middleware(AssistantContexts)],
+    middleware=reading_bodies(Middleware(Failures), seconds=0.05),
 )
 
 
@@ -46,12 +60,15 @@ async def ask(pieces: list[Message], path: str = "/threads", method: str = "POST
 # A route reads the one, a layer before the routes the other.
 @pytest.mark.parametrize("path", ["/threads", "/assistants"])
 @pytest.mark.parametrize("sent", [0, 1])
-async def test_half_a_body_is_answered_with_408_and_ends_the_connection(path: str, sent: int) -> None:
+async def test_half_a_body_is_answered_with_408_and_ends_the_connection(
+    path: str, sent: int, caplog: pytest.LogCaptureFixture
+) -> None:
     half: Message = {"type": "http.request", "body": b'{"graph_id": ', "more_body": True}
     start, body = await ask([half] * sent, path)
     assert start["status"] == 408
     assert (b"connection", b"close") in start["headers"]
     assert b"did not come within 0.05 s: send it again" in body["body"]
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
