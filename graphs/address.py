@@ -72,13 +72,12 @@ def _read(folder: Path) -> tuple[str, int]:
         return "", os.getpid()
 
 
-def open_to_others(paths: Iterable[Path]) -> list[Path]:
-    """Return those files and folders that everybody on this machine may use; one that a group may use was chosen so."""
-    return [path for path in paths if path.exists() and path.stat().st_mode & 0o007]
-
-
 def close_to_others(paths: Iterable[Path]) -> None:
-    """Let nobody else on this machine use these files and folders, where they are this user's."""
-    for path in open_to_others(paths):
-        with suppress(PermissionError):
-            path.chmod(path.stat().st_mode & 0o700)
+    """Let nobody else on this machine use these files and folders, where they are this user's.
+
+    One that a group may use, and nobody else, was chosen so.
+    """
+    for path in paths:
+        if path.exists() and path.stat().st_mode & 0o007:
+            with suppress(PermissionError):
+                path.chmod(path.stat().st_mode & 0o700)

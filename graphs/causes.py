@@ -4,6 +4,7 @@ What providers, SQLite and the system say is worded here alone, without any text
 """
 
 import errno
+import re
 import sqlite3
 import ssl
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ _SQLITE = {
     sqlite3.SQLITE_NOTADB: "this is no database: restore it from a backup, or move it away to begin with an empty one",
     sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a backup, or move it away to begin with an empty one",
 }
+_LIBRARY = re.compile(r"((lib\S+)\.so\.?(\d*)\S*): cannot open shared object")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")  # what OpenSSL says differs by its version
 
 
@@ -78,3 +80,17 @@ def _proxy(error: BaseException) -> str:
         return ""
     proxy = "" if request is None or isinstance(getattr(error, "body", None), Mapping) else proxy_of(str(request.url))
     return f"it was asked through {proxy}: correct that, or list its host in NO_PROXY" if proxy else ""
+
+
+def lacking(error: ImportError, fix: str) -> str:
+    """Return in a clause what an import lacks, and what to do.
+
+    Args:
+        error: What it raised, or what was raised for that.
+        fix: What to do where it lacks a package.
+    """
+    said = str(error.__cause__ or error)
+    if library := _LIBRARY.search(said):
+        package = (library[2] + library[3]).replace("_", "-")  # Debian's policy
+        return f"this machine lacks the library {library[1]}: install it (Debian: apt install {package})"
+    return fix if "No module named" in said else said

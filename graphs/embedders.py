@@ -16,9 +16,9 @@ from typing import Any, Final
 from langchain.embeddings import init_embeddings
 from langchain_core.embeddings import Embeddings
 
+from graphs.causes import lacking
 from graphs.local import embedder as local
 from graphs.local.weights import WeightsUnavailable, cache_folder
-from graphs.not_imported import lacking
 from graphs.settings import Settings
 from memory.effects import in_daemon_thread
 from memory.recall.vectors import QueryVector, can_rank, packed

@@ -1,8 +1,9 @@
 """What a process counts, as Prometheus metrics: events in, numbers out; no user, no thread and no text in a label."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter
@@ -55,52 +56,6 @@ COUNTERS: Final[Mapping[str, Family]] = {
 """Every counter by its name, to which Prometheus adds `_total`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
-    """So much more of one metric."""
-
-    name: str
-    labels: tuple[str, ...]
-    amount: float = 1
-
-
-def of_drained(drained: Drained) -> list[Count]:
-    """Return what a drain adds."""
-    ended = {"failed": drained.failed, "cancelled": drained.cancelled}
-    counts = [Count("palimpsest_updates", (outcome,), number) for outcome, number in ended.items()]
-    return counts + [count for receipt in drained.receipts for count in of_update(receipt)]
-
-
-def of_update(receipt: UpdateReceipt) -> list[Count]:
-    """Return what an update adds."""
-    did = {"created": receipt.created, "confirmed": receipt.confirmed, "superseded": receipt.superseded}
-    facts = [Count("palimpsest_facts", (outcome, ""), len(ids)) for outcome, ids in did.items() if ids]
-    refused = [Count("palimpsest_facts", ("refused", reason), n) for reason, n in receipt.refused.items()]
-    return [Count("palimpsest_updates", ("done",)), *facts, *refused]
-
-
-def of_turn(receipt: Mapping[str, Any]) -> list[Count]:
-    """Return what the receipt of a finished turn adds."""
-    not_written, without = receipt.get("not_written"), receipt.get("without_memory")
-    written = "not_written" if not_written else "queued" if receipt.get("queued") else "nothing"
-    counts = [Count("palimpsest_turns", (written,))]
-    counts += [Count("palimpsest_turns_without_memory", (str(without),))] if without else []
-    counts += [Count("palimpsest_turns_not_written", (str(not_written),))] if not_written else []
-    return counts
-
-
-def of_summary(cut: Cut | None, *, left_out: int = 0) -> list[Count]:
-    """Return what a turn's look at its conversation adds.
-
-    Args:
-        cut: What a summary took away; `None` if none did.
-        left_out: How many messages the model was not shown, as no summary was there.
-    """
-    if cut is None and not left_out:
-        return []
-    return [Count("palimpsest_summaries", ("ready" if cut is not None and cut.ready else "missed",))]
-
-
 class Metrics:
     """The numbers of one process.
 
@@ -110,21 +65,53 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
-        self._counters = {
-            name: Counter(name, family.help, tuple(family.labels), registry=self.registry)
-            for name, family in COUNTERS.items()
-        }
+        self._counters: dict[str, Counter] = {}
         for name, family in COUNTERS.items():
+            self._counters[name] = counter = Counter(name, family.help, tuple(family.labels), registry=self.registry)
             # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
-            for labels in _combinations(name, family):
-                self._counters[name].labels(*labels)
+            for labels in product(*family.labels.values()):
+                counter.labels(*labels)
 
-    def add(self, counts: Iterable[Count]) -> None:
-        """Add up."""
-        for count in counts:
-            allowed = COUNTERS[count.name].labels.values()
-            labels = [label if label in known else OTHER for label, known in zip(count.labels, allowed, strict=True)]
-            self._counters[count.name].labels(*labels).inc(count.amount)
+    def _count(self, name: str, *labels: str, amount: float = 1) -> None:
+        known = COUNTERS[name].labels.values()
+        said = [label if label in listed else OTHER for label, listed in zip(labels, known, strict=True)]
+        self._counters[name].labels(*said).inc(amount)
+
+    def drained(self, drained: Drained) -> None:
+        """Count what a drain came to."""
+        self._count("palimpsest_updates", "failed", amount=drained.failed)
+        self._count("palimpsest_updates", "cancelled", amount=drained.cancelled)
+        for receipt in drained.receipts:
+            self.update(receipt)
+
+    def update(self, receipt: UpdateReceipt) -> None:
+        """Count an update."""
+        self._count("palimpsest_updates", "done")
+        for outcome in ("created", "confirmed", "superseded"):
+            self._count("palimpsest_facts", outcome, "", amount=len(getattr(receipt, outcome)))
+        for reason, number in receipt.refused.items():
+            self._count("palimpsest_facts", "refused", reason, amount=number)
+
+    def turn(self, receipt: Mapping[str, Any]) -> None:
+        """Count a turn that has ended, by its receipt."""
+        not_written, without = receipt.get("not_written"), receipt.get("without_memory")
+        self._count(
+            "palimpsest_turns", "not_written" if not_written else "queued" if receipt.get("queued") else "nothing"
+        )
+        if without:
+            self._count("palimpsest_turns_without_memory", str(without))
+        if not_written:
+            self._count("palimpsest_turns_not_written", str(not_written))
+
+    def summary(self, cut: Cut | None, *, left_out: int = 0) -> None:
+        """Count a turn's look at its conversation.
+
+        Args:
+            cut: What a summary took away; `None` if none did.
+            left_out: How many messages the model was not shown, as no summary was there.
+        """
+        if cut is not None or left_out:
+            self._count("palimpsest_summaries", "ready" if cut is not None and cut.ready else "missed")
 
     @contextmanager
     def call(self, purpose: str) -> Iterator[None]:
@@ -134,12 +121,4 @@ class Metrics:
             yield
             outcome = "answered"
         finally:
-            self.add([Count("palimpsest_model_calls", (purpose, outcome))])
-
-
-def _combinations(name: str, family: Family) -> Iterator[tuple[str, ...]]:
-    """Yield the labels that are known beforehand: a single label's values, and facts with a reason where refused."""
-    if name == "palimpsest_facts":
-        yield from ((outcome, "") for outcome in OUTCOMES if outcome != "refused")
-    elif len(family.labels) == 1:
-        yield from ((value,) for values in family.labels.values() for value in values)
+            self._count("palimpsest_model_calls", purpose, outcome)

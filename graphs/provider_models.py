@@ -17,10 +17,9 @@ from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 from pydantic import PrivateAttr, SecretStr
 
 from graphs.address import is_loopback
-from graphs.causes import cause_of
+from graphs.causes import cause_of, lacking
 from graphs.model_failures import ModelUnavailable
 from graphs.models import LOCAL_CALLS, LocalCall
-from graphs.not_imported import lacking
 from graphs.settings import LOCAL, Settings
 
 _TIMEOUT_SECONDS = 120.0

@@ -20,7 +20,7 @@ from langgraph_sdk.client import LangGraphClient
 from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.embedders import Embedder, embedder_of
 from graphs.identity import as_server
-from graphs.metrics import Metrics, of_drained
+from graphs.metrics import Metrics
 from graphs.model_failures import ModelUnavailable
 from graphs.models import Purpose, resolve
 from graphs.recalling import Recalling
@@ -192,7 +192,7 @@ class MemoryService:
 
     def _after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
         """Count what a drain came to, bring up to date what is recalled from, and wake who waited for its model."""
-        self.metrics.add(of_drained(drained))
+        self.metrics.drained(drained)
         self._waiting |= {(*place, owner): store for place in drained.waiting}
         if drained.receipts:
             self.recalling.follow(store, owner, only_held=True)

@@ -32,34 +32,7 @@ _PREFIX = "PALIMPSEST_"
 _PASSWORD = re.compile(r"[^/@]*@")
 _IN_HEADERS = ("_API_KEY", "_ORG_ID", "_PROJECT_ID", "_TOKEN")
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
-
-_FIXED_LIMITS = (
-    "approval_days",
-    "confidence_threshold",
-    "history_days",
-    "journal_bytes",
-    "max_wait_seconds",
-    "max_waiting",
-    "prepare_summary_share",
-    "read_timeout_seconds",
-    "receipt_days",
-    "sweep_seconds",
-    "write_timeout_seconds",
-)
-WENT = {
-    "LANGGRAPH_AES_KEY": "encrypts nothing here any more: unset it, and encrypt the disk",
-    "PALIMPSEST_BUDGET_TOKENS": "limits nothing any more: unset it, and limit calls with PALIMPSEST_BUDGET_CALLS",
-    "PALIMPSEST_DATABASE_CONNECTIONS": "is read no more: unset it; a process opens 10 each for checkpoints and memory",
-    "PALIMPSEST_EMBEDDER_SECONDS": "is read no more: unset it; a turn waits 0.15 s for a vector, 0.5 s with a provider",
-    "PALIMPSEST_MODEL_PRICES": "is read no more: unset it, and see what calls cost at your provider, or in a trace",
-    "PALIMPSEST_REQUESTS_PER_MINUTE": "is read no more: unset it; a Deployment may choose it in its Settings (300)",
-    **{
-        f"{_PREFIX}{name.upper()}": "is read no more: unset it; a Deployment may choose it in its MemoryConfig "
-        f"({name}, {getattr(MemoryConfig(), name)})"
-        for name in _FIXED_LIMITS
-    },
-}
-"""Variables that meant something once, and what to do instead: one that is set is refused."""
+_SERVER_KEY = "LANGGRAPH_AES_KEY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +244,10 @@ def known_variables() -> frozenset[str]:
 
 def _unknown(name: str, known: Iterable[str]) -> str:
     ours = {each.removeprefix(_PREFIX) for each in known if each.startswith(_PREFIX)}  # which alone is half of a name
-    close = difflib.get_close_matches(name.removeprefix(_PREFIX), ours, n=1)
+    asked = name.removeprefix(_PREFIX)
+    if asked.lower() in {each.name for each in fields(MemoryConfig)}:
+        return "is no variable of ours: unset it; a Deployment may choose it in its MemoryConfig"
+    close = difflib.get_close_matches(asked, ours, n=1)
     meant = f"is {_PREFIX}{close[0]} meant?" if close else "unset it; .env.example lists all"
     return f"is no variable of ours: {meant}"
 
@@ -334,13 +310,14 @@ class _Variables:
         return value if _POSTGRES.match(value) else ""
 
     def refuse_others(self) -> None:
-        """Refuse variables that nothing reads: those that went, and those with our prefix that never were."""
-        ours = {name for name in self.environ if name.startswith(_PREFIX)} | (WENT.keys() & set(self.environ))
-        known = known_variables() if ours else frozenset()
-        for name in sorted(name for name in ours - known if self.text(name, "")):
-            # A platform reads its own variable, and so may a program of one's own for its checkpointer.
-            if name.startswith(_PREFIX) or (self.under_dev() and not self.keeps_its_own()):
-                raise ValueError(f"{name} {WENT.get(name) or _unknown(name, known)}")
+        """Refuse variables that nothing reads."""
+        # A platform reads its own key, and so may a program of one's own for its checkpointer.
+        if self.under_dev() and not self.keeps_its_own() and self.text(_SERVER_KEY, ""):
+            raise ValueError(f"{_SERVER_KEY} encrypts nothing here: unset it, and encrypt the disk")
+        given = {name for name in self.environ if name.startswith(_PREFIX) and self.text(name, "")}
+        known = known_variables() if given else frozenset()
+        for name in sorted(given - known):
+            raise ValueError(f"{name} {_unknown(name, known)}")
 
     def single_user(self) -> bool:
         authenticates = bool(self.text(_SERVER_AUTH, ""))

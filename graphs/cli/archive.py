@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -13,7 +13,6 @@ import typer
 from graphs.cli.asking import asks_memory
 from graphs.cli.client import MemoryClient
 from graphs.cli.output import Output, counted
-from graphs.cli.progress import counting_bytes
 from graphs.cli.shell import Refused
 
 _PIECE = 256 * 1024
@@ -24,14 +23,14 @@ Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - i
 
 
 @contextmanager
-def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
-    """Open an export for reading, and say how long it is, where that is known."""
+def _source(file: str) -> Iterator[BinaryIO]:
+    """Open an export for reading."""
     if file == "-":
-        yield sys.stdin.buffer, None
+        yield sys.stdin.buffer
         return
     try:
         with Path(file).open("rb") as source:
-            yield source, os.fstat(source.fileno()).st_size
+            yield source
     except OSError as error:
         raise Refused(f"{file} cannot be read: {error.strerror}") from error
 
@@ -58,13 +57,12 @@ async def export(
     """Write everything that is remembered, a JSON value a line. A file has its name only once it is whole."""
     if file == "-":
         async with memory.reading("/export") as pieces:
-            await _copy(pieces, sys.stdout.buffer, lambda _: None)
+            await _copy(pieces, sys.stdout.buffer)
         return
     path = Path(file)
-    with _whole(path, force) as written, counting_bytes() as shown:
-        task = shown.add_task("exporting", total=None)
+    with _whole(path, force) as written:
         async with memory.reading("/export") as pieces:
-            size = await _copy(pieces, written, lambda n: shown.advance(task, n))
+            size = await _copy(pieces, written)
     out.answer({"file": str(path), "bytes": size}, lambda: out.say(f"{path}: {size} bytes"))
 
 
@@ -90,12 +88,11 @@ def _whole(path: Path, force: bool) -> Iterator[BinaryIO]:
             Path(name).unlink(missing_ok=True)
 
 
-async def _copy(pieces: AsyncIterator[bytes], target: BinaryIO, advance: Callable[[int], None]) -> int:
+async def _copy(pieces: AsyncIterator[bytes], target: BinaryIO) -> int:
     size = 0
     async for piece in pieces:
         target.write(piece)
         size += len(piece)
-        advance(len(piece))
     target.flush()
     return size
 
@@ -103,12 +100,10 @@ async def _copy(pieces: AsyncIterator[bytes], target: BinaryIO, advance: Callabl
 @asks_memory(files="made")
 async def take_in(memory: MemoryClient, out: Output, file: Origin) -> None:
     """Take such a file in. Twice is the same as once, and nothing that is there is overwritten."""
-    with _source(file) as (source, size), counting_bytes() as shown:
-        if memory.is_local and size is not None:
+    with _source(file) as source:
+        if memory.is_local and source.seekable():
             _check_beginning(file, source)  # before the first request makes files for it
-        task = shown.add_task("importing", total=size)
-        content = _read(source, lambda n: shown.advance(task, n))
-        done = await memory.ask("POST", "/import", content=content, patience=_PATIENCE_SECONDS)
+        done = await memory.ask("POST", "/import", content=_read(source), patience=_PATIENCE_SECONDS)
 
     def lines() -> None:
         refused = len(done["refused"]) + done["refused_more"]
@@ -144,7 +139,6 @@ def _check_beginning(file: str, source: BinaryIO) -> None:
     source.seek(0)
 
 
-async def _read(source: BinaryIO, advance: Callable[[int], None]) -> AsyncIterator[bytes]:
+async def _read(source: BinaryIO) -> AsyncIterator[bytes]:
     while piece := source.read(_PIECE):
-        advance(len(piece))
         yield piece

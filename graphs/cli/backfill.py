@@ -14,8 +14,7 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE…",
-        help="Exports of ChatGPT or Claude (the ZIP, or its conversations.json), JSONL with a message a line, or the "
-        "URL of a LangGraph server.",
+        help="Exports of ChatGPT or Claude (the ZIP, or its conversations.json), or JSONL with a message a line.",
     ),
 ]
 SourceName = Annotated[
@@ -24,7 +23,6 @@ SourceName = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only read the files, and say what there is. Asks nobody.")]
 NoLearn = Annotated[bool, typer.Option("--no-learn", help="Only write it into the journal, where it can be searched.")]
-SourceToken = Annotated[str, typer.Option(metavar="TOKEN", help="Your token on the LangGraph server that is read.")]
 
 
 @asks_memory(files="made")
@@ -35,13 +33,12 @@ async def backfill(
     source: SourceName = None,
     dry_run: DryRun = False,
     no_learn: NoLearn = False,
-    source_token: SourceToken = "",
 ) -> None:
     """Learn from conversations that you had elsewhere. Twice is the same as once, and what was broken off goes on.
 
     First all of it goes into the journal, at its own dates. Then it is learned, oldest first, as turns are.
     """
-    # Only here, as other commands need neither the SDK nor what reads messages.
+    # Only here, as other commands do not need what reads messages.
     from graphs.cli.importing import ImportPlan, estimate, gather, send_all, tell
     from memory.namespaces import checked_source
 
@@ -50,7 +47,7 @@ async def backfill(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     plan = ImportPlan()
-    flaws = await gather(files, source_token, plan)
+    flaws = gather(files, plan)
     if dry_run:
         out.answer(estimate(plan), lambda: tell(out, plan))
     else:

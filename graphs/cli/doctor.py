@@ -12,7 +12,8 @@ import click
 import httpx
 import typer
 
-from graphs.address import ROWS, is_loopback, open_to_others
+from graphs.address import is_loopback
+from graphs.causes import lacking
 from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
 from graphs.cli.client import connect
 from graphs.cli.dev import CONFIG_HELP, has_login, server_environment, server_file, server_settings
@@ -22,7 +23,6 @@ from graphs.cli.processes import PYTHON
 from graphs.cli.shell import Refused, Shell
 from graphs.data_folder import unfit
 from graphs.local import weights
-from graphs.not_imported import lacking
 from graphs.settings import LOCAL, EnvFileUnreadable, Settings, environment
 
 _ASK_SECONDS = 60.0
@@ -96,10 +96,6 @@ def _examine(shell: Shell, config: Path, where: Where, *, asks: bool) -> Iterato
         if settings.memory_model not in ("", settings.model):
             yield _check_model("memory model", settings.memory_model, settings, environ, asks=asks)
         yield _check_database(settings.database_uri) if settings.database_uri else _check_files(settings.data_dir)
-        if found := open_to_others([ROWS, *settings.data_dir.glob("*.sqlite*")]):
-            names = " ".join(map(str, found))
-            said = f"others on this machine may read what was said: {names}"
-            yield Finding("privacy", "warning", said, f"the next `palimpsest dev` closes them; or chmod go= {names}")
     yield asyncio.run(_check_server(shell, where))
 
 
@@ -158,18 +154,19 @@ def _check_database(uri: str) -> Finding:
     """Look whether the configured Postgres answers."""
     try:
         import psycopg
+
+        from graphs.persistence.postgres import place_of
+
+        psycopg.connect(uri, connect_timeout=_SECONDS).close()
     except ImportError as error:
         fix = lacking(error, "pip install 'palimpsest-memory[postgres]'")
         return Finding("store", "failed", "DATABASE_URI needs Postgres's client", fix)
-    said = psycopg.conninfo.conninfo_to_dict(uri)
-    place = f"{said.get('dbname') or 'the database'} on {said.get('host') or 'this machine'}"  # without its password
-    try:
-        with psycopg.connect(uri, connect_timeout=_SECONDS) as connection:
-            version = connection.info.server_version // 10_000
     except psycopg.Error as error:
         why = " ".join(str(error).split())
-        return Finding("store", "failed", f"{place} does not answer: {why}", "start it, or correct DATABASE_URI")
-    return Finding("store", "ok", f"Postgres {version} answers: {place}")
+        return Finding(
+            "store", "failed", f"{place_of(uri)} does not answer: {why}", "start it, or correct DATABASE_URI"
+        )
+    return Finding("store", "ok", f"Postgres answers: {place_of(uri)}")
 
 
 async def _check_server(shell: Shell, where: Where) -> Finding:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,7 @@ import typer
 
 from graphs.cli.client import MemoryClient
 from graphs.cli.output import Output, counted
-from graphs.cli.progress import counting, in_words
-from graphs.cli.server_threads import read_server
+from graphs.cli.progress import counting
 from graphs.cli.shell import Json, Refused
 from memory.archive.entries import FORMAT, SCHEMA
 from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
@@ -31,8 +30,6 @@ _ON_THE_WAY = 60
 _ON_THE_WAY_IN_FILES = 2_000
 _LOOK_AGAIN_SECONDS = 1.0
 _PATIENCE_SECONDS = 600.0
-# A replay of 30 messages took the local model six seconds a message.
-_LOCAL_MODEL_SECONDS = 6.0
 
 
 @dataclass(slots=True)
@@ -110,13 +107,12 @@ class ImportPlan:
             yield Conversation(*key, messages)
 
 
-async def gather(files: Iterable[str], token: str, plan: ImportPlan) -> list[Flaw]:
+def gather(files: Iterable[str], plan: ImportPlan) -> list[Flaw]:
     """Read all files before anything is sent: a broken one is known before half of it is in."""
     flaws: list[Flaw] = []
     try:
         for file in files:
-            is_server = file.startswith(("http://", "https://"))
-            async for found in read_server(file, token) if is_server else _each(read_file(Path(file))):
+            for found in read_file(Path(file)):
                 if isinstance(found, Flaw):
                     flaws.append(found)
                 else:
@@ -128,18 +124,11 @@ async def gather(files: Iterable[str], token: str, plan: ImportPlan) -> list[Fla
     return flaws
 
 
-async def _each(found: Iterable[Conversation | Flaw]) -> AsyncIterator[Conversation | Flaw]:
-    for one in found:
-        yield one
-
-
 def estimate(plan: ImportPlan) -> Json:
     """Return what there is to import, and what learning it takes."""
     names = ("conversations", "messages", "bytes", "first", "last", "pasted", "left_out")
-    seconds = round(plan.messages * _LOCAL_MODEL_SECONDS)
     told = {name: getattr(plan, name) for name in names}
-    more = {"facts": len(plan.facts), "extractions": plan.extractions(), "seconds_with_the_local_model": seconds}
-    return told | more
+    return told | {"facts": len(plan.facts), "extractions": plan.extractions()}
 
 
 def tell(out: Output, plan: ImportPlan) -> None:
@@ -149,7 +138,6 @@ def tell(out: Output, plan: ImportPlan) -> None:
     out.say(f"{counted(plan.conversations, 'conversation')} with {counted(plan.messages, 'message')}{when}")
     out.say(f"to learn it, a model is asked about {counted(found['extractions'], 'time')}")
     out.say(_besides(plan))
-    out.say(f"the local model takes {in_words(found['seconds_with_the_local_model'])}; a provider's is quicker")
 
 
 async def send_all(memory: MemoryClient, out: Output, plan: ImportPlan, name: str | None, *, learn: bool) -> None:
@@ -218,24 +206,24 @@ class _Sending:
         """Send all of it once; while it is learned, no faster than that."""
         done, sent = Sum(), 0
         what = "learning" if learn else "writing down"
-        with counting(what, self.plan.messages, self.out.note) as show:
-            for source, piece in _pieces(self.plan, self.name, self.portion if learn else _PIECE_MESSAGES):
-                while learn and not self.memory.is_local and done.waiting >= _ON_THE_WAY:
-                    await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-                    done.add(await self._post(source, [], learn=True))
-                    show(sent - done.waiting)
-                if learn and done.waiting >= _ON_THE_WAY_IN_FILES:
-                    break
-                done.add(await self._post(source, piece, learn=learn))
-                sent += sum(len(each.messages) - each.goes_on for each in piece)
-                show(sent - done.waiting)
-            while learn and done.waiting and not self.memory.is_local:
+        show = counting(what, self.plan.messages, self.out.note)
+        for source, piece in _pieces(self.plan, self.name, self.portion if learn else _PIECE_MESSAGES):
+            while learn and not self.memory.is_local and done.waiting >= _ON_THE_WAY:
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-                for source in self.tokens:
-                    done.add(await self._post(source, [], learn=True))
-                    if done.waiting:
-                        break
+                done.add(await self._post(source, [], learn=True))
                 show(sent - done.waiting)
+            if learn and done.waiting >= _ON_THE_WAY_IN_FILES:
+                break
+            done.add(await self._post(source, piece, learn=learn))
+            sent += sum(len(each.messages) - each.goes_on for each in piece)
+            show(sent - done.waiting)
+        while learn and done.waiting and not self.memory.is_local:
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+            for source in self.tokens:
+                done.add(await self._post(source, [], learn=True))
+                if done.waiting:
+                    break
+            show(sent - done.waiting)
         return done
 
     async def _post(self, source: str, piece: list[Conversation], *, learn: bool) -> Json:

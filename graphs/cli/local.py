@@ -12,11 +12,11 @@ from pathlib import Path
 
 import click
 
+from graphs.causes import lacking
 from graphs.cli.processes import PYTHON, Child, start, stop
 from graphs.cli.progress import counting_bytes
 from graphs.local import server, weights
 from graphs.local.weights import Weights
-from graphs.not_imported import lacking
 
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.25

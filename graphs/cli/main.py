@@ -68,7 +68,6 @@ main.command(
         "palimpsest backfill chatgpt-export.zip --dry-run",
         "palimpsest backfill chatgpt-export.zip claude-export.zip",
         "palimpsest backfill notes.jsonl --source notes",
-        "palimpsest backfill http://old-server:2024",
     )
 )(backfill)
 main.command(epilog=examples("palimpsest sources", "palimpsest erase source chatgpt"))(sources)

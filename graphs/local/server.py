@@ -16,8 +16,8 @@ from typing import Any
 
 import click
 
+from graphs.causes import lacking
 from graphs.cli.processes import PYTHON, tether
-from graphs.not_imported import lacking
 
 EXTRA = "install the extra `local`: pip install 'palimpsest-memory[local]'"
 HOST = "127.0.0.1"

@@ -11,7 +11,6 @@ from operator import attrgetter
 from typing import Any, cast, get_args
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain.agents.middleware.summarization import ContextSize
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel, LanguageModelLike
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
@@ -30,7 +29,7 @@ from graphs.middleware.asked import STEPS, is_cleared, thread_of_run
 from graphs.middleware.memory import PalimpsestMemory
 from graphs.middleware.request import ordered
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
-from graphs.middleware.trigger import DueBudget, Limits, Trigger
+from graphs.middleware.trigger import DueBudget, Limits, Size
 from graphs.models import in_background
 from graphs.service import MemoryService
 from graphs.summary_calls import SummaryCalls
@@ -47,7 +46,7 @@ from memory.effects import run, tolerated
 
 logger = logging.getLogger(__name__)
 
-_KEEP: ContextSize = ("messages", 20)
+_KEEP: Size = ("messages", 20)
 _CLEARED: Any = {SUMMARY_KEY: {}}
 
 
@@ -63,9 +62,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Args:
         model: Writes the summaries.
-        trigger: When a summary is due: `("tokens", 4000)`, `("messages", 50)`, `("fraction", 0.8)` of what the model
-            takes; a mapping of them, all of which must be reached; or a list, of which one must. By default 0.8 of
-            what the model takes, or 8,192 tokens where its profile does not tell.
+        trigger: When a summary is due: `("tokens", 4000)` or `("messages", 50)`. By default at 0.8 of the tokens that
+            the model takes, or 8,192 where its profile does not tell.
         keep: What a cut leaves, in the same words; of tokens at most half of what may be there.
         token_counter: Counts a list of messages; by default cl100k_base tokens.
         summary_prompt: Words of a summary, with `{messages}` where the conversation goes.
@@ -90,8 +88,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         self,
         model: str | BaseChatModel,
         *,
-        trigger: Trigger = None,
-        keep: ContextSize = _KEEP,
+        trigger: Size | None = None,
+        keep: Size = _KEEP,
         token_counter: MessagesCounter | TokenCounter | None = None,
         summary_prompt: str | None = None,
         max_summary_tokens: int = 256,
@@ -235,7 +233,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         conversation = divide(messages, running)
         counts = self._counter.each(conversation.live)
         summary = self._summary_tokens(running.summary) if running else 0
-        return self._limits.are_reached(
+        return self._limits.due.is_reached(
             tokens=sum(counts) + summary + self._counter(conversation.system), messages=len(conversation.live)
         )
 
@@ -292,7 +290,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
         def make(**said: Any) -> list[BaseMessage]:
             sent = made(**said, max_tokens=sys.maxsize)
-            is_due = self._limits.are_reached(tokens=self._counter(sent), messages=len(parted.live))
+            is_due = self._limits.due.is_reached(tokens=self._counter(sent), messages=len(parted.live))
             return made(**said, max_tokens=self._limits.max_tokens) if is_due else sent
 
         return ordered(request.override(messages=cast("list[AnyMessage]", shown)), make)

@@ -4,7 +4,6 @@ from graphs.streaming.envelopes import Checkpoint, StreamEvent, StreamMode
 from graphs.streaming.protocol import stream_transformers
 from graphs.streaming.runs import (
     RunFailed,
-    RunOptions,
     pair_run_events,
     server_modes,
     stream_events,
@@ -14,7 +13,6 @@ from graphs.streaming.runs import (
 __all__ = [
     "Checkpoint",
     "RunFailed",
-    "RunOptions",
     "StreamEvent",
     "StreamMode",
     "pair_run_events",

@@ -1,8 +1,8 @@
 """The event stream of a run: of a graph in this process, or on a server, read through the SDK."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
@@ -10,7 +10,6 @@ from langgraph.types import All, Command, Durability
 from langgraph.typing import ContextT, InputT, OutputT, StateT
 from langgraph_sdk import schema
 from langgraph_sdk.client import LangGraphClient
-from typing_extensions import TypedDict, Unpack
 
 from graphs.streaming.envelopes import REQUIRED_MODES, EnvelopePairing, PlainEvent, StreamEvent, StreamMode
 
@@ -83,36 +82,6 @@ class RunFailed(RuntimeError):
         self.message = message
 
 
-class RunOptions(TypedDict, total=False):
-    """What `client.runs.stream` takes, but for the stream modes."""
-
-    input: Mapping[str, object] | None
-    command: schema.Command | None
-    config: schema.Config | None
-    context: schema.Context | None
-    checkpoint: schema.Checkpoint | None
-    checkpoint_id: str | None
-    metadata: Mapping[str, object] | None
-    interrupt_before: schema.All | Sequence[str] | None
-    interrupt_after: schema.All | Sequence[str] | None
-    multitask_strategy: schema.MultitaskStrategy | None
-    on_disconnect: schema.DisconnectMode | None
-    stream_resumable: bool
-    durability: schema.Durability | None
-
-
-class StreamPart(Protocol):
-    """One part of a stream as the SDK yields it."""
-
-    @property
-    def event(self) -> str:
-        """The stream mode, with the namespace behind it: `updates|researcher:5c1f…`."""
-
-    @property
-    def data(self) -> Any:
-        """What LangGraph streams in that mode, as JSON."""
-
-
 def server_modes(stream_mode: Sequence[StreamMode] = ("values", "updates")) -> list[schema.StreamMode]:
     """Return the modes that a run must be created with, for `pair_run_events` to read its stream."""
     modes = ["messages-tuple" if mode == "messages" else mode for mode in (*stream_mode, *REQUIRED_MODES)]
@@ -125,7 +94,7 @@ async def stream_run_events(
     assistant_id: str,
     *,
     stream_mode: Sequence[StreamMode] = ("values", "updates"),
-    **options: Unpack[RunOptions],
+    **options: Any,
 ) -> AsyncGenerator[StreamEvent, None]:
     """Start a run on a server and yield its events as `stream_events` does in process; data is JSON.
 
@@ -148,7 +117,7 @@ async def stream_run_events(
 
 
 async def pair_run_events(
-    parts: AsyncIterator[StreamPart], *, stream_mode: Sequence[StreamMode] = ("values", "updates")
+    parts: AsyncIterator[Any], *, stream_mode: Sequence[StreamMode] = ("values", "updates")
 ) -> AsyncGenerator[StreamEvent, None]:
     """Yield the events of a run whose stream is at hand: joined, resumed, or started by other means.
 

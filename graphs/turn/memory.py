@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from graphs.metrics import of_turn
 from graphs.service import MemoryService
 from graphs.turn.deadlines import tolerated_store
 from graphs.turn.run import Run, mode_in_time
@@ -201,4 +200,4 @@ class TurnMemory:
 
     def count(self, receipt: Receipt) -> None:
         """Count a turn that has ended."""
-        self._service.metrics.add(of_turn(receipt))
+        self._service.metrics.turn(receipt)

@@ -19,7 +19,6 @@ from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, aemit, summary_events
-from graphs.metrics import of_summary
 from graphs.model_failures import ModelUnavailable, refuses_tools
 from graphs.models import in_background
 from graphs.service import MemoryService
@@ -146,7 +145,7 @@ class ChatNodes:
         with span("palimpsest.summary") as traced:
             result = await node.aresult(now)
             traced.set(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
-        self._service.metrics.add(of_summary(result.cut, left_out=result.left_out.messages))
+        self._service.metrics.summary(result.cut, left_out=result.left_out.messages)
         for event in summary_events(result):
             await aemit(event.name, event)
         await self._turns.after(superstep_of(runtime))

@@ -10,7 +10,7 @@ from memory.message import Role, StoredMessage, stored_id
 from memory.outbox.transcript import exchanges
 from memory.text import digest, sanitize, without_middle
 
-Origin = Literal["chatgpt", "claude", "langgraph", "jsonl"]
+Origin = Literal["chatgpt", "claude", "jsonl"]
 ORIGINS: Final[tuple[Origin, ...]] = get_args(Origin)
 
 PASTED: Final = "pasted-"

@@ -1,4 +1,4 @@
-"""One conversation of an export as the provider writes it: ChatGPT's tree, Claude's list, LangGraph's state. Pure."""
+"""One conversation of an export as the provider writes it: ChatGPT's tree, Claude's list. Pure."""
 
 import re
 from collections import Counter
@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import convert_to_messages
-
-from memory.backfill.conversation import PASTED, Conversation, said_by, text_id, unique, utc
-from memory.message import Role, StoredMessage, to_stored
-from memory.turn import learnable
+from memory.backfill.conversation import PASTED, Conversation, said_by, text_id, unique
+from memory.message import Role, StoredMessage
 
 Json = Mapping[str, Any]
 
@@ -162,20 +159,6 @@ def _claude_text(message: Json, blocks: Sequence[Json]) -> str:
     texts = [each.get("text") for each in blocks if each.get("type") in _SAID_TO_CLAUDE]
     said = "\n\n".join(each for each in texts if isinstance(each, str) and each.strip())
     return said or (message["text"] if isinstance(message.get("text"), str) else "")
-
-
-def read_thread(thread_id: str, messages: Sequence[Any], times: Mapping[str, str], otherwise: str) -> Conversation:
-    """Return the conversation of a LangGraph thread; what was said in another mode than `normal` is left out.
-
-    Args:
-        thread_id: The thread.
-        messages: Its messages as a server answers them.
-        times: When the checkpoint was written in which a message first stood, by the message's id.
-        otherwise: When a message was said that no checkpoint tells of.
-    """
-    said = to_stored(learnable(convert_to_messages(messages)), utc(otherwise))
-    timed = [replace(one, time=utc(times.get(one.id) or one.time)) for one in said]
-    return _conversation("langgraph", thread_id, timed)
 
 
 def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | None:

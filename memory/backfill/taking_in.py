@@ -46,7 +46,7 @@ class TakenIn:
         queued: How many messages were written down to be learned.
         updates: In how many pending updates.
         known: How many had been taken in before, without the reply that only leads into a piece.
-        elsewhere: Why it was left alone: the source that has it, or `thread` for a thread of this memory; else empty.
+        elsewhere: Where it was left alone, the source that has it; else empty.
         thread_id: Under which id memory knows it.
     """
 
@@ -84,12 +84,12 @@ def take_in(
         LearningPaused: If the user has learning paused.
     """
     thread_id = thread_of(owner, source, conversation)
-    thread_epoch, (source_item, talk_item), epoch, learning, (zone, owners, chosen) = yield from side_by_side(
+    thread_epoch, (source_item, talk_item), epoch, learning, (zone, chosen) = yield from side_by_side(
         read_thread_epoch(source.unit(owner)),
         read_many(owner.namespace("sources"), [source_key(source.name), talk_key(conversation)]),
         read_epoch(owner),
         read_learning(owner),
-        side_by_side(read_known_time_zone(owner), outbox.read_owners(conversation.id), read_approval(owner)),
+        side_by_side(read_known_time_zone(owner), read_approval(owner)),
     )
     current = ImportSource.of_item(source_item, epoch)
     if current is None or current.token != source.token:
@@ -97,10 +97,8 @@ def take_in(
     if not learning:
         raise LearningPaused
     talk = ConversationProgress.of_item(talk_item, epoch) or ConversationProgress(source.name, thread_id)
-    # A thread of this very server, whose turns were learned when they were said.
-    is_own = conversation.origin == "langgraph" and owner in owners
-    if talk.source != source.name or is_own:
-        return TakenIn(known=len(conversation.messages), elsewhere="thread" if is_own else talk.source)
+    if talk.source != source.name:
+        return TakenIn(known=len(conversation.messages), elsewhere=talk.source)
     said = yield from _without_forgotten(owner, epoch, thread_id, strip_scheduled(conversation.messages))
     whole = replace(conversation, messages=tuple(said))
     # What leads into a piece came with the piece before, or was erased since: it is not taken in here.

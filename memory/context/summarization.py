@@ -133,7 +133,7 @@ def summarize_messages(
         keep_tokens: Tokens of messages that a cut leaves; half of what the summary leaves by default, and at most.
         keep_messages: Messages that a cut leaves, instead.
         portion_tokens: Summarize so many tokens of messages in one call, without showing the existing summary, and
-            join what comes of it to that; when it gets too long, the whole is asked for again, shorter. For models of
+            join what comes of it to that; when it gets too long, its middle goes. For models of
             a few billion parameters, which copy an existing summary instead of extending it.
         memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists.
         prepared_summary: Called when a summary is due. What it returns, as `SummarizationNode.prepare` wrote it

@@ -8,7 +8,6 @@ from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage
 
 from memory.context.budget import units
-from memory.context.condensed import condensed
 from memory.context.effects import SummaryEffects, SummaryProgress
 from memory.context.running_summary import RunningSummary, WrittenSummary, rehydrate, written_summary
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, summary_in, words_for
@@ -26,8 +25,8 @@ class SummaryWriter(Views):
         model: Who is asked.
         prompts: The words of a call.
         portion_tokens: Summarize so many tokens of messages in one call, each portion for itself, and join what comes
-            of it to the existing summary, of which the sentences stay that tell most; `None` has the existing summary
-            rewritten.
+            of it to the existing summary, of which the middle goes when it gets too long; `None` has the existing
+            summary rewritten.
 
     Raises:
         ValueError: If `portion_tokens` cannot be meant.
@@ -95,7 +94,7 @@ class SummaryWriter(Views):
             return summary
         # A model that reads portions is a small one: what it writes shorter may lose nearly all.
         if self.portion_tokens is not None:
-            return condensed(summary, self.is_too_long) or self.cut(summary)
+            return self.cut(summary)
         reply = yield Ask(self.model, shorter(summary, most))
         again = summary_in(reply) or summary
         if not self.is_too_long(again):

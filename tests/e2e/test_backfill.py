@@ -112,18 +112,3 @@ def test_killed_half_way_it_goes_on_and_is_taken_back(tmp_path: Path, model: Stu
             assert likes() == ["Likes walnuts"]
             assert memory.get("/journal").json()["total"] == 1
             assert {fruit: holding(server, fruit) for fruit in FRUITS} == {fruit: [] for fruit in FRUITS}
-
-
-def test_threads_of_another_server_are_learned(tmp_path: Path, model: StubModel) -> None:
-    learns = Learns()
-    model.respond = learns
-    off = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.2"}
-    with DevServer(tmp_path / "old", environment=off) as old, DevServer(tmp_path / "new", environment=off) as new:
-        speak_python(old, "I like figs.")
-        done = ran(new, "backfill", old.url)
-        assert (done["sources"], done["messages"], done["queued"]) == (["langgraph"], 2, 2)
-        with httpx.Client(base_url=f"{new.url}/memory", timeout=60) as memory:
-            assert [each["content"] for each in memory.get("/facts").json()["facts"]] == ["Likes figs"]
-        # Its own threads are known to a server: they were learned when they were said.
-        own = ran(old, "backfill", old.url)
-        assert (own["elsewhere"], own["queued"]) == (1, 0)

@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.streaming import (
     RunFailed,
-    RunOptions,
     StreamEvent,
     StreamMode,
     pair_run_events,
@@ -136,7 +136,7 @@ async def test_S6_a_run_can_be_joined_from_its_first_event(client: LangGraphClie
 async def test_S6_leaving_the_stream_cancels_the_run_where_that_is_asked_for(
     client: LangGraphClient, thread_id: str
 ) -> None:
-    options: RunOptions = {"input": {**INPUT, "wait": True}, "on_disconnect": "cancel"}
+    options: dict[str, Any] = {"input": {**INPUT, "wait": True}, "on_disconnect": "cancel"}
     async with aclosing(stream_run_events(client, thread_id, "cases", **options)) as events:
         async for event in events:
             if event["name"] == "waiting":

@@ -344,14 +344,6 @@ def test_a_conversation_belongs_to_one_source() -> None:
     assert (done.elsewhere, done.told, done.queued) == ("chatgpt", 0, 0)
 
 
-def test_a_thread_of_this_memory_is_not_imported_once_more() -> None:
-    bench = MemoryBench()
-    bench.say("I like figs.", thread="own")
-    mine = Conversation("langgraph", "own", FIGS.messages)
-    (done,) = take(bench, mine)
-    assert (done.elsewhere, done.queued) == ("thread", 0)
-
-
 def test_what_was_erased_does_not_come_back_by_running_it_again() -> None:
     bench = MemoryBench()
     imported(bench)

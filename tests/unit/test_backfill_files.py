@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.backfill.conversation import Conversation, Flaw, portions, short_id
-from memory.backfill.exports import read_chatgpt, read_claude, read_conversation, read_thread
+from memory.backfill.exports import read_chatgpt, read_claude, read_conversation
 from memory.backfill.files import Unreadable, read_file
 from memory.message import StoredMessage
 from tests.exports import FIGS, chatgpt, claude, jsonl, zipped
@@ -110,21 +110,6 @@ def test_claudes_messages_without_ids_are_read_in_their_order() -> None:
     for message in value["chat_messages"]:
         del message["uuid"]
     assert texts(read_claude(value)) == TEXTS
-
-
-def test_a_threads_incognito_turns_are_left_out() -> None:
-    said: list[Any] = [
-        {"type": "human", "id": "1", "content": "I like figs."},
-        {"type": "ai", "id": "2", "content": "Fine."},
-        {"type": "human", "id": "3", "content": "A secret.", "additional_kwargs": {"memory_mode": "incognito"}},
-        {"type": "ai", "id": "4", "content": "I forget it."},
-        {"type": "tool", "id": "5", "content": "ok", "tool_call_id": "x"},
-    ]
-    found = read_thread("t", said, {"1": "2024-01-02T03:04:05+00:00"}, "2024-02-02T00:00:00Z")
-    assert [(one.text, one.time) for one in found.messages] == [
-        ("I like figs.", "2024-01-02T03:04:05+00:00"),
-        ("Fine.", "2024-02-02T00:00:00+00:00"),
-    ]
 
 
 def test_lines_are_read_and_bad_ones_named(tmp_path: Path) -> None:

@@ -56,14 +56,6 @@ def test_a_sound_set_up_is_sound(folder: Path) -> None:
     assert look({**PROVIDER, "PALIMPSEST_DATA_DIR": "new/folder"})["store"]["state"] == "ok"
 
 
-def test_what_others_on_this_machine_may_read_is_named(folder: Path) -> None:
-    (folder / ".langgraph_api").mkdir(mode=0o755)
-    (folder / ".palimpsest" / "store.sqlite").chmod(0o644)
-    found = look(PROVIDER)["privacy"]
-    assert found["state"] == "warning"
-    assert ".langgraph_api .palimpsest/store.sqlite" in found["said"]
-
-
 def test_a_full_disk_is_named(folder: Path) -> None:
     disk = folder / "small"
     disk.mkdir()
@@ -132,7 +124,7 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(folder: P
     pytest.importorskip("psycopg")
     finding = look({**PROVIDER, "DATABASE_URI": "postgresql://ada:hunter2@127.0.0.1:1/palimpsest"})["store"]
     assert finding["state"] == "failed"
-    assert finding["said"].startswith("palimpsest on 127.0.0.1 does not answer: ")
+    assert finding["said"].startswith("palimpsest on 127.0.0.1:1 does not answer: ")
     assert "hunter2" not in repr(finding)
 
 

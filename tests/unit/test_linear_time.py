@@ -17,7 +17,6 @@ import pytest
 
 import memory
 from memory.config import MemoryConfig
-from memory.context.condensed import condensed
 from memory.extraction.answer import ExtractionError, parse_answer
 from memory.extraction.days import leading_stamp
 from memory.extraction.dialogue import in_pieces, render_dialogue
@@ -256,7 +255,6 @@ READERS: dict[str, Reader] = {
     "validated": judge,
     "dialogue": say,
     "leading_stamp": leading_stamp,
-    "condensed": lambda text: condensed(text, lambda left: len(left) > 1000),
     "format_memory": lambda text: format_memory_for_injection({"user": {"work": text}}, 200, len),
 }
 KILLERS = [

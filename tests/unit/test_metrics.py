@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from graphs.chat import build_graph
-from graphs.metrics import COUNTERS, Count, Metrics, of_summary, of_turn, of_update
+from graphs.metrics import COUNTERS, Metrics
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.context.summarizer import Cut
@@ -49,7 +49,7 @@ def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
 
 def test_an_update_counts_its_facts_by_outcome_and_reason() -> None:
     metrics = Metrics()
-    metrics.add(of_update(RECEIPT))
+    metrics.update(RECEIPT)
     assert samples(metrics) == {
         ("palimpsest_updates_total", ("done",)): 1,
         ("palimpsest_facts_total", ("created", "")): 2,
@@ -60,20 +60,29 @@ def test_an_update_counts_its_facts_by_outcome_and_reason() -> None:
 
 
 def test_a_turn_counts_once_with_why_it_had_no_memory_and_was_not_written_down() -> None:
-    assert of_turn({"queued": "key"}) == [Count("palimpsest_turns", ("queued",))]
-    assert of_turn({"queued": None}) == [Count("palimpsest_turns", ("nothing",))]
-    assert of_turn({"without_memory": "store_away", "not_written": "too_late"}) == [
-        Count("palimpsest_turns", ("not_written",)),
-        Count("palimpsest_turns_without_memory", ("store_away",)),
-        Count("palimpsest_turns_not_written", ("too_late",)),
-    ]
+    metrics = Metrics()
+    for receipt in ({"queued": "key"}, {"queued": None}, {"without_memory": "store_away", "not_written": "too_late"}):
+        metrics.turn(receipt)
+    assert samples(metrics) == {
+        ("palimpsest_turns_total", ("queued",)): 1,
+        ("palimpsest_turns_total", ("nothing",)): 1,
+        ("palimpsest_turns_total", ("not_written",)): 1,
+        ("palimpsest_turns_without_memory_total", ("store_away",)): 1,
+        ("palimpsest_turns_not_written_total", ("too_late",)): 1,
+    }
 
 
 def test_a_summary_was_ready_or_missed_or_not_due() -> None:
-    assert not of_summary(None)
-    assert of_summary(Cut(4, 900, 300, 100, ready=True)) == [Count("palimpsest_summaries", ("ready",))]
-    assert of_summary(Cut(4, 900, 300, 100)) == [Count("palimpsest_summaries", ("missed",))]
-    assert of_summary(None, left_out=4) == [Count("palimpsest_summaries", ("missed",))]
+    metrics = Metrics()
+    metrics.summary(None)
+    assert samples(metrics) == {}
+    metrics.summary(Cut(4, 900, 300, 100, ready=True))
+    metrics.summary(Cut(4, 900, 300, 100))
+    metrics.summary(None, left_out=4)
+    assert samples(metrics) == {
+        ("palimpsest_summaries_total", ("ready",)): 1,
+        ("palimpsest_summaries_total", ("missed",)): 2,
+    }
 
 
 def test_a_call_counts_by_how_it_ended() -> None:
@@ -91,8 +100,8 @@ def test_a_call_counts_by_how_it_ended() -> None:
 @given(st.text(), st.text(), st.dictionaries(st.text(), st.integers(1, 5), max_size=5))
 def test_no_label_says_what_was_not_listed_beforehand(reason: str, mode: str, refused: dict[str, int]) -> None:
     metrics = Metrics()
-    metrics.add(of_turn({"without_memory": reason, "not_written": mode}))
-    metrics.add(of_update(UpdateReceipt(time="", thread_id=reason, refused=refused, epoch=mode)))
+    metrics.turn({"without_memory": reason, "not_written": mode})
+    metrics.update(UpdateReceipt(time="", thread_id=reason, refused=refused, epoch=mode))
     with metrics.call(reason):
         pass
     for name, labels in samples(metrics):

@@ -109,9 +109,7 @@ class PieceResult(BaseModel):
     queued: int = Field(description="Messages that are to be learned now.")
     updates: int = Field(description="In so many updates.")
     known: int = Field(description="Messages that had been taken in before.")
-    elsewhere: int = Field(
-        description="Conversations left alone: another source, or a thread of this memory, has them."
-    )
+    elsewhere: int = Field(description="Conversations left alone: another source has them.")
     waiting: int = Field(description="Messages of the source that wait to be learned.")
     dead: int = Field(description="Updates of the source that failed for good.")
 
