@@ -91,6 +91,7 @@ class House:
         rows: dict[str, dict[str, Any]],
         clock: Clock,
         folder: Path = NO_FOLDER,
+        config: MemoryConfig = CONFIG,
     ) -> None:
         self.ids: dict[str, str] = {}
         self.store, self.saver, self.rows, self.clock = store, saver, rows, clock
@@ -99,12 +100,12 @@ class House:
             RecordingModel(respond=remember),
         )
         self.service = MemoryService(
-            Settings(trigger="run", memory=CONFIG, data_dir=folder, requests_per_minute=1_000_000),
+            Settings(trigger="run", memory=config, data_dir=folder, requests_per_minute=1_000_000),
             lambda _, purpose: self.chat if purpose == "chat" else self.memory,
             clock=clock,
             client=ThreadServer(rows, saver).client,
         )
-        self.facts = FactStore(store, USER, config=CONFIG, clock=clock)
+        self.facts = FactStore(store, USER, config=config, clock=clock)
 
     @cached_property
     def app(self) -> ASGIApp:
