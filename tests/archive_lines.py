@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-PARTS = {"facts": "fact", "history": "history", "journal": "journal", "updates": "update", "summaries": "summary"}
+PARTS = {"facts": "fact", "history": "history", "journal": "journal", "updates": "update"}
 JSON_LINES = {"Content-Type": "application/jsonl"}
 
 

@@ -38,7 +38,6 @@ class FakeThreads(ServerThreads):
         super().__init__(single_user=False)
         self.rows: dict[str, tuple[str, dict[str, Any], dict[str | None, dict[str, Any]]]] = {}
         self.deleted: list[str] = []
-        self.summaries: dict[str, str] = {}
         self.failures: dict[str, int] = {}
 
     def add(self, owner: str, thread_id: str, **metadata: Any) -> str:
@@ -71,9 +70,6 @@ class FakeThreads(ServerThreads):
     async def all_of(self, user_id: str) -> AsyncIterator[str]:
         for thread_id in [thread_id for thread_id, row in self.rows.items() if row[0] == user_id]:
             yield thread_id
-
-    async def summary(self, thread_id: str) -> str:
-        return self.summaries.get(thread_id, "")
 
 
 class FakeCrons(ServerCrons):

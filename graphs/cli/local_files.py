@@ -5,27 +5,22 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import httpx
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from graphs.cli.shell import Refused
 from graphs.data_folder import CHECKPOINTS, STORE, unfit
 from graphs.identity import LOCAL_USER
-from graphs.persistence import leave_no_bytes, open_checkpointer, open_store
+from graphs.persistence import leave_no_bytes, open_store
 from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
 from graphs.server.threads import Json, ServerCrons, ServerThreads
 from graphs.settings import Settings, under_langgraph_dev
 from memory.turn import MemoryMode
-
-if TYPE_CHECKING:
-    from graphs.chat import Compiled
 
 Files = Literal["there", "made", "alone"]
 """What a command needs of the files: that they are there, are made if not, or are open in no other process."""
@@ -81,14 +76,13 @@ class _WhenAsked(httpx.AsyncBaseTransport):
 @asynccontextmanager
 async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]:
     """Open the files of a folder, made where they are not there, and yield what carries requests to the API on them."""
-    file = settings.data_dir / CHECKPOINTS
-    async with open_store(settings.data_dir / STORE) as store, open_checkpointer(file) as saver:
-        checkpoints = CheckpointFile(file)
+    async with open_store(settings.data_dir / STORE) as store:
+        checkpoints = CheckpointFile(settings.data_dir / CHECKPOINTS)
         api = MemoryApi()
         api.state.service = Service(
             settings=settings,
             store=store,
-            threads=FileThreads(saver, checkpoints),
+            threads=FileThreads(checkpoints),
             crons=NoCrons(single_user=True),
             checkpoints=checkpoints,
             empty_logs=partial(leave_no_bytes, settings.data_dir),
@@ -133,21 +127,12 @@ class FileThreads(ServerThreads):
     """The threads as their checkpoints tell of them. What only a server knows of them, their rows, is not here.
 
     Args:
-        saver: Reads checkpoints.
         checkpoints: Knows which threads there are.
     """
 
-    def __init__(self, saver: BaseCheckpointSaver[str], checkpoints: CheckpointFile) -> None:
+    def __init__(self, checkpoints: CheckpointFile) -> None:
         super().__init__(single_user=True)
-        self._saver, self._checkpoints = saver, checkpoints
-
-    @cached_property
-    def graph(self) -> "Compiled":
-        """What reads a thread's state."""
-        from graphs.chat import build_graph  # seconds of imports, which a command about facts does without
-
-        # No tool of a deployment is needed for that.
-        return build_graph(tools=()).compile(checkpointer=self._saver)
+        self._checkpoints = checkpoints
 
     async def metadata(self, _user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a thread: none is known, but of a thread with checkpoints that it is there."""
@@ -156,6 +141,10 @@ class FileThreads(ServerThreads):
     async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
         """Refuse: the mode stands in the thread's row."""
         raise _rows_only(f"the mode {mode} of thread {thread_id}")
+
+    async def memory_of_turn(self, thread_id: str, _: str | None) -> Json:
+        """Refuse: what a state holds is read with the graph."""
+        raise _rows_only(f"a turn of thread {thread_id}")
 
     async def delete(self, thread_id: str) -> None:
         """Refuse: the row, which holds the newest state, would stay."""
@@ -172,12 +161,6 @@ class FileThreads(ServerThreads):
 
     async def _ids(self) -> list[str]:
         return await self._checkpoints.threads_of(["", LOCAL_USER])
-
-    async def _values(self, thread_id: str, checkpoint_id: str | None) -> dict[str, Any]:
-        named = {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
-        config: RunnableConfig = {"configurable": {"thread_id": thread_id, **named}}
-        values = (await self.graph.aget_state(config)).values
-        return values if isinstance(values, dict) else {}
 
 
 class NoCrons(ServerCrons):

@@ -16,7 +16,7 @@ from langgraph_sdk.schema import Thread, ThreadSelectField
 from graphs.delayed_runs import OWNER_KEY, READER_KEY
 from graphs.identity import as_server
 from graphs.server.permissions import CLOSED_GRAPHS
-from memory.context.running_summary import rehydrate, state_of
+from memory.context.running_summary import state_of
 from memory.turn import MODE_KEY, MemoryMode
 
 Json = Mapping[str, object]
@@ -53,7 +53,15 @@ class ServerThreads:
 
     async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
         """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
-        memory = (await self._values(thread_id, checkpoint_id)).get("memory")
+        try:
+            if checkpoint_id:
+                states = [await as_server(self._client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
+            else:
+                # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
+                states = await as_server(self._client().threads.get_history(thread_id, limit=1))
+        except NotFoundError:
+            return {}
+        memory = state_of(states[0]["values"] if states else None).get("memory")
         return memory if isinstance(memory, dict) else {}
 
     async def delete(self, thread_id: str) -> None:
@@ -84,25 +92,6 @@ class ServerThreads:
                 # After a crash a memory run may be put off by who knows no reader: where nobody logs in, it is theirs.
                 if user_id in named or (self._single_user and not named):
                     yield str(thread["thread_id"])
-
-    async def summary(self, thread_id: str) -> str:
-        """Return the summary of a thread as it is now; empty if it has none."""
-        context = state_of((await self._values(thread_id, None)).get("context"))
-        running = rehydrate(context.get("running_summary"))
-        return running.summary if running else ""
-
-    async def _values(self, thread_id: str, checkpoint_id: str | None) -> Json:
-        """Return the state of a thread as it was saved last; empty if it has none, or the checkpoint is unknown."""
-        try:
-            if checkpoint_id:
-                states = [await as_server(self._client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
-            else:
-                # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
-                states = await as_server(self._client().threads.get_history(thread_id, limit=1))
-        except NotFoundError:
-            return {}
-        values = states[0]["values"] if states else {}
-        return values if isinstance(values, dict) else {}
 
     def _belongs(self, thread: Thread, user_id: str) -> bool:
         metadata = _metadata(thread)

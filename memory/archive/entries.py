@@ -5,7 +5,7 @@ for itself.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -174,21 +174,20 @@ def read_texts(profile: object) -> dict[str, str]:
 _INNER = frozenset({"epoch", "schema", "edit"})
 
 
-async def aexport(
-    store: BaseStore, owner: Owner, seconds: float, summaries: AsyncIterator[Json] | None = None
-) -> AsyncIterator[str]:
-    """Yield the lines: profile, facts and their history, journal, pending updates, threads' summaries.
+async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterator[str]:
+    """Yield the lines: a header, facts, profile, the facts' history, journal, pending updates.
 
     Args:
         store: Where memory is kept.
         owner: Whose memory.
         seconds: Now, in seconds since 1970.
-        summaries: `{"thread_id", "summary"}` of each of the user's threads; they are in checkpoints, not in the store.
     """
     epoch = await arun(store, read_epoch(owner))
     facts = FactStore.of_owner(store, owner)
-    for line in fact_lines(owner, await facts.alist(None), seconds):
-        yield line
+    header = {"format": FORMAT, "schema": SCHEMA, "exported_at": timestamp(seconds), "agent": owner.agent_name}
+    yield json.dumps(header, ensure_ascii=False) + "\n"
+    for fact in await facts.alist(None):
+        yield _line("fact", _plain(to_item(fact)))
     yield _line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
     # Facts and their history are bounded and read in one go; journal and updates are not, and are read in pages.
     history = [fact for status in ("superseded", "ended", "evicted") for fact in await facts.alist(status)]
@@ -204,17 +203,6 @@ async def aexport(
     async for item in _items(store, owner, "outbox", epoch):
         with suppress(ValueError):
             yield _line("update", _update(Entry.from_json(item.value)))
-    if summaries is not None:
-        async for summary in summaries:
-            yield _line("summary", summary)
-
-
-def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:
-    """Yield the header, and these facts: an export that an import takes."""
-    header = {"format": FORMAT, "schema": SCHEMA, "exported_at": timestamp(seconds), "agent": owner.agent_name}
-    yield json.dumps(header, ensure_ascii=False) + "\n"
-    for fact in facts:
-        yield _line("fact", _plain(to_item(fact)))
 
 
 def _update(entry: Entry) -> Json:

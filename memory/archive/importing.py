@@ -84,9 +84,8 @@ class Importer:
 
     Facts pass the same checks as what a model extracted: keys and card numbers are refused, what reads as an order or
     may hold a secret is quarantined; only the confidence threshold does not count, and of more than `max_facts` the
-    strongest stay. Pending updates wait again. History and summaries are there for the person to have, and are not
-    taken in. A bad line is refused by its number and costs no other one. Where an erase comes in between, nothing is
-    taken in.
+    strongest stay. Pending updates wait again. History is there for the person to have, and is not taken in. A bad line
+    is refused by its number and costs no other one. Where an erase comes in between, nothing is taken in.
 
     Args:
         owner: Whose memory.
@@ -128,7 +127,7 @@ class Importer:
         if part in ("fact", "profile", "journal", "update"):
             self._waiting.append(_Line(self._line, part, entry))
             self._size += len(line)
-        elif part not in ("history", "summary"):
+        elif part != "history":
             self._reject(self._line, "malformed")
 
     @property

@@ -31,9 +31,6 @@ WITH_BODY = {"POST", "PUT", "PATCH"}
 async def test_an_export_is_whole_and_as_large_as_the_memory_and_is_taken_in(
     app: MemoryApp, ada: httpx.AsyncClient
 ) -> None:
-    thread_id = app.threads.add("ada", str(uuid4()))
-    app.threads.add("ada", str(uuid4()))
-    app.threads.summaries[thread_id] = "They planned a garden."
     await learn(app, *(Change(action="new", content=f"Knows {at} songs", sources=("m1",)) for at in range(40)))
     exchanges = [JournalEntry("2025-10-01", f"t{at}", (said(1, "I dug. " * 2_000),), "initial") for at in range(700)]
     await arun(app.store, append(ADA, exchanges))
@@ -43,7 +40,6 @@ async def test_an_export_is_whole_and_as_large_as_the_memory_and_is_taken_in(
     document = document_of(answer.text)
     assert list(document)[:4] == ["format", "schema", "exported_at", "agent"]
     assert [len(document[part]) for part in ("facts", "journal", "updates")] == [40, 700, 1]
-    assert document["summaries"] == [{"thread_id": thread_id, "summary": "They planned a garden."}]
     bob = app.user("bob")
     done = (await bob.post("/import", content=answer.content, headers=JSON_LINES)).json()
     assert (len(done["created"]), done["journal"], done["updates"], done["refused"]) == (40, 700, 1, [])

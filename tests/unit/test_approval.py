@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive.entries import fact_lines
+from memory.archive.entries import aexport
 from memory.config import MemoryConfig, Topic
 from memory.control import write_approval
 from memory.effects import run
@@ -303,9 +303,9 @@ def test_erasing_reaches_what_waits(person: Person) -> None:
     assert "asthma" not in repr([item.value for item in person.store.search((), limit=1000)])
 
 
-def test_what_waits_is_exported_and_waits_on_after_an_import(person: Person) -> None:
+async def test_what_waits_is_exported_and_waits_on_after_an_import(person: Person) -> None:
     person.says(DIABETES)
-    document = document_of("".join(fact_lines(ADA, person.facts.list(None), person.clock())))
+    document = document_of("".join([line async for line in aexport(person.store, ADA, person.clock())]))
     other = Person()
     run(other.store, import_document(ADA, document, other.config, other.clock()))
     assert (other.used(), other.waits(), other.the_one().topic) == ([], [DIABETES], "health")

@@ -10,10 +10,9 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from graphs.server.api.guard import body_of, check_json, from_value_error
-from graphs.server.api.routing import AgentCall, Call, MemoryRouter
+from graphs.server.api.routing import AgentCall, MemoryRouter
 from memory.archive.entries import aexport
 from memory.archive.importing import Importer
-from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +26,7 @@ JSON_LINES = "application/jsonl"
 _LINES: dict[str, Any] = {
     "description": (
         "A JSON value a line: first a header with `format` and `schema`, then objects that each hold one entry under "
-        "the name of its part: profile, fact, history, journal, update, summary."
+        "the name of its part: profile, fact, history, journal, update."
     ),
     "content": {JSON_LINES: {"schema": {"type": "string"}}},
 }
@@ -74,18 +73,10 @@ class ImportResult(BaseModel):
     responses={200: _LINES},
 )
 async def export(call: AgentCall) -> StreamingResponse:
-    """Export everything that is remembered for this agent, what waits to be learned, and your threads' summaries."""
-    pieces = aexport(call.store, call.owner, call.service.clock(), _summaries(call))
+    """Export everything that is remembered for this agent, and what waits to be learned."""
+    pieces = aexport(call.store, call.owner, call.service.clock())
     # Made while it is sent: it may be larger than memory.
     return StreamingResponse((piece.encode("utf-8", "replace") async for piece in pieces), media_type=JSON_LINES)
-
-
-async def _summaries(call: Call) -> AsyncIterator[dict[str, object]]:
-    async for thread_id in call.service.threads.all_of(call.user_id):
-        # A summary is an extra: one that cannot be read must not cost the whole export.
-        with tolerated(logger, "the summary of thread %s is not exported", thread_id):
-            if summary := await call.service.threads.summary(thread_id):
-                yield {"thread_id": thread_id, "summary": summary}
 
 
 @router.post(

@@ -54,34 +54,16 @@ class Overview(BaseModel):
     budget: BudgetState | None = Field(description="null: memory's model calls have no budget.")
 
 
-class TimeZone(BaseModel):
-    """Where the user is."""
-
-    time_zone: str | None
-
-
 class TimeZoneChoice(StrictModel):
     """Say where you are, as an IANA name such as `Europe/Oslo`, or take it back with null."""
 
     time_zone: Annotated[str, Field(max_length=64), AfterValidator(checked_time_zone)] | None
 
 
-class Learning(BaseModel):
-    """Whether memory learns."""
-
-    learning: bool
-
-
 class LearningChoice(StrictModel):
     """Pause learning or go on."""
 
     learning: bool
-
-
-class Use(BaseModel):
-    """Whether memory is shown to models."""
-
-    use: bool
 
 
 class UseChoice(StrictModel):
@@ -124,23 +106,23 @@ async def _budget(call: AgentCall) -> BudgetState | None:
 
 
 @router.put("/learning", summary="Pause learning or go on")
-async def put_learning(call: AgentCall, choice: LearningChoice) -> Learning:
+async def put_learning(call: AgentCall, choice: LearningChoice) -> LearningChoice:
     """Pause learning or go on, for all agents; what is pending already is still learned."""
     await call.run(write_learning(call.owner, choice.learning))
     logger.info("learning %s", "resumed" if choice.learning else "paused")
-    return Learning(learning=choice.learning)
+    return choice
 
 
 @router.put("/use", summary="Use memory, or do not")
-async def put_use(call: AgentCall, choice: UseChoice) -> Use:
+async def put_use(call: AgentCall, choice: UseChoice) -> UseChoice:
     """Show memory to models or show it to none, for all agents, from the next turn on; learning has its own switch."""
     await call.run(write_use(call.owner, choice.use))
     logger.info("memory is %s", "used" if choice.use else "not used")
-    return Use(use=choice.use)
+    return choice
 
 
 @router.put("/time_zone", summary="Say where you are")
-async def put_time_zone(call: AgentCall, choice: TimeZoneChoice) -> TimeZone:
+async def put_time_zone(call: AgentCall, choice: TimeZoneChoice) -> TimeZoneChoice:
     """Set your time zone, for all agents: it says which day the journal has, and which "yesterday" means."""
     await call.run(write_time_zone(call.owner, choice.time_zone))
-    return TimeZone(time_zone=choice.time_zone)
+    return choice
