@@ -87,7 +87,7 @@ async def test_even_the_user_may_only_look(server: DevServer, model: StubModel) 
         attempts: list[Callable[[], object]] = [
             lambda: anna.threads.delete(thread_id),
             lambda: anna.threads.update(thread_id, metadata={"owner": "anna"}),
-            lambda: anna.threads.update_state(thread_id, {"rollup": "due"}),
+            lambda: anna.threads.update_state(thread_id, {"drain": "due"}),
             lambda: anna.runs.create(thread_id, "chat", input=say("Hello")),
             lambda: anna.runs.cancel(thread_id, run["run_id"]),
             lambda: anna.runs.delete(thread_id, run["run_id"]),

@@ -158,7 +158,7 @@ def test_a_delayed_run_learns_though_clients_may_not_start_one(tmp_path: Path, m
         assert "no run could be scheduled" not in server.log
 
 
-@pytest.mark.parametrize("command", [{}, {"drain": "due", "rollup": "due"}, {"drain": "../u_x"}, {"drain": 3}])
+@pytest.mark.parametrize("command", [{}, {"drain": "due"}, {"drain": "../u_x"}, {"drain": 3}])
 def test_the_memory_graph_takes_commands_only(bare_memory: SyncLangGraphClient, command: dict[str, Any]) -> None:
     with pytest.raises(Exception, match="drain"):
         bare_memory.runs.wait(None, "memory", input=command or {"messages": []})

@@ -21,7 +21,6 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.facts.store import FactStore
-from memory.journal.journal import append
 from memory.namespaces import Owner
 from memory.outbox.outbox import due_owners, read_entries, retry_dead, write
 from memory.turn import Closing
@@ -29,7 +28,6 @@ from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async
 from tests.stores import FaultyStore, fail_at
-from tests.unit.test_rollup import entry
 
 BOB = Owner.of("bob")
 PATIENCE = 60.0
@@ -309,41 +307,20 @@ async def test_closing_gives_up_on_a_hung_model_in_time(store: BaseStore) -> Non
         await asyncio.to_thread(thread.join, PATIENCE)
 
 
-async def test_the_memory_graph_drains_sweeps_and_rolls_up(store: BaseStore) -> None:
+async def test_the_memory_graph_applies_what_waits_of_an_owner(store: BaseStore) -> None:
     process = Process(trigger="run")
     graph = build_memory_graph(process.service)
     graph.store = store
     await process.say(store, "I like figs")
-    assert await graph.ainvoke({"drain": ADA.due_key}) == {"updates": 1, "cancelled": 0, "failed": 0}
     await process.say(store, "I like plums", 2, owner=BOB)
-    assert await graph.ainvoke({"drain": "due"}) == {"updates": 1, "cancelled": 0, "failed": 0}
-    await arun(store, append(ADA, [entry("2025-01-01")]))
-    process.model.respond = lambda _: "They talked."
-    assert await graph.ainvoke({"rollup": "due"}) == {"rolled_up": 1}
-    assert await graph.ainvoke({"rollup": ADA.segment}) == {"rolled_up": 0}
+    assert await graph.ainvoke({"drain": ADA.due_key}) == {"updates": 1, "cancelled": 0, "failed": 0}
+    assert await graph.ainvoke({"drain": BOB.due_key}) == {"updates": 1, "cancelled": 0, "failed": 0}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        {},
-        {"drain": 3},
-        {"drain": "due", "rollup": "due"},
-        {"drain": "ada"},
-        {"messages": []},
-        {"rollup": "../x.default"},
-    ],
-)
+@pytest.mark.parametrize("command", [{}, {"drain": 3}, {"drain": "due"}, {"messages": []}, {"drain": "../x.default"}])
 def test_the_memory_graph_refuses_what_is_no_command(command: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"drain|rollup"):
+    with pytest.raises(ValueError, match="drain"):
         parse(command)
-
-
-def test_a_command_names_everyone_or_an_owner() -> None:
-    tutor = Owner.of("ada", "tutor")
-    assert parse({"drain": "due"}) == ("drain", None)
-    assert parse({"drain": ADA.segment}) == ("drain", ADA)
-    assert parse({"rollup": tutor.due_key}) == ("rollup", tutor)
 
 
 async def test_the_log_of_a_whole_update_holds_no_text(store: BaseStore, caplog: pytest.LogCaptureFixture) -> None:

@@ -21,7 +21,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore, Op, PutOp, Result
 
-from graphs.background import build_memory_graph
 from graphs.chat import build_graph
 from graphs.middleware import PalimpsestMemory, PalimpsestState, PalimpsestSummary
 from graphs.models import Purpose
@@ -168,10 +167,8 @@ async def talk(orders: Orders) -> None:
     async with orders.opened() as (store, saver):
         try:
             if orders.drain:
-                background = build_memory_graph(service)
-                background.store = store
                 while await arun(store, read_entries(Owner.of("local"))):
-                    await background.ainvoke({"drain": "due"})
+                    await service.asweep(store)
                     await asyncio.sleep(0.05)  # another process may have the user
                 say("drained")
             graph = orders.chat(service, checkpointer=saver, store=store)
