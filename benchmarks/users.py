@@ -24,7 +24,7 @@ from langgraph.store.base import BaseStore, PutOp
 from benchmarks.measuring import Row, megabytes, milliseconds, progress, table
 from graphs.chat import build_graph
 from graphs.embedders import NONE
-from graphs.persistence import open_store
+from graphs.persistence.sqlite_store import open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig

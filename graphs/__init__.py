@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from graphs.events import aemit, emit, memory_event_schemas
     from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
     from graphs.models import load_chat_model
-    from graphs.persistence import open_checkpointer, open_store
     from graphs.persistence.postgres_saver import open_postgres_checkpointer
     from graphs.persistence.postgres_store import open_postgres_store
+    from graphs.persistence.sqlite_saver import open_checkpointer
+    from graphs.persistence.sqlite_store import open_store
     from graphs.server.api import memory_api
     from graphs.service import MemoryService
     from graphs.settings import Settings
@@ -86,10 +87,10 @@ _HOMES = {
     "memory_api": "graphs.server.api",
     "memory_event_schemas": "graphs.events",
     "memory_tools": "graphs.tools_of_memory",
-    "open_checkpointer": "graphs.persistence",
+    "open_checkpointer": "graphs.persistence.sqlite_saver",
     "open_postgres_checkpointer": "graphs.persistence.postgres_saver",
     "open_postgres_store": "graphs.persistence.postgres_store",
-    "open_store": "graphs.persistence",
+    "open_store": "graphs.persistence.sqlite_store",
     "pair_run_events": "graphs.streaming",
     "server_modes": "graphs.streaming",
     "service_of_process": "graphs.deployment",

@@ -12,7 +12,10 @@ import httpx
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from graphs.chat import build_graph
-from graphs.persistence import CHECKPOINTS, STORE, empty_logs, open_checkpointer, open_store
+from graphs.data_folder import CHECKPOINTS, STORE
+from graphs.persistence import empty_logs
+from graphs.persistence.sqlite_saver import open_checkpointer
+from graphs.persistence.sqlite_store import open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context

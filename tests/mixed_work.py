@@ -13,7 +13,9 @@ from langgraph.graph import MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import GetOp, Op, PutOp, SearchOp
 
-from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, empty_logs, open_checkpointer, open_store
+from graphs.persistence import empty_logs
+from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
+from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from memory.facts.store import FactStore
 
 THREADS = 4

@@ -14,8 +14,9 @@ import httpx
 from graphs.cli.shell import Refused
 from graphs.data_folder import CHECKPOINTS, STORE, unfit
 from graphs.identity import LOCAL_USER
-from graphs.persistence import leave_no_bytes, open_store
+from graphs.persistence import leave_no_bytes
 from graphs.persistence.sqlite_saver import CheckpointFile
+from graphs.persistence.sqlite_store import open_store
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
 from graphs.server.threads import Json, ServerCrons, ServerThreads

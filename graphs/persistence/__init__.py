@@ -9,7 +9,6 @@ unfinished one is rolled back when the file is opened next. Several processes ma
 """
 
 import asyncio
-import importlib
 import logging
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
@@ -29,27 +28,18 @@ from graphs.settings import Settings
 
 if TYPE_CHECKING:
     from graphs.persistence.postgres_saver import CheckpointTables
-    from graphs.persistence.sqlite_saver import CheckpointFile, DurableSqliteSaver, open_checkpointer
-    from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
+    from graphs.persistence.sqlite_saver import CheckpointFile
 
     OwnCheckpoints = CheckpointFile | CheckpointTables
     Checkpoints = ServersCheckpoints | OwnCheckpoints
 
 __all__ = [
-    "CHECKPOINTS",
-    "FILES",
-    "STORE",
-    "DurableSqliteSaver",
-    "DurableSqliteStore",
-    "begun_lately",
     "check_postgres",
     "checkpointer",
     "checkpoints_of",
     "checkpoints_of_server",
     "empty_logs",
     "leave_no_bytes",
-    "open_checkpointer",
-    "open_store",
     "own_checkpoints_of",
     "store",
 ]
@@ -58,24 +48,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _OVERWRITING_SECONDS = 20.0  # how long an erasure waits for it: 5 GB take so long
-
-_LATELY: Final = 600.0
-"""So long before a crash, at most, were threads begun that the server has not saved: it does so every ten seconds."""
 _POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")
-# Imported when a file is opened: LangGraph's store brings numpy along, which a start need not wait for.
-_HOMES = {
-    "DurableSqliteSaver": "graphs.persistence.sqlite_saver",
-    "DurableSqliteStore": "graphs.persistence.sqlite_store",
-    "open_checkpointer": "graphs.persistence.sqlite_saver",
-    "open_store": "graphs.persistence.sqlite_store",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Return what opens SQLite files, importing the module that holds it."""
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What opens files and databases is imported then: LangGraph's store brings numpy along, for which no start waits.
 
 
 def checkpoints_of(settings: Settings) -> "Checkpoints":
@@ -100,13 +74,6 @@ def own_checkpoints_of(settings: Settings) -> "OwnCheckpoints":
     return CheckpointFile(settings.data_dir / CHECKPOINTS)
 
 
-async def begun_lately(settings: Settings) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the threads in the file of checkpoints that were begun just before it was written last; see there."""
-    from graphs.persistence.sqlite_saver import CheckpointFile
-
-    return await CheckpointFile(settings.data_dir / CHECKPOINTS).begun_lately(_LATELY)
-
-
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
@@ -121,15 +88,6 @@ async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
         yield saver
 
 
-@asynccontextmanager
-async def store() -> AsyncIterator[BaseStore]:
-    """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
-    from graphs.deployment import service_of_process  # with the graph's tools, which a command does not need
-
-    async with _store_of(service_of_process().settings) as opened:
-        yield opened
-
-
 def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseCheckpointSaver[str]]:
     if settings.database_uri:
         check_postgres()
@@ -141,7 +99,11 @@ def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseChec
     return open_checkpointer(settings.data_dir / CHECKPOINTS)
 
 
-def _store_of(settings: Settings) -> AbstractAsyncContextManager[BaseStore]:
+def store() -> AbstractAsyncContextManager[BaseStore]:
+    """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
+    from graphs.deployment import service_of_process  # as above
+
+    settings = service_of_process().settings
     if settings.database_uri:
         check_postgres()
         from graphs.persistence.postgres_store import open_postgres_store

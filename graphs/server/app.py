@@ -15,8 +15,9 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
+from graphs.data_folder import FILES
 from graphs.deployment import service_of_process
-from graphs.persistence import FILES, checkpoints_of_server, leave_no_bytes
+from graphs.persistence import checkpoints_of_server, leave_no_bytes
 from graphs.server.api import MemoryApi, service_of
 from graphs.server.assistants import AssistantContexts
 from graphs.server.bodies import WholeBodies

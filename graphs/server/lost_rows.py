@@ -13,9 +13,9 @@ from typing import Any
 from langgraph_sdk import get_client
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from graphs.data_folder import CHECKPOINTS
 from graphs.delayed_runs import OWNER_KEY
 from graphs.identity import as_server
-from graphs.persistence import begun_lately
 from graphs.server.asgi import read_request, with_body
 from graphs.server.permissions import CLOSED_GRAPHS
 from graphs.server.threads import batched
@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 _TEMPORARY = "palimpsest_temporary"
 _PATH = re.compile(r"(?P<thread>/threads/[^/]+)?/runs(?:/(?:wait|stream|batch))?/?$")
 _PAGE = 100
+_LATELY = 600.0
+"""So long before a crash, at most, were threads begun that the server has not saved: it does so every ten seconds."""
 
 
 class TemporaryThreads:
@@ -72,8 +74,10 @@ async def give_back(settings: Settings) -> int:
     """
     if not settings.writes_threads or settings.keeps_its_own or settings.database_uri:
         return 0  # its rows are in a database, or another server of the same database has them
-    given = 0
-    rows = {thread_id: row_of(said, settings.single_user) for thread_id, said in await begun_lately(settings)}
+    from graphs.persistence.sqlite_saver import CheckpointFile  # which a server with a database does not need
+
+    given, begun = 0, await CheckpointFile(settings.data_dir / CHECKPOINTS).begun_lately(_LATELY)
+    rows = {thread_id: row_of(said, settings.single_user) for thread_id, said in begun}
     for ids in batched([thread_id for thread_id, row in rows.items() if row], _PAGE):
         threads = get_client().threads
         found = await as_server(threads.search(ids=ids, select=["thread_id"], limit=len(ids)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.store.base import BaseStore
 
-from graphs.persistence import open_store
+from graphs.persistence.sqlite_store import open_store
 from tests.limits import limits
 from tests.ports import free_port
 

@@ -17,7 +17,8 @@ from typing import IO, Any
 
 import pytest
 
-from graphs.persistence import open_checkpointer, open_store
+from graphs.persistence.sqlite_saver import open_checkpointer
+from graphs.persistence.sqlite_store import open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.context.running_summary import RunningSummary

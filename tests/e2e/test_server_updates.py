@@ -12,7 +12,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
-from graphs.persistence import open_store
+from graphs.persistence.sqlite_store import open_store
 from memory.control import INITIAL_EPOCH
 from memory.effects import arun
 from memory.journal.entry import JournalEntry

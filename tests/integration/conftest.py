@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
-from graphs.persistence import open_store
+from graphs.persistence.sqlite_store import open_store
 from graphs.service import MemoryService
 from tests.memory_app import MemoryApp
 from tests.patience import be_patient

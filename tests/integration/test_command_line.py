@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from graphs.chat import build_graph
 from graphs.cli.main import main
-from graphs.persistence import open_checkpointer
+from graphs.persistence.sqlite_saver import open_checkpointer
 from memory.facts.changes import Change
 from tests.archive_lines import document_of, lines_of
 from tests.command_line import AsAda, Failing, Typed, now

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from graphs.persistence import open_checkpointer
+from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor
 from memory.effects import arun
 from memory.facts.store import FactStore

@@ -11,8 +11,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from graphs.persistence import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.durable_saver import KEPT_SECONDS
+from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 
 Meanwhile = Callable[[], Awaitable[object]]
 THREAD: RunnableConfig = {"configurable": {"thread_id": "thread"}}

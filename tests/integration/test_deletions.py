@@ -10,8 +10,8 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 
-from graphs.persistence import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.durable_saver import Deletions
+from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graphs.persistence import open_checkpointer
 from graphs.persistence.durable_saver import EARLY_SECONDS
-from graphs.persistence.sqlite_saver import CheckpointFile
+from graphs.persistence.sqlite_saver import CheckpointFile, open_checkpointer
 from tests.postgres import Postgres
 from tests.saver_graphs import echo_graph, on, say
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from graphs.persistence import open_store
+from graphs.persistence.sqlite_store import open_store
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 
@@ -13,7 +13,7 @@ HERE = Path(__file__).parents[2]
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from graphs.persistence import open_store
+from graphs.persistence.sqlite_store import open_store
 from memory.config import MemoryConfig
 from memory.facts.store import FactStore
 

@@ -18,7 +18,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
 from graphs.chat import build_graph
-from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, open_checkpointer, open_store
+from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
+from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context

@@ -15,7 +15,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from graphs.background import build_memory_graph, parse
 from graphs.delayed_runs import memory_thread_id
-from graphs.persistence import open_store
+from graphs.persistence.sqlite_store import open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig

@@ -16,7 +16,7 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
-from graphs.persistence import open_checkpointer
+from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.turn.channels import MessagesChannel
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from graphs.persistence import open_checkpointer, open_store
+from graphs.persistence.sqlite_saver import open_checkpointer
+from graphs.persistence.sqlite_store import open_store
 
 STORE = ("store.sqlite", "store.sqlite-shm", "store.sqlite-wal")
 

@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graphs.persistence import DurableSqliteSaver, open_checkpointer
+from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from memory.context.running_summary import RunningSummary
 from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
 

@@ -17,7 +17,7 @@ from blockbuster import blockbuster_ctx
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from graphs.persistence import DurableSqliteStore, open_store
+from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 
 SHELF = ("shelf", "ada")
 PROCESSES = 4

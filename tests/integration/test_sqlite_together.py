@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
-from graphs.persistence import DurableSqliteSaver, DurableSqliteStore, open_checkpointer, open_store
+from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
+from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.forgetting import aerase_fact

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.persistence import DurableSqliteSaver, open_checkpointer
+from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.queue.schedule import ConversationContext
