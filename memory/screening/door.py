@@ -12,8 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
-from memory.screening import orders, secrets
-from memory.screening.foreign_orders import gives_foreign_orders
+from memory.screening import secrets
 from memory.screening.judge import Judge, unpacked
 from memory.text import normalize, one_line
 
@@ -27,6 +26,10 @@ Verdict = Literal["secret", "suspected", "instruction_like"]
 
 # Characters that no reader sees, but that part a word for every pattern: soft hyphens, joiners, fillers.
 _UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0]")
+# Tags by which prompts are put together: a text that holds one wants to be read as another part of the prompt.
+_MARKUP = re.compile(
+    r"</? ?(?:system|memory|instructions?|assistant|user|tool|im_start|im_end)\b|<\||\[/?inst\]|<<sys>>"
+)
 _SENTENCES = re.compile(r"(?<=[.!?])\s|\n")
 # Letters one by one: "I G N O R E", also with dots or hyphens between them; wider gaps part the words. Four letters at
 # least, as "U. S. A." is a name.
@@ -108,13 +111,11 @@ def compatible(text: str) -> str:
 def is_instruction_like(text: str, judge: Judge = ORDER_JUDGE) -> bool:
     """Say whether a text is aimed at tools, at other people or at the prompt, not a statement about the user.
 
-    For the rules no word decides alone: it must stand as an order (a clause that begins with its verb, or "the
-    assistant must …"), and be about the prompt, or be a standing order about mails, files, tools and the like. How the
-    user wants to be answered is a wish, not such an order. The judge holds what reads like the orders that it learned
-    from. Of other languages the six most used ones are recognized, by words (`memory/screening/foreign_orders.py`).
+    How the user wants to be answered is a wish, not such an order. The judge holds what reads like the orders that it
+    learned from, in eleven languages; beside it only the tags of prompts are known by their form.
     """
     seen = plain(text)
-    return orders.gives_orders(seen) or judge.holds(seen) or gives_foreign_orders(compatible(text))
+    return _MARKUP.search(seen) is not None or judge.holds(seen)
 
 
 def plain(text: str) -> str:

@@ -20,7 +20,9 @@ from memory.text import word_set
 # Scores are kept as whole numbers, as many to one as this.
 UNIT: Final = 256
 
-_PART = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
+# Chinese and Japanese have no blanks between words: there each character is read for itself.
+_UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff"
+_PART = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+(?:['\u2019-][^\W\d_{_UNSPACED}]+)*|\d+|[^\w\s]")
 _LATIN = re.compile("[A-Za-z]")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}:\d\d")
 _DOMAIN = re.compile(r"[\w-]\.([a-z]{2,12})(?:[/?:]|$)")
@@ -86,9 +88,9 @@ class Judge:
     def holds(self, text: str, *, cased: bool = False) -> bool:
         """Say whether a sentence of the text, or two together, reach the threshold.
 
-        A text of which most letters are not Latin is never held: the judges learned English alone.
+        For the form of values only Latin letters count: the judge of secrets learned no others.
         """
-        if 2 * len(_LATIN.findall(text)) < sum(map(str.isalpha, text)):
+        if cased and 2 * len(_LATIN.findall(text)) < sum(map(str.isalpha, text)):
             return False
         read = (*parts(text), *(around_values(text) if cased else ()))
         if cased:  # one digit or two are too few for a code: "words of 0"
@@ -225,6 +227,6 @@ def _with_subjects(found: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def unpacked(value: dict[str, str | int]) -> Judge:
     """Return a judge from its form in JSON, with its weights as compressed bytes."""
-    weights = array("b", zlib.decompress(base64.b64decode(str(value["weights"]))))
+    weights = array("b", zlib.decompress(base64.b85decode(str(value["weights"]))))
     bias, threshold, plain = (int(value[name]) for name in ("bias", "threshold", "plain"))
     return Judge(weights, bias, threshold, plain, frozenset(str(value["common"]).split()))
