@@ -1,10 +1,12 @@
 // Where the server of this folder listens: `make dev` leaves its address here. PALIMPSEST_URL names another server.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
 
 export function serverUrl() {
-  if (process.env.PALIMPSEST_URL) return process.env.PALIMPSEST_URL;
+  const given = { ...(existsSync(".env") ? parseEnv(readFileSync(".env", "utf8")) : {}), ...process.env };
+  if (given.PALIMPSEST_URL) return given.PALIMPSEST_URL;
   try {
-    const server = JSON.parse(readFileSync(`${process.env.PALIMPSEST_DATA_DIR || ".palimpsest"}/server.json`, "utf8"));
+    const server = JSON.parse(readFileSync(`${given.PALIMPSEST_DATA_DIR || ".palimpsest"}/server.json`, "utf8"));
     process.kill(server.pid, 0); // fails where that process is gone
     return server.url;
   } catch {

@@ -316,6 +316,9 @@ def supervise(
                 click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
                 local = None
             time.sleep(_POLL_SECONDS)
+        if code < 0 or code > 128:
+            why = ", maybe by the system for want of memory" if abs(code) % 128 == signal.SIGKILL else ""
+            click.echo(f"The server was killed{why}: start again.", err=True)
         return code
     except KeyboardInterrupt:
         click.echo("Stopping ...", err=True)

@@ -186,6 +186,8 @@ async def _check_server(shell: Shell, where: Where) -> Finding:
         if is_loopback(httpx.URL(url).host):
             return Finding("server", "none", f"none runs at {url}: `palimpsest dev` may start there")
         return Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
+    except httpx.ReadTimeout:
+        return Finding("server", "failed", f"{url} takes requests and answers none", "stop it, and start it again")
     except httpx.HTTPError as error:
         fix = "stop it, or start with `palimpsest dev --port 2025` and ask with --url http://127.0.0.1:2025"
         return Finding("server", "warning", f"another program answers at {url} ({type(error).__name__})", fix)

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import wait
 
 Child = subprocess.Popen[bytes]
 
@@ -68,19 +68,22 @@ def tether(pipe: int) -> threading.Event:
 
 
 def end_with_worker(settled: threading.Event) -> None:
-    """End this process with its worker's exit code if the worker ends by itself before all is `settled`.
+    """End this process if its worker ends by itself before all is `settled`, or is killed, with a shell's exit code.
 
-    A reloader (`langgraph dev`) outlives a worker that fails to start: it waits for an edit of the code, and whoever
-    waits for the server to answer would wait in vain.
+    A reloader (`langgraph dev`) outlives a worker that ends: it waits for an edit of the code, and whoever waits for
+    the server to answer would wait in vain. After a start that edit may come, but nobody edits a worker that the system
+    killed for its memory.
     """
 
     def watch() -> None:
-        # Seldom enough to cost nothing; a worker takes seconds to start, and one that was never seen alive is unknown.
-        while not settled.wait(_POLL_SECONDS):
+        while True:
             for worker in multiprocessing.active_children():
-                wait([worker.sentinel])
+                worker.join()
+                code = worker.exitcode or 0
                 # The reloader itself ends a worker with SIGTERM, to start the next one.
-                if not settled.is_set() and worker.exitcode != -signal.SIGTERM:
-                    os._exit(worker.exitcode or 1)
+                if code != -signal.SIGTERM and (code < 0 or not settled.is_set()):
+                    os._exit(128 - code if code < 0 else code or 1)
+            # Seldom enough to cost nothing; a worker takes seconds to start, and one never seen alive is unknown.
+            time.sleep(_POLL_SECONDS)
 
     threading.Thread(target=watch, name="worker", daemon=True).start()

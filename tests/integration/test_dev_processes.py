@@ -173,6 +173,15 @@ def test_once_it_has_started_a_server_outlives_its_worker(children: Children) ->
         assert server.poll() is None
 
 
+def test_a_worker_that_is_killed_ends_its_server_and_that_is_said(
+    children: Children, capfd: pytest.CaptureFixture[str]
+) -> None:
+    killed = "settled.wait(); one = Worker(target=time.sleep, args=(600,)); one.start(); one.join(1); one.kill(); "
+    server = children.run(f"{WITH_WORKERS}{killed}{PATIENT}")
+    assert supervise(server, None, settle, 10.0) == 128 + signal.SIGKILL
+    assert "The server was killed" in capfd.readouterr().err
+
+
 def test_waiting_ends_when_the_server_has_ended(children: Children) -> None:
     failed = children.run("raise SystemExit(4)")
     with pytest.raises(click.ClickException, match="exit code 4"):
