@@ -1,9 +1,11 @@
-"""Breaks one promise of the updates at a time, in a copy of the project, and expects the tests to notice.
+"""Breaks one promise at a time, in a copy of the project, and expects a law, a rule or a story to notice.
 
-`python -m tests.mutants` prints one line for each mutant and fails if one survives.
+`python -m tests.mutants` prints a table, which test notices which broken promise, and fails if one is not
+noticed; names of mutants, or parts of them, choose some.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,15 +15,11 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 ROOMS = ("graphs", "memory", "palimpsest", "tests", "pyproject.toml")
-UPDATER = tuple(f"tests/unit/test_updater{part}.py" for part in ("", "_crashes", "_failures"))
+UPDATES = "tests/laws/test_rules_promises.py"
 QUEUE = "tests/laws/test_rules_queue.py"
-JOURNALING = ("tests/unit/test_journaling.py",)
-AT_THE_LIMIT = ("tests/unit/test_facts_at_the_limit.py",)
-MACHINE = "tests/unit/test_update_machine.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 AGENTS = "tests/laws/test_rules_agents.py"
 SPEAKERS = "tests/laws/test_rules_speakers.py"
-BY_HAND = "tests/unit/test_edits_by_hand.py"
 FACTS = "tests/laws/test_rules_facts.py"
 BACKFILL = "tests/unit/test_backfill.py"
 BUDGET = "tests/laws/test_rules_budget.py"
@@ -29,6 +27,11 @@ ERASED_THREADS = "tests/laws/test_rules_erased.py"
 OVERLOOKED = "tests/rules/test_overlooked.py"
 LEFT = ("tests/laws/test_rules_left.py",)
 EDITED = "tests/laws/test_rules_edited.py"
+
+
+def matrix(cell: str) -> str:
+    """Return the test of an operation that is interrupted, by the names of both."""
+    return f"tests/laws/test_matrix.py::test_laws_hold_at_every_place[{cell}-memory]"
 
 
 @dataclass(frozen=True)
@@ -55,35 +58,35 @@ MUTANTS = (
         "memory/backfill/taking_in.py",
         "portions(whole, talk.known | lead | pasted, portion_messages)",
         "portions(whole, (), portion_messages)",
-        (BACKFILL,),
+        ("tests/laws/test_rules_imports.py",),
     ),
     Mutant(
         "an import writes on while it is taken back",
         "memory/backfill/taking_in.py",
         "    if current is None or current.token != source.token:\n        entries",
         "    if False:\n        entries",
-        (BACKFILL,),
+        (matrix("import-edit"),),
     ),
     Mutant(
         "what waits of an import outlives it",
         "memory/backfill/taking_back.py",
         "    yield from outbox.remove(cancelled)\n",
         "",
-        (BACKFILL,),
+        (matrix("erase source-none"),),
     ),
     Mutant(
         "what an import had replaced does not come back",
         "memory/backfill/taking_back.py",
         'fact.status == "superseded" and',
         "False and",
-        (BACKFILL,),
+        (UPDATES,),
     ),
     Mutant(
         "what an import had ended does not come back",
         "memory/backfill/taking_back.py",
         'fact.status == "ended" and',
         "False and",
-        (BACKFILL,),
+        (UPDATES,),
     ),
     Mutant(
         "what is kept of an overlooked sentence hides an order beside it",
@@ -296,67 +299,67 @@ MUTANTS = (
         (FACTS,),
     ),
     Mutant(
-        "let what a tool remembers outlive its thread",
+        "what a tool remembers outlives its thread",
         "memory/tool_calls.py",
         "if call.epochs.thread and erased_between(call.epochs.thread, thread_epoch):",
         "if False:",
         (ERASED_THREADS,),
     ),
     Mutant(
-        "erase local files that a server has in its memory",
+        "local files are erased that a server has in its memory",
         "graphs/cli/local_files.py",
         'if files == "alone" and ',
         "if False and ",
         ("tests/laws/test_rules_files.py",),
     ),
     Mutant(
-        "keep the vectors of what is deleted",
+        "vectors of what is deleted stay",
         "memory/effects.py",
         "    return [*batch, *gone]",
         "    return [*batch]",
         (FACTS,),
     ),
     Mutant(
-        "keep the vectors of what is erased while they are made",
+        "vectors of what is erased while they are made stay",
         "memory/recall/vectors.py",
         "current != epoch or not set(said) <= set(texts.get(name, ()))",
         "False",
         (FACTS,),
     ),
     Mutant(
-        "acknowledge before apply",
+        "what is learned is lost where the process is killed before it is applied",
         "memory/worker/update.py",
         "    outcome, note = yield from change_facts(",
         "    yield from outbox.remove(claimed)\n    outcome, note = yield from change_facts(",
-        UPDATER,
+        (matrix("learn-kill"),),
     ),
     Mutant(
-        "random entry keys",
+        "a turn that is written down twice waits twice",
         "memory/outbox/entry.py",
         "return digest(self.kind, self.thread_id, *(message.id for message in self.messages))",
         "return __import__('uuid').uuid4().hex",
-        UPDATER,
+        (matrix("say-none"),),
     ),
     Mutant(
-        "random fact keys",
+        "a fact that two write at once is there twice",
         "memory/facts/fact.py",
         'return digest("fact", normalize(content), str(n))',
         "return digest(__import__('uuid').uuid4().hex)",
-        (*UPDATER, "tests/integration/test_fact_updates.py"),
+        (matrix("confirm-edit"),),
     ),
     Mutant(
-        "drop instead of carry over",
+        "what left by a summary is dropped where a newer context takes the older one's place",
         "memory/queue/schedule.py",
         "return replace(self, carried_over=tuple(carried.values()))",
         "return self",
         (QUEUE,),
     ),
     Mutant(
-        "no cap",
+        "an update leaves more facts than the limit",
         "memory/facts/rules.py",
         "    surplus = order[config.max_facts :]\n",
         "    surplus = order[len(order) :]\n",
-        UPDATER,
+        (matrix("learn-none"),),
     ),
     Mutant(
         "the hook is given again what the view left out before",
@@ -387,7 +390,7 @@ MUTANTS = (
         ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
-        "wait for a summary after all",
+        "a turn waits for a summary after all",
         "memory/context/summarizer.py",
         "if there is None and not waits:",
         "if False:",
@@ -412,7 +415,7 @@ MUTANTS = (
         "memory/facts/writing.py",
         "if evicted := [fact.id for fact in after.archived]:",
         "if False and (evicted := [fact.id for fact in after.archived]):",
-        AT_THE_LIMIT,
+        (UPDATES,),
     ),
     Mutant(
         "a correction to what is known already is a repeat",
@@ -449,85 +452,91 @@ MUTANTS = (
         "last is None",
         ("tests/rules/test_validity.py",),
     ),
-    Mutant("one-page drain", "memory/effects.py", "        limit *= 4\n", "        break\n", UPDATER),
+    Mutant(
+        "of more than a store gives at once the rest is not seen",
+        "memory/effects.py",
+        "        limit *= 4\n",
+        "        break\n",
+        (UPDATES,),
+    ),
     Mutant(
         "a line for each time that a message is written down",
         "memory/journal/entry.py",
         'return digest("journal", thread_id, message_id)[:32]',
         "return __import__('uuid').uuid4().hex",
-        JOURNALING,
+        (UPDATES,),
     ),
     Mutant(
         "a line of its own for what a summary cut in two",
         "memory/journal/entry.py",
         "key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)",
         "key = entry.key",
-        JOURNALING,
+        (UPDATES,),
     ),
     Mutant(
-        "lines of messages that deleted facts came from",
+        "messages that deleted facts came from are written down again",
         "memory/worker/journaling.py",
         "        if forgotten:\n",
         "        if not forgotten and forgotten:\n",
-        JOURNALING,
+        (UPDATES,),
     ),
     Mutant(
-        "two writers of one revision that nobody notices",
+        "a reader misses lines that two wrote at once",
         "memory/worker/journaling.py",
         "!= self.known.token:",
         "== object():",
-        JOURNALING,
+        (UPDATES,),
     ),
     Mutant(
         "who reads the journal in the middle of a deletion keeps what they read",
         "memory/facts/deletions.py",
         "    yield from count_edit(owner)\n    yield [\n",
         "    yield [\n",
-        ("tests/unit/test_past.py",),
+        (UPDATES,),
     ),
     Mutant(
-        "edits are counted after the journal was read",
+        "who reads the journal before a deletion keeps what they read",
         "memory/recall/past.py",
         "    return replace(view, entries=entries, edit=edit)\n",
         "    edit = edit_in((yield from read(owner.control, EDIT_KEY)))\n"
         "    return replace(view, entries=entries, edit=edit)\n",
-        ("tests/unit/test_past.py",),
+        (UPDATES,),
     ),
     Mutant(
-        "no line of what failed for good",
+        "what failed for good has no line",
         "memory/worker/update.py",
         "yield from _journal_unread(unread, terms)",
         "pass",
-        JOURNALING,
+        (UPDATES,),
     ),
     Mutant(
-        "no journal of the extraction",
+        "a model that has answered is asked again after a kill",
         "memory/worker/update.py",
         "lease=terms.lease(), extracted=progress)",
         "lease=terms.lease())",
-        UPDATER,
+        (UPDATES,),
     ),
     Mutant(
-        "hashes remembered before success",
+        "what could not be read is not read later",
         "memory/worker/update.py",
         "    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))\n",
         "    yield [seen_put(owner, thread_id, epoch, remembered(flushed, reading.all, 9))]\n"
         "    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))\n",
-        UPDATER,
+        (UPDATES,),
     ),
     Mutant(
-        "hashes shared by all threads",
+        "what was read in one thread is not read in another",
         "memory/outbox/receipts.py",
         'return digest("seen", thread_id)[:32]',
         'return digest("seen")[:32]',
-        UPDATER,
+        (UPDATES,),
     ),
     Mutant(
         "no look at the epochs after the last write",
         "memory/worker/update.py",
         "is_cancelled = _is_cancelled(last, epochs)",
         "is_cancelled = False",
-        (*UPDATER, "tests/unit/test_erase.py"),
+        (matrix("learn-erase"),),
     ),
     Mutant(
         "a turn after an erase learns from before it",
@@ -592,35 +601,35 @@ MUTANTS = (
         "memory/erase.py",
         "if items and namespace != user.control:",
         'if items and namespace != user.control and namespace[-1] != "outbox":',
-        ("tests/unit/test_erase.py",),
+        (matrix("erase everything-none"),),
     ),
     Mutant(
         "an undo reaches behind an erase",
         "memory/facts/undo.py",
         "if chosen not in times or (horizon is not None and chosen <= horizon):",
         "if chosen not in times:",
-        ("tests/unit/test_erased_chains.py",),
+        (UPDATES,),
     ),
     Mutant(
         "an erased fact leaves what it corrected",
         "memory/facts/chain.py",
         "waiting.extend(fresh)",
         "waiting.extend([])",
-        ("tests/unit/test_erased_chains.py",),
+        (UPDATES,),
     ),
     Mutant(
         "the echo of an erased message stays",
         "memory/message.py",
         "if is_reply_gone or message.id in gone:",
         "if message.id in gone:",
-        ("tests/unit/test_redaction.py",),
+        (matrix("erase fact-none"),),
     ),
     Mutant(
         "an erased fact is looked for by its sources alone",
         "memory/facts/chain.py",
         " or self.is_told_in(thread_id, message.text)",
         "",
-        ("tests/unit/test_redaction.py",),
+        (matrix("erase fact-none"),),
     ),
     Mutant(
         "what was said in a run beside this one taken for edited away",
@@ -637,25 +646,25 @@ MUTANTS = (
         (EDITED,),
     ),
     Mutant(
-        "leases that hold nobody back",
+        "two workers ask a model for the same update",
         "memory/worker/update.py",
         "if any(map(terms.is_held, batch)):",
         "if False:",
-        UPDATER,
+        (UPDATES,),
     ),
     Mutant(
         "leases of this process that are taken while they are worked under",
         "memory/outbox/entry.py",
         " and is_under_way(lease.worker.update)",
         " and False",
-        ("tests/unit/test_lease.py",),
+        ("tests/rules/test_lease.py",),
     ),
     Mutant(
-        "leases that outlive their process",
+        "an update waits for a worker that is dead",
         "memory/outbox/entry.py",
         "return is_alive(lease.worker.pid)",
         "return True",
-        (*UPDATER, "tests/unit/test_lease.py"),
+        (UPDATES,),
     ),
     Mutant(
         "a wrong key is tried for ever",
@@ -665,35 +674,35 @@ MUTANTS = (
         ("tests/rules/test_schedule.py",),
     ),
     Mutant(
-        "one timer for all keys",
+        "one busy thread delays another user's memory",
         "memory/queue/schedule.py",
         "start = max(first.due, earliest)",
         "start = max(max(one.due for one in free), earliest)",
         (QUEUE,),
     ),
     Mutant(
-        "no maximum wait",
+        "steady traffic is never learned",
         "memory/queue/schedule.py",
         "due = min(now + config.debounce_seconds, first + config.max_wait_seconds) if quiet else now",
         "due = now + config.debounce_seconds if quiet else now",
         (QUEUE,),
     ),
     Mutant(
-        "no pause between updates",
+        "updates of a queue start at once",
         "memory/queue/schedule.py",
         "start = max(first.due, earliest)",
         "start = first.due",
         (QUEUE,),
     ),
     Mutant(
-        "no pause between the updates of one drain",
+        "updates of one drain start at once",
         "memory/worker/effects.py",
         "return max(now, last_start + spacing)",
         "return now",
         ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
-        "one user's updates side by side",
+        "two updates of one user run at once",
         "memory/queue/schedule.py",
         "if key.user_id not in busy_users]",
         "]",
@@ -707,7 +716,7 @@ MUTANTS = (
         (QUEUE,),
     ),
     Mutant(
-        "stock workers",
+        "a model that hangs keeps a process from ending",
         "memory/effects.py",
         "name=name, daemon=True",
         "name=name, daemon=False",
@@ -767,7 +776,7 @@ MUTANTS = (
         "memory/worker/rollup.py",
         "    if (yield from read_epochs(owner)) != epochs:",
         "    if False:",
-        ("tests/unit/test_interference.py",),
+        (matrix("roll up-erase"),),
     ),
     Mutant(
         "what failed is not tried again",
@@ -781,14 +790,14 @@ MUTANTS = (
         "memory/worker/update.py",
         "(entry for entry in stored if entry.contents in read)",
         "claimed",
-        ("tests/unit/test_interference.py",),
+        (UPDATES,),
     ),
     Mutant(
         "an erased thread is fenced for nobody",
         "memory/control.py",
         "return epoch != self.epoch or thread_epoch !=",
         "return epoch != self.epoch and thread_epoch !=",
-        ("tests/unit/test_erase.py",),
+        (UPDATES,),
     ),
     Mutant(
         "a scheduled reply is read apart from its message",
@@ -798,7 +807,7 @@ MUTANTS = (
         ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
-        "no thread, no update",
+        "an update that gets no thread is lost",
         "memory/queue/update_queue.py",
         "                    self._end(taken, taken)\n",
         "                    pass\n",
@@ -809,68 +818,70 @@ MUTANTS = (
         "memory/facts/applying.py",
         "if target is not None and is_overtaken(target, change):",
         "if False:",
-        (BY_HAND,),
+        (UPDATES,),
     ),
     Mutant(
         "the model's reading of an older revision counts",
         "memory/facts/applying.py",
         "is_unread = 0 < change.target_revision < target.revision",
         "is_unread = False",
-        (BY_HAND,),
+        (UPDATES,),
     ),
     Mutant(
         "an edit in the middle of an update is overwritten",
         "memory/facts/rows.py",
         "    return fact if is_newer and belongs(item.value, epoch) else None",
         "    return None",
-        (BY_HAND,),
+        (UPDATES,),
     ),
     Mutant(
         "clocks alone tell what came first",
         "memory/control.py",
         "    return seen >= own\n",
         "    return None\n",
-        (BY_HAND,),
+        (UPDATES,),
     ),
     Mutant(
         "an edited fact is not spared",
         "memory/facts/rules.py",
         "source = source if source and is_rewritten else old.source",
         "source = old.source",
-        (BY_HAND,),
+        (UPDATES,),
     ),
     Mutant(
-        "markers that outlive their entries",
+        "what is done is looked at again and again",
         "memory/outbox/outbox.py",
         "    if not left:\n        return delete(owner.due_namespace, owner.due_key)\n",
         "    if not left:\n        return put(owner.due_namespace, owner.due_key, {})\n",
-        (*UPDATER, MACHINE),
+        (UPDATES,),
     ),
 )
 
 
-def survives(mutant: Mutant, copy: Path) -> bool:
-    """Say whether the tests pass although the promise is broken; `ValueError` if there is nothing to break."""
+def noticed_by(mutant: Mutant, copy: Path) -> str:
+    """Return the test that fails, `""` where none does; `ValueError` if there is nothing to break or to run."""
     path = copy / mutant.file
     source = path.read_text("utf-8")
     if source.count(mutant.old) != 1:
         raise ValueError(f"{mutant.name}: {mutant.file} no longer holds the line to change exactly once")
     path.write_text(source.replace(mutant.old, mutant.new), "utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutant.tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *mutant.tests]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - passed on
     try:
-        code = subprocess.run(command, cwd=copy, env=environment, capture_output=True).returncode
-        if code in (NO_SUCH_FILE, NO_TESTS):
-            raise ValueError(f"{mutant.name}: {', '.join(mutant.tests)} cannot be run")
-        return code == 0
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
     finally:
         path.write_text(source, "utf-8")
+    if done.returncode in (NO_SUCH_FILE, NO_TESTS):
+        raise ValueError(f"{mutant.name}: {', '.join(mutant.tests)} cannot be run")
+    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/)?(.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    return failed[1] if failed else "the end of the run" if done.returncode else ""
 
 
 def main() -> int:
-    """Try every mutant, or those whose name is given, and return how many survive."""
-    chosen = [mutant for mutant in MUTANTS if not sys.argv[1:] or mutant.name in sys.argv[1:]]
-    alive = 0
+    """Try every mutant, or those whose name holds what is given, and return how many nothing notices."""
+    asked = sys.argv[1:]
+    chosen = [mutant for mutant in MUTANTS if not asked or any(part in mutant.name for part in asked)]
+    unnoticed = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for room in ROOMS:
@@ -880,11 +891,12 @@ def main() -> int:
             else:
                 shutil.copy(source, copy / room)
         for mutant in chosen:
-            survived = survives(mutant, copy)
-            alive += survived
-            sys.stdout.write(f"{'SURVIVED' if survived else 'killed  '} {mutant.name}\n")
+            test = noticed_by(mutant, copy)
+            unnoticed += not test
+            sys.stdout.write(f"{mutant.name} | {test or 'NOTHING NOTICES IT'}\n")
             sys.stdout.flush()
-    return alive
+    sys.stdout.write(f"{len(chosen) - unnoticed} of {len(chosen)} are noticed\n")
+    return unnoticed
 
 
 if __name__ == "__main__":

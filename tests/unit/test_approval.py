@@ -1,20 +1,15 @@
 """What is sensitive waits for a person's yes: nothing uses it before, no model can say it, and it ends by itself."""
 
 from dataclasses import replace
-from typing import Literal
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from langgraph.store.memory import InMemoryStore
 
 from memory.archive.entries import aexport
 from memory.config import MemoryConfig, Topic
-from memory.control import write_approval
 from memory.effects import run
-from memory.erase import forget_rows
-from memory.facts.changes import ACTIONS, Action, Change, Extraction, Outcome, Section
+from memory.facts.changes import Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
@@ -25,23 +20,17 @@ from memory.message import StoredMessage
 from memory.namespaces import Owner, source_unit
 from memory.recall.past import read_past
 from memory.retention import clean
-from memory.screening.topics import held_topic
-from memory.tool_calls import ToolCall, remember
-from memory.tool_lookups import find, list_facts, read_around, tell_found
+from memory.tool_calls import ToolCall
 from memory.turn import TurnEpochs
 from tests.archive_lines import document_of
 from tests.archives import import_document
-from tests.fact_sets import propose as let_wait
 from tests.fakes import Clock
-from tests.forgetting import erase_fact
 
 ADA = Owner.of("ada")
 HEALTH: frozenset[Topic] = frozenset({"health"})
 DIABETES = "User has type 2 diabetes."
 FIGS = "User likes figs."
 DAY = 86_400
-Told = Literal["", "health"]
-TOLD: tuple[Told, ...] = ("", "health")
 
 
 class Person:
@@ -98,52 +87,6 @@ def person() -> Person:
     return Person()
 
 
-def test_nobody_is_asked_unless_they_want_to_be() -> None:
-    person = Person(approval=frozenset())
-    person.says(DIABETES)
-    assert (person.used(), person.waits()) == ([DIABETES], [])
-    run(person.store, write_approval(ADA, ["health"]))
-    person.says("User has asthma.", message="m2")
-    # What is in use stays in use; a user's own choice adds to the deployment's.
-    assert (person.used(), person.waits()) == ([DIABETES], ["User has asthma."])
-
-
-@settings(deadline=None, max_examples=60)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(ACTIONS),
-            st.sampled_from(
-                [DIABETES, "User has no diabetes.", "User takes 20 mg of sertraline.", FIGS, "User lives in Oslo."]
-            ),
-            st.sampled_from(TOLD),
-            st.integers(0, 5),
-        ),
-        max_size=12,
-    )
-)
-def test_whatever_conversations_say_nothing_sensitive_is_used_without_a_yes(
-    said: list[tuple[Action, str, Told, int]],
-) -> None:
-    person = Person(max_waiting=2)
-    for number, (action, content, topic, at) in enumerate(said):
-        known = person.facts.list(None)
-        target = known[at % len(known)].id if known and action != "new" else None
-        change = Change(
-            action=action, content=content, confidence=0.9, sources=(f"m{number}",), said_at=person.now(),
-            target=target, topic=topic,
-        )  # fmt: skip
-        section = Section(name="user.personal", text=f"{content} And so on.")
-        person.clock.advance(1)
-        once = person.learns(Extraction(changes=(change,), profile=(section,)))
-        again = person.learns(Extraction(changes=(change,), profile=(section,)))
-        assert again.to_json() == once.to_json()
-        assert all(held_topic(each, HEALTH) is None for each in person.used())
-        profile = texts_of(run(person.store, read_profile(ADA, "initial")))
-        assert all(held_topic(each, HEALTH) is None for each in profile.values())
-        assert len(person.waits()) <= 2
-
-
 def test_a_profile_section_tells_nothing_that_waits_and_what_was_said_yes_to(person: Person) -> None:
     section = Section(name="user.personal", text="Lives in Oslo. Has type 2 diabetes.")
     person.says(DIABETES, profile=(section,))
@@ -151,22 +94,6 @@ def test_a_profile_section_tells_nothing_that_waits_and_what_was_said_yes_to(per
     person.facts.approve(person.the_one().id, source="api")
     person.says(FIGS, message="m2", profile=(section,))
     assert texts_of(run(person.store, read_profile(ADA, "initial"))) == {"user.personal": section.text}
-
-
-@pytest.mark.parametrize("how", ["no", "time", "room"])
-def test_without_a_yes_what_it_came_from_is_never_told(how: str) -> None:
-    person = Person(max_waiting=1)
-    person.journals("The doctor says I have type 2 diabetes.")
-    person.says(DIABETES)
-    if how == "no":
-        person.facts.retire(person.the_one().id)
-    elif how == "time":
-        person.clock.advance(31 * DAY)
-        run(person.store, clean(ADA, person.config, person.clock()))
-    else:
-        person.says("User takes 20 mg of sertraline.", message="m2")
-    assert DIABETES not in person.waits()
-    assert person.told() == []
 
 
 def test_a_newer_proposal_takes_the_place_of_the_older_one(person: Person) -> None:
@@ -204,16 +131,6 @@ def test_a_correction_of_a_fact_in_use_waits_and_replaces_it_with_the_yes(person
     assert person.used() == ["User weighs 70 kg."]
     assert person.facts.list("superseded")[0].replaced_by == new.id
     assert (new.replaces, len(person.facts.history(new.id))) == (old.id, len(person.facts.history(old.id)))
-
-
-def test_yes_in_other_words_never_uses_the_old_ones(person: Person) -> None:
-    person.says(DIABETES)
-    person.clock.advance(1)
-    said = person.facts.approve(person.the_one().id, source="page", content="Eats little sugar")
-    assert (said.content, person.used()) == ("Eats little sugar", ["Eats little sugar"])
-    assert "diabetes" not in repr(person.facts.history(said.id))
-    with pytest.raises(ValueError, match="content"):
-        person.facts.approve(let_wait(person.facts, "User has gout").id, source="page", content="?!")
 
 
 def test_yes_in_other_words_never_tells_the_message_either(person: Person) -> None:
@@ -275,32 +192,6 @@ def test_what_a_person_writes_themselves_needs_no_yes(person: Person) -> None:
     person.says(DIABETES)
     person.facts.create(DIABETES, "knowledge", 1.0, source="api")
     assert (person.used(), person.waits()) == ([DIABETES], [])
-
-
-def test_no_tool_of_the_model_brings_anything_past_the_gate(person: Person) -> None:
-    said = HumanMessage("I have type 2 diabetes, remember that.", id="m1")
-    told = run(person.store, remember(person.calls(said), DIABETES, "knowledge", None))
-    assert "waits for their yes" in told.text
-    assert told.receipt is not None
-    assert (told.receipt.created, person.used(), person.waits()) == ((), [], [DIABETES])
-    again = run(person.store, remember(person.calls(said), DIABETES, "knowledge", None))
-    assert again.text == told.text
-    assert person.used() == []
-    person.journals("I have type 2 diabetes, remember that.")
-    found = tell_found(run(person.store, find(person.calls(), "diabetes", 5)), "diabetes", 5)
-    listed = run(person.store, list_facts(person.calls(), 1, None)).text
-    assert "diabetes" not in found + listed
-    (entry,) = [item.key for item in person.store.search(ADA.namespace("journal"))]
-    assert "diabetes" not in run(person.store, read_around(person.calls(), entry)).text
-
-
-def test_erasing_reaches_what_waits(person: Person) -> None:
-    person.says(DIABETES)
-    erase_fact(person.store, ADA, person.the_one().id, clock=person.clock)
-    assert person.facts.list(None) == []
-    person.says("User has asthma.", thread="t2", message="m7")
-    run(person.store, forget_rows(ADA, "t2", "initial"))
-    assert "asthma" not in repr([item.value for item in person.store.search((), limit=1000)])
 
 
 async def test_what_waits_is_exported_and_waits_on_after_an_import(person: Person) -> None:

@@ -1,10 +1,8 @@
 """Approval through whole updates: what the model is asked, what a receipt says, and kills at any write."""
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 
-import pytest
 from langchain_core.messages import BaseMessage
 
 from graphs.events import MemoryUpdated
@@ -13,10 +11,8 @@ from memory.control import write_approval
 from memory.effects import run
 from memory.facts.store import FactStore
 from memory.outbox.receipts import UpdateReceipt, read_receipts
-from memory.recall.past import read_past
 from tests.fakes import RecordingModel
 from tests.memory_bench import ADA, CONFIG, MemoryBench
-from tests.stores import Killed, fail_at
 
 ASKS = replace(CONFIG, approval=frozenset({"health"}))
 
@@ -61,20 +57,3 @@ def test_the_receipt_and_the_event_name_what_waits() -> None:
     assert run(made.store, read_receipts(ADA, made.epoch())) == [receipt]
     assert UpdateReceipt.from_json(receipt.to_json()) == receipt
     assert MemoryUpdated.of(receipt).waiting == (fact.id,)
-
-
-@pytest.mark.parametrize("applies_first", [False, True])
-def test_killed_at_any_write_nothing_sensitive_is_used_or_told(applies_first: bool) -> None:
-    for n in range(1, 40):
-        made = bench(config=ASKS)
-        made.say("I go to the ward each Monday.")
-        made.store.applies_first = applies_first
-        made.store.fault = fail_at(n, error=Killed)
-        with suppress(Killed):
-            made.drain()
-        made.store.fault = lambda _: None
-        made.restart()
-        made.drain_all()
-        assert (made.facts(), waits(made)) == ([], ["User goes to the ward each Monday."]), n
-        told = [message.text for entry in run(made.store, read_past(ADA, made.epoch())) for message in entry.messages]
-        assert told == [], n

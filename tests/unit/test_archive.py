@@ -1,18 +1,17 @@
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.store.base import BaseStore, Op, Result, SearchOp
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from memory.archive.entries import aexport
 from memory.archive.importing import Imported, Importer, Rejected
 from memory.config import CATEGORIES, MemoryConfig
-from memory.effects import arun, run
+from memory.effects import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.archive_lines import document_of
@@ -31,15 +30,6 @@ facts = st.fixed_dictionaries(
         "pinned": st.booleans(),
         "createdAt": st.datetimes().map(lambda moment: moment.isoformat() + "+00:00"),
     }
-)
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
-odd_facts = st.dictionaries(
-    st.sampled_from(["content", "category", "confidence", "pinned", "createdAt", "thread_id", "message_ids", "status"]),
-    anything,
 )
 
 
@@ -62,28 +52,6 @@ def export(store: BaseStore) -> dict[str, Any]:
 
 def good(content: str, **fields: Any) -> dict[str, Any]:
     return {"content": content, "category": "knowledge", "confidence": 0.9, **fields}
-
-
-@given(st.lists(facts | odd_facts, max_size=15))
-def test_taking_in_twice_is_the_same_as_once(raw: list[dict[str, Any]]) -> None:
-    store = InMemoryStore()
-    taken = document(*raw)
-    first = take_in(store, taken)
-    once = export(store)
-    second = take_in(store, taken, now=NOW + 60)
-    assert export(store) == once
-    assert second.created == ()
-    assert second.rejected == first.rejected
-    assert len(first.created) + first.known + len(first.rejected) == len(raw)
-
-
-@given(st.lists(facts, max_size=15))
-def test_what_was_exported_and_taken_in_is_exported_alike(raw: list[dict[str, Any]]) -> None:
-    one, other = InMemoryStore(), InMemoryStore()
-    take_in(one, document(*raw))
-    exported = export(one)
-    take_in(other, exported)
-    assert export(other) == exported
 
 
 def test_facts_are_checked_like_extracted_ones() -> None:
@@ -155,34 +123,10 @@ def test_taking_in_is_one_change_that_can_be_taken_back() -> None:
     assert [fact.content for fact in FactStore(store, "ada").list()] == ["Lives in Oslo"]
 
 
-@pytest.mark.parametrize("line", [b"{}", b'{"fact": {}}', b'{"format": "palimpsest.memory", "schema": 2}', b"no JSON"])
-def test_what_does_not_begin_as_an_export_is_refused(line: bytes) -> None:
-    importer = Importer(OWNER, CONFIG, NOW)
-    with pytest.raises(ValueError, match="export it again with this one"):
-        importer.take(line)
-    with pytest.raises(ValueError, match="export it again with this one"):
-        run(InMemoryStore(), importer.finish())
-
-
 def test_an_editors_mark_before_the_first_line_is_no_part_of_it() -> None:
     importer = Importer(OWNER, CONFIG, NOW)
     importer.take(b'\xef\xbb\xbf{"format": "palimpsest.memory", "schema": 1}\n')
     assert run(InMemoryStore(), importer.finish()) == Imported()
-
-
-def test_a_bad_line_is_refused_by_its_number_and_costs_no_other_one() -> None:
-    said = {"id": "1", "role": "user", "text": "I like figs", "time": "2025-10-01T10:00:00+00:00"}
-    day = {"day": "2025-10-01", "thread_id": "t", "messages": [said]}
-    update = {"kind": "turn", "thread_id": "t", "created": "2025-10-01T10:00:00+00:00", "messages": [said]}
-    taken = {
-        "facts": [7, good("Lives in Oslo", confidence=10**400), good("Lives in Bergen")],
-        "journal": [{}, day, {**day, "day": "x"}, {**day, "messages": [{**said, "time": "now"}]}, None],
-        "updates": [{**update, "kind": "x"}, update, {**update, "messages": []}, {**update, "thread_id": 7}],
-    }
-    done = take_in(InMemoryStore(), taken)
-    assert [each.line for each in done.rejected] == [2, 3, 5, 7, 8, 9, 10, 12, 13]
-    assert Rejected(3, "bad_confidence") in done.rejected
-    assert (len(done.created), done.journal, done.updates) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00", "0001-01-02T01:00:00+14:00", "9999-12-31T23:59:59-14:00"])
@@ -247,51 +191,6 @@ def test_a_deleted_fact_that_is_taken_in_again_can_be_edited() -> None:
     (again,) = take_in(store, taken, now=NOW + 120).created
     assert facts.update(again, confidence=0.5).content == "Likes figs"
     assert [fact.id for fact in facts.list()] == [again]
-
-
-class CountingStore(InMemoryStore):
-    """Notes the largest answer to a search, and the largest batch."""
-
-    largest_answer = largest_batch = 0
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        operations = list(ops)
-        self.largest_batch = max(self.largest_batch, len(operations))
-        results = await super().abatch(operations)
-        answers = [
-            len(each)
-            for op, each in zip(operations, results, strict=True)
-            if isinstance(op, SearchOp) and isinstance(each, list)
-        ]
-        self.largest_answer = max(self.largest_answer, *answers, 0)
-        return results
-
-
-async def test_a_large_memory_is_exported_and_taken_in_with_little_of_it_at_a_time() -> None:
-    said = {"id": "1", "role": "user", "text": "x" * 2_000, "time": "2025-10-01T10:00:00+00:00"}
-    days = [{"day": "2025-10-01", "thread_id": f"t{at}", "messages": [said]} for at in range(6_000)]
-    config = MemoryConfig(max_facts=5_000)
-    store, other = CountingStore(), CountingStore()
-    taken = document(*(good(f"Knows {at} songs") for at in range(2_500)), journal=days)
-    done = await arun(store, import_document(OWNER, taken, config, NOW))
-    assert (len(done.created), done.journal, done.rejected) == (2_500, 6_000, ())
-
-    store.largest_answer = 0
-    importer = Importer(OWNER, config, NOW)
-    size = longest = most = 0
-    async for line in aexport(store, OWNER, NOW):
-        size, longest = size + len(line), max(longest, len(line))
-        importer.take(line.encode())
-        most = max(most, len(importer._waiting))
-        if importer.has_much:
-            await arun(other, importer.write())
-    done = await arun(other, importer.finish())
-    assert (len(done.created), done.journal, done.rejected) == (2_500, 6_000, ())
-    assert size > 12_000_000
-    assert longest < 10_000
-    assert most <= 500
-    # Facts are read whole: there are never more of them than the limit. What has none is read in pages.
-    assert store.largest_answer <= 2_500
 
 
 def test_of_more_facts_than_there_is_room_for_the_strongest_stay_however_they_are_cut_into_pieces() -> None:

@@ -16,65 +16,11 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage, iso_time
 from memory.outbox import outbox
-from memory.outbox.transcript import ThreadView
 from tests.fakes import learns
 from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 
 DAY = 86_400.0
-
-
-def test_what_another_worker_finished_meanwhile_is_not_written_again() -> None:
-    bench = MemoryBench()
-    bench.say("I like figs", thread="A")
-    bench.clock.advance(1)
-    bench.say("I like plums", thread="B")
-    other = bench.another_process(99)
-
-    def respond(messages: list[BaseMessage]) -> str:
-        bench.model.respond = learns
-        assert len(other.drain(ADA).receipts) == 1
-        return learns(messages)
-
-    bench.model.respond = respond
-    assert len(bench.drain().receipts) == 1
-    assert bench.facts() == ["Likes figs", "Likes plums"]
-    assert (bench.entries(), bench.markers()) == ([], [])
-
-
-def test_what_is_written_down_under_the_same_ids_while_an_update_is_applied_is_learned() -> None:
-    bench = MemoryBench()
-    bench.say("I like figs")
-
-    def fault(_: int) -> None:
-        if bench.store.items(ADA.namespace("facts")):
-            bench.store.fault = lambda _: None
-            bench.say("I like plums")
-
-    bench.store.fault = fault
-    bench.drain()
-    assert [entry.messages[0].text for entry in bench.entries()] == ["I like plums"]
-    assert bench.markers() == [ADA]
-    bench.drain()
-    assert bench.facts() == ["Likes figs", "Likes plums"]
-    assert (bench.entries(), bench.markers()) == ([], [])
-
-
-def test_what_is_said_again_while_the_update_of_its_erased_thread_ends_is_learned() -> None:
-    bench = MemoryBench()
-    bench.say("I like figs")
-
-    def fault(_: int) -> None:
-        if bench.store.items(ADA.namespace("receipts")):
-            bench.store.fault = lambda _: None
-            erase_thread(bench.store, "T", clock=bench.clock)
-            bench.say("I like plums")
-
-    bench.store.fault = fault
-    bench.drain()
-    assert (bench.facts(), len(bench.entries())) == ([], 1)
-    bench.drain()
-    assert bench.facts() == ["Likes plums"]
 
 
 def half_read() -> MemoryBench:
@@ -96,27 +42,12 @@ def half_read() -> MemoryBench:
     return bench
 
 
-def test_what_is_erased_from_a_half_read_backlog_makes_nobody_skip_the_rest() -> None:
-    bench = half_read()
-    run(bench.store, outbox.redact(ADA, {"T": {"u1", "a1"}}, lambda _: False))
-    bench.drain_all()
-    assert "Likes plums" in bench.facts()
-
-
 def test_an_entry_that_is_gone_from_a_half_read_backlog_makes_nobody_skip_the_rest() -> None:
     bench = half_read()
     (gone,) = (entry for entry in bench.entries() if entry.extracted is None)
     run(bench.store, outbox.remove([gone]))
     bench.drain_all()
     assert bench.facts()[-1] == "Likes plums"
-
-
-def test_what_is_edited_away_from_a_half_read_backlog_makes_nobody_skip_the_rest() -> None:
-    bench = half_read()
-    kiwis = bench.messages("I like kiwis", begin=3)
-    bench.record(kiwis, view=ThreadView({"u2", "a2", "u3", "a3"}))
-    bench.drain_all()
-    assert {"Likes kiwis", "Likes plums"} <= set(bench.facts())
 
 
 def told_of(thread: str, bench: MemoryBench) -> JournalEntry:

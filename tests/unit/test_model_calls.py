@@ -1,7 +1,5 @@
 import asyncio
 import contextlib
-import subprocess
-import sys
 import threading
 from contextvars import ContextVar
 from functools import partial
@@ -113,22 +111,3 @@ def test_a_call_sees_no_context_of_the_run_that_asked() -> None:
     token = whose.set("the user's stream")
     assert in_daemon_thread(whose.get).result(PATIENCE) == "nobody's"
     whose.reset(token)
-
-
-def test_B5_a_hung_call_does_not_keep_the_process_from_ending() -> None:
-    program = """
-import threading
-from memory.worker.effects import ModelCalls
-
-begun = threading.Event()
-
-def hang():
-    begun.set()
-    threading.Event().wait()
-
-threading.Thread(target=lambda: ModelCalls().run(hang, 3600), daemon=True).start()
-begun.wait()
-print("leaving")
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout == "leaving\n"

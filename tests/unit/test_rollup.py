@@ -1,25 +1,21 @@
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 
 from memory.config import MemoryConfig
-from memory.control import INITIAL_EPOCH, write_approval
+from memory.control import INITIAL_EPOCH
 from memory.effects import run
-from memory.erase import erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append, read_journal
 from memory.message import StoredMessage, iso_time
 from memory.worker.rollup import CHUNK_CHARS, REPLY_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
-from tests.fact_sets import propose
 from tests.fakes import RecordingModel, accounts, learns
-from tests.forgetting import erase_fact, erase_user
 from tests.memory_bench import ADA, MemoryBench
 
 FIRST = date(2026, 1, 1)
@@ -152,64 +148,6 @@ async def test_a_failing_model_leaves_the_roll_up_due() -> None:
     assert profile(bench) == {"history.recent": "account 2"}
 
 
-async def test_an_erase_in_flight_wins_over_a_roll_up() -> None:
-    bench = bench_of_days(0)
-    bench.clock.advance(86_400)
-
-    def respond(messages: list[BaseMessage]) -> str:
-        erase_user(bench.store, "ada")
-        return "account of the erased"
-
-    bench.model.respond = respond
-    await bench.updater.aroll_up([ADA])
-    assert "erased" not in bench.everything_stored()
-    assert "words of" not in bench.everything_stored()
-
-
-async def test_a_deleted_fact_is_not_told_and_does_not_keep_the_rest_from_being_told() -> None:
-    bench = MemoryBench()
-    bench.record(bench.messages("I like figs"), kind="cut")
-    bench.record(bench.messages("I like plums", begin=2), kind="cut", thread="U")
-    bench.drain()
-    store = FactStore.of_owner(bench.store, ADA, clock=bench.clock)
-    store.delete(next(fact.id for fact in store.list() if "figs" in fact.content))
-    bench.clock.advance(86_400)
-    bench.model.respond = accounts
-    assert await bench.updater.aroll_up([ADA]) == [True]
-    assert "plums" in profile(bench)["history.recent"]
-    assert "figs" not in profile(bench)["history.recent"]
-
-
-async def test_nothing_that_would_wait_for_a_yes_is_told_though_no_fact_was_made_of_it() -> None:
-    """History stands before the model: what would wait as a fact must not come there by another way."""
-    bench = bench_of_days(config=MemoryConfig(approval=frozenset({"health"})))
-    bench.model.respond = lambda _: "They like plums. They have type 2 diabetes."
-    run(bench.store, append(ADA, [entry(day(0), "I like plums"), entry(day(1), "The doctor says it is diabetes")]))
-    bench.clock.advance(2 * 86_400)
-    assert await bench.updater.aroll_up([ADA]) == [True]
-    assert profile(bench) == {"history.recent": "They like plums."}
-    # With the yes to what it says, it is told.
-    facts = FactStore.of_owner(bench.store, ADA, config=bench.config, clock=bench.clock)
-    facts.approve(propose(facts, "They have type 2 diabetes").id, source="page")
-    run(bench.store, append(ADA, [entry(day(2), "And figs")]))
-    bench.clock.advance(86_400)
-    assert await bench.updater.aroll_up([ADA]) == [True]
-    assert profile(bench) == {"history.recent": "They like plums. They have type 2 diabetes."}
-
-
-@pytest.mark.parametrize("chosen", ["health", "money"])
-async def test_a_user_who_asked_to_be_asked_is_told_of_no_such_thing_in_history(
-    chosen: Literal["health", "money"],
-) -> None:
-    bench = bench_of_days(0)
-    run(bench.store, write_approval(ADA, [chosen]))
-    bench.model.respond = lambda _: "They owe the bank a loan. They have asthma."
-    bench.clock.advance(86_400)
-    await bench.updater.aroll_up([ADA])
-    left = {"health": "They owe the bank a loan.", "money": "They have asthma."}[chosen]
-    assert profile(bench) == {"history.recent": left}
-
-
 def journal_of(bench: MemoryBench, prompt: int) -> list[str]:
     """The days that a call was told."""
     return [line[:10] for line in bench.model.prompts[prompt][1].text.splitlines()[1:-1]]
@@ -257,24 +195,6 @@ def test_of_a_long_reply_a_roll_up_is_told_the_beginning_and_of_a_long_message_a
     assert "a" * (REPLY_CHARS + 1) not in material
 
 
-async def test_history_that_told_of_an_erased_fact_is_told_anew_the_same_day() -> None:
-    bench = MemoryBench()
-    bench.record(bench.messages("I like figs"), kind="cut")
-    bench.record(bench.messages("I like plums", begin=2), kind="cut", thread="U")
-    bench.drain()
-    bench.clock.advance(86_400)
-    bench.model.respond = accounts
-    assert await bench.updater.aroll_up([ADA]) == [True]
-    assert "figs" in profile(bench)["history.recent"]
-    facts = FactStore.of_owner(bench.store, ADA, clock=bench.clock).list()
-    erase_fact(bench.store, ADA, next(fact.id for fact in facts if "figs" in fact.content), clock=bench.clock)
-    assert profile(bench) == {}
-    assert await bench.updater.aroll_up([ADA]) == [True]
-    assert "plums" in profile(bench)["history.recent"]
-    assert "figs" not in profile(bench)["history.recent"]
-    assert await bench.updater.aroll_up([ADA]) == [False]
-
-
 @pytest.mark.parametrize("dropped", [{"recent"}, {"earlier"}, {"background"}, {"recent", "earlier", "background"}])
 def test_what_a_dropped_section_told_of_is_planned_again_and_nothing_is_told_twice(dropped: set[str]) -> None:
     journal = [entry(day(number)) for number in range(80)]
@@ -290,19 +210,3 @@ def test_what_a_dropped_section_told_of_is_planned_again_and_nothing_is_told_twi
     days = [each for days in left.values() for each in days]
     assert sorted(days) == [day(number) for number in range(80)]
     assert plan_rollup(day(80), again, journal)[0] == ()
-
-
-async def test_erasing_a_thread_erases_the_history_that_tells_of_it_and_the_rest_is_told_anew() -> None:
-    bench = bench_of_days(0)
-    other = replace(entry(day(0), "words of another"), thread_id="U")
-    run(bench.store, append(ADA, [other]))
-    bench.say("hello")  # notes whose memory the thread feeds
-    bench.clock.advance(86_400)
-    assert await bench.updater.aroll_up([ADA]) == [True]
-    assert profile(bench)
-    erase_thread(bench.store, "T", clock=bench.clock)
-    assert profile(bench) == {}
-    assert await bench.updater.aroll_up([ADA]) == [True]
-    told = bench.model.prompts[-1][-1].text
-    assert "another" in told
-    assert "words of 0" not in told

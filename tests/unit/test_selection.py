@@ -9,7 +9,7 @@ from memory.config import CATEGORIES
 from memory.facts.fact import Fact, timestamp
 from memory.facts.profile import StoredSection
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.injected import Delta, Injected, render_block, render_delta, render_deltas
+from memory.injection.injected import Injected, render_block, render_delta, render_deltas
 from memory.injection.selection import (
     COMMON_PLACE,
     DELTA_SHARE,
@@ -59,34 +59,6 @@ def first(memory: MemorySnapshot, turn: TurnConditions = TURN) -> Injected:
     return inject(None, memory, replace(turn, now=NOW))
 
 
-def test_the_first_turn_chooses_a_block() -> None:
-    memory = known(fact(1), work=StoredSection("Nurse", 3))
-
-    assert first(memory) == Injected(block=(("user.work", 3), ("fact_00000001", 1)), since=NOW, at=NOW)
-
-
-def test_the_block_stays_while_nothing_in_it_changes() -> None:
-    before = first(known(fact(1)))
-    grown = known(fact(1), fact(2, written=NOW + 30), work=StoredSection("Nurse"))
-
-    after = inject(before, grown, TURN)
-
-    assert after.block == before.block
-    assert render_block(after, grown, 2000, len) == render_block(before, known(fact(1)), 2000, len)
-
-
-def test_what_arrived_since_is_appended_before_the_newest_message_and_stays_there() -> None:
-    memory = known(fact(1))
-    arrived = known(fact(1), fact(2, written=NOW + 30))
-
-    then = inject(first(memory), arrived, TURN)
-    later = inject(then, arrived, replace(TURN, message_id="m10", now=NOW + 90))
-
-    assert then.deltas == later.deltas == (Delta("m9", (("fact_00000002", 1),)),)
-    assert render_deltas(later, arrived) == {"m9": render_delta([fact(2)])}
-    assert "not instructions" in render_delta([fact(2)])
-
-
 def test_what_did_not_fit_into_the_block_is_no_news() -> None:
     memory = known(*(fact(n) for n in range(40)))
     before = first(memory, replace(TURN, budget=600))
@@ -127,22 +99,6 @@ def test_a_stale_fact_in_a_delta_is_reason_enough() -> None:
     then = inject(first(known(fact(1))), known(fact(1), fact(2, written=NOW + 30)), TURN)
 
     assert needs_rebase(then, known(fact(1)), TURN)
-
-
-def test_a_deleted_fact_is_gone_from_the_very_next_prompt() -> None:
-    before = first(known(fact(1), fact(2)))
-
-    after = inject(before, known(fact(2)), TURN)
-
-    assert "number 1" not in render_block(after, known(fact(2)), 2000, len)
-    assert "number 1" not in render_block(before, known(fact(2)), 2000, len)
-
-
-def test_a_cold_prefix_is_rebased() -> None:
-    before = first(known(fact(1)))
-
-    assert not needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 300))
-    assert needs_rebase(before, known(fact(1)), replace(TURN, now=NOW + 301))
 
 
 def test_a_summary_brings_a_new_block_where_there_is_something_new_to_tell() -> None:
@@ -387,21 +343,6 @@ def test_one_delta_is_bounded_and_what_it_leaves_comes_later() -> None:
     assert not set(later.deltas[0].facts) & set(later.deltas[1].facts)
 
 
-@given(budget=st.integers(0, 600), new=st.integers(0, 12), found_count=st.integers(0, 12))
-def test_a_delta_takes_no_more_than_its_own_budget(budget: int, new: int, found_count: int) -> None:
-    before = first(known(fact(1)))
-    wanted = [fact(number) for number in range(40, 40 + found_count)]
-    memory = known(fact(1), *wanted, *(fact(number, written=NOW + 30) for number in range(2, 2 + new)))
-    recalled = found(*(said(number) for number in range(found_count)), *map(of_fact, wanted))
-
-    turn = replace(TURN, delta_budget=budget, recalled=recalled)
-    after = inject(before, memory, turn)
-
-    assert all(len(text) <= budget for text in render_deltas(after, told(after, memory, recalled)).values())
-    wide, unbounded = (inject(before, memory, replace(turn, delta_budget=each)) for each in (10_000, None))
-    assert wide == unbounded
-
-
 def test_what_is_shown_already_takes_nothing_of_a_delta_s_own_budget() -> None:
     shown = [fact(number) for number in range(1, 6)]
     before = first(known(*shown))
@@ -429,16 +370,6 @@ def test_the_block_holds_protected_facts_first_then_standing_instructions_then_t
     sizes = {len(chosen(budget)): chosen(budget) for budget in range(0, 500, 5)}
     order = [sizes[n] - sizes[n - 1] for n in range(1, 6)]
     assert order == [{f"fact_{n:08}"} for n in (3, 5, 2, 1, 4)]
-
-
-def test_a_section_keeps_the_text_the_thread_began_with() -> None:
-    old = StoredSection("Nurse")
-    new = old.changed("Doctor")
-    before = first(known(fact(1), work=old))
-
-    assert not needs_rebase(before, known(fact(1), work=new), TURN)
-    assert "Work: Nurse" in render_block(before, known(fact(1), work=new), 2000, len)
-    assert "Work: Doctor" in render_block(first(known(work=new)), known(work=new), 2000, len)
 
 
 def test_a_section_that_is_gone_or_too_old_is_stale() -> None:
@@ -478,33 +409,12 @@ def test_the_rendered_block_fits_its_budget_and_shows_only_what_was_chosen(
     assert block.count("\n- [") <= len(injected.fact_ids())
 
 
-@given(facts_strategy)
-def test_the_state_holds_ids_and_comes_back_as_itself(facts: list[Fact]) -> None:
-    memory = known(*facts)
-    injected = inject(first(memory), known(*facts, fact(100, written=NOW + 30)), TURN)
-
-    assert Injected.from_state(injected.to_state()) == injected
-
-
 @pytest.mark.parametrize(
     "state",
     [None, {}, [], {"basis": None}, {"basis": [["a"]]}, {"basis": [], "deltas": [{}]}, {"basis": [], "at": "x"}],
 )
 def test_a_state_that_cannot_be_read_counts_as_none(state: Any) -> None:
     assert Injected.from_state(state) is None
-
-
-def test_a_fact_that_holds_no_longer_leaves_the_prompt_also_in_the_middle_of_a_thread() -> None:
-    ends = fact(1, valid_to="2025-10-09")  # NOW is 08:53 on that day
-    memory = known(ends, fact(2))
-    before = first(memory)
-    assert before.fact_ids() == ("fact_00000001", "fact_00000002")
-
-    later = inject(before, memory, replace(TURN, now=NOW + 200, cache_ttl_seconds=1e9))
-    over = inject(later, memory, replace(TURN, now=NOW + 2 * 86_400, cache_ttl_seconds=1e9))
-
-    assert later.fact_ids() == before.fact_ids()
-    assert over.fact_ids() == ("fact_00000002",)
 
 
 def test_a_block_shows_once_what_two_facts_say() -> None:
