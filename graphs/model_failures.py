@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection
+from typing import Any
 
 from langchain_core.exceptions import (
     ContextOverflowError,
@@ -158,3 +159,12 @@ def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) ->
         sentence = _LOCAL_DOWN
     told = reason.short() if reason.code or reason.parameter or reason.message else ""
     return ModelUnavailable(f"{sentence} The provider says: {told}." if told else sentence)
+
+
+def of_kind(error: BaseException, why: ModelUnavailable) -> ModelUnavailable:
+    """Return a sentence as an error of the kind of another one, too: who waits for that one catches it."""
+    told: Any = type("ModelUnavailable", (ModelUnavailable, type(error)), {"__module__": __name__})
+    both: ModelUnavailable = told.__new__(told)
+    both.args = why.args
+    vars(both).update(vars(error))
+    return both

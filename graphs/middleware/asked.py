@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers.context import register_configure_hook
@@ -16,8 +17,10 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
+from graphs.model_failures import explain, of_kind
 from graphs.turn.channels import removes_all
 from graphs.turn.state import InputState
+from graphs.turn.text import Pieces
 from memory.effects import in_daemon_thread, tolerated
 from memory.turn import may_learn, mode_of, with_mode
 
@@ -32,21 +35,28 @@ STEPS = 50
 class Asking(AsyncCallbackHandler):
     """Has something done at the moment when the model is asked, inside of a `with`; another middleware may not ask it.
 
+    What the model fails with is told in the sentences of the chat graph.
+
     Args:
         work: What is done, once.
+        name: The model's.
     """
 
-    def __init__(self, work: Callable[[], Awaitable[object]]) -> None:
-        self.is_asked, self._work, self._outer = False, work, _asking.get()
+    def __init__(self, work: Callable[[], Awaitable[object]], name: str) -> None:
+        self.is_asked, self._work, self._name, self._outer = False, work, name, _asking.get()
 
     def __enter__(self) -> Self:
         self._token, self._is_open = _asking.set(self), True
+        self._pieces = _pieces.set(Pieces(self._name))
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         # What was begun inside and goes on behind asks models too, such as one for a summary.
         self._is_open = False
+        _pieces.reset(self._pieces)
         _asking.reset(self._token)
+        if isinstance(error, ModelError):
+            raise of_kind(error, explain(error, self._name)) from error
 
     async def on_chat_model_start(self, *_: Any, **__: Any) -> None:
         """Do it: also what another instance around this one waits to do."""
@@ -58,7 +68,9 @@ class Asking(AsyncCallbackHandler):
 
 
 _asking: ContextVar[Asking | None] = ContextVar("palimpsest_asking", default=None)
-register_configure_hook(_asking, inheritable=True)
+_pieces: ContextVar[Pieces | None] = ContextVar("palimpsest_pieces", default=None)
+for _each in (_asking, _pieces):
+    register_configure_hook(_each, inheritable=True)
 
 
 def unanswered(messages: Sequence[AnyMessage], asked: object) -> list[AnyMessage]:

@@ -25,7 +25,7 @@ from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, TokenParts, aemit
 from graphs.middleware.asked import Asking, refused, refused_before, unanswered
 from graphs.middleware.choices import Choices, User
-from graphs.middleware.request import noted, ordered, with_recalled_texts, with_text
+from graphs.middleware.request import name_of, noted, ordered, with_recalled_texts, with_text
 from graphs.middleware.state import (
     ASKED_KEY,
     SUMMARY_KEY,
@@ -175,7 +175,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         async def write() -> None:
             finished(self._write_asked(request, store))  # on a thread that waits for the model anyway
 
-        with Asking(write) as asking:
+        with Asking(write, name_of(request.model)) as asking:
             response = handler(_ordered(shown))
         return noted(response, request.model, mode, sources, asked if asking.is_asked else "")
 
@@ -184,7 +184,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does."""
         shown, mode, sources, asked = await self._shown(request, request.runtime.store)
-        with Asking(lambda: self._write_asked(request, request.runtime.store)) as asking:
+        write = partial(self._write_asked, request, request.runtime.store)
+        with Asking(write, name_of(request.model)) as asking:
             response = await handler(_ordered(shown))
         return noted(response, request.model, mode, sources, asked if asking.is_asked else "")
 

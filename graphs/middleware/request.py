@@ -79,6 +79,11 @@ def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage
     )
 
 
+def name_of(model: object) -> str:
+    """Return what a model is called in sentences."""
+    return str(getattr(model, "model_name", type(model).__name__))
+
+
 def noted(
     response: ModelResponse[Any], model: object, mode: MemoryMode | None, sources: Sources | None, asked: str
 ) -> ExtendedModelResponse[Any]:
@@ -94,7 +99,7 @@ def noted(
     Raises:
         ModelUnavailable: If the answer is no text, which no checkpoint takes.
     """
-    name = getattr(model, "model_name", type(model).__name__)
+    name = name_of(model)
 
     def note(message: BaseMessage) -> BaseMessage:
         if not isinstance(message, AIMessage):

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.exceptions import ModelAuthenticationError
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.laws.doors import House
-from tests.laws.talk import Talk, remembers
+from tests.laws.talk import AGENTS, Talk, remembers
 
 HOUR = 3600.0
 MINUTE = 60.0
@@ -125,3 +126,35 @@ async def test_an_update_that_succeeds_wakes_one_after_another_of_those_that_wai
     await talk.service.asweep(talk.store)  # only what dan said is due
     await asyncio.to_thread(talk.service.close)
     assert [await talk.known(user) for user in (*others, "dan")] == [["Likes figs"]] * 4
+
+
+class KeyRefused(ModelAuthenticationError):
+    """How LangChain's package of a provider tells of a key that it does not know."""
+
+    status_code = 401
+
+
+@pytest.mark.parametrize("door", AGENTS)
+async def test_an_agents_failure_is_told_in_a_sentence_and_stays_of_its_kind(door: str) -> None:
+    talk = Talk(door)
+    talk.chat.replies.append(KeyRefused("Incorrect key sk-1234"))
+    with pytest.raises(RuntimeError, match=r"^The key for .* was refused: set that provider's key") as told:
+        await talk.say("I like figs")
+    assert isinstance(told.value, KeyRefused)
+    assert "1234" not in str(told.value)
+    talk.chat.replies.append(ValueError("a guard of the agent's own"))
+    with pytest.raises(ValueError, match="guard"):
+        await talk.say("I like figs")
+
+
+async def test_half_a_character_of_an_agents_answer_is_in_no_piece_of_a_stream() -> None:
+    talk, told = Talk("agent"), list[str]()
+    talk.chat.replies.append("Half of one: \ud83d it was.")
+
+    async def stream() -> None:
+        async for message, _ in talk.graph.astream({"messages": "Hi"}, talk.who(), stream_mode="messages"):
+            told.append(message.text)
+
+    with pytest.raises(RuntimeError, match="characters that are no text"):
+        await stream()
+    assert "".join(told).encode().startswith(b"Half")
