@@ -11,7 +11,6 @@ import httpx
 import typer
 
 from graphs.cli.asking import AsAgent, AsJson, Token, Url, Where, open_memory
-from graphs.cli.client import MemoryClient
 from graphs.cli.output import Output, counted, plain
 from graphs.cli.shell import Json, Refused, Shell
 
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
     from memory.turn import MemoryMode
 
 _SILENT_SECONDS = 600.0
-_HELP = """  /facts    what is remembered of you
-  /undo     take back the last change of it
-  /thread   this thread's id, to go on later with --thread
-  /quit     end the conversation (Ctrl-D does, too)"""
 
 Said = Annotated[
     list[str] | None, typer.Argument(metavar="TEXT", help="What to say, a turn each; else it is typed or piped in.")
@@ -118,7 +113,7 @@ class _Talk:
         if self.is_typed:
             with suppress(ImportError):
                 import readline  # noqa: F401 - editing and history of what is typed, where the system has it
-            self._aside("Ctrl-C ends a turn, Ctrl-D the conversation; /help says what else there is.")
+            self._aside("Ctrl-C ends a turn, Ctrl-D the conversation.")
 
     def typed(self) -> Iterator[str]:
         """Yield what is typed or piped in, without empty lines."""
@@ -134,17 +129,12 @@ class _Talk:
             except EOFError:
                 typer.echo()
                 return
-            if text == "/quit":
-                return
             if text:
                 yield text
 
     def turn(self, runner: asyncio.Runner, conversation: "ThreadClient", text: str) -> None:
         """Have one turn; what fails ends a pipe, and is only said to a person."""
         try:
-            if self.is_typed and text.startswith("/"):
-                runner.run(self._carry_out(conversation, text))
-                return
             # In a pipe nothing passes between two turns: the end tells it all.
             learned = runner.run(conversation.learned()) if self.is_typed else []
             self.tell(learned)
@@ -158,22 +148,6 @@ class _Talk:
             if not self.is_typed:
                 raise
             typer.echo(f"Error: {refused}", err=True)
-
-    async def _carry_out(self, conversation: "ThreadClient", command: str) -> None:
-        memory: MemoryClient = conversation.memory
-        if command == "/facts":
-            for fact in (await memory.get("/facts"))["facts"]:
-                self.out.say(f"  {fact['id']}  {fact['content']}")
-        elif command == "/undo":
-            undone = await memory.post("/undo")
-            for fact in undone["restored"]:
-                self.out.say(f"  restored {fact['id']}  {fact['content']}")
-            for fact_id in undone["removed"]:
-                self.out.say(f"  removed {fact_id}")
-        elif command == "/thread":
-            self.out.say(f"  {conversation.thread_id}")
-        else:
-            self.out.say(_HELP)
 
     def _piece(self, words: str) -> None:
         if not self.out.as_json:
@@ -193,8 +167,8 @@ class _Talk:
     def tell(self, learned: list[Json]) -> None:
         """Say what was learned, and how it is taken back."""
         for fact in learned:
-            back = "/undo" if self.is_typed else "`palimpsest facts undo`"
-            self._aside(f"learned: {fact['content']} ({fact['id']}; {back} takes the last change back)")
+            back = "`palimpsest facts undo` takes the last change back"
+            self._aside(f"learned: {fact['content']} ({fact['id']}; {back})")
 
     def _aside(self, line: str) -> None:
         """Print what is no part of the answers."""
