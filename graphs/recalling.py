@@ -72,13 +72,9 @@ class Recalling:
             owner: Whose.
             only_held: Do nothing for a user whose index this process does not hold.
         """
-        if only_held and not self.holds(store, owner):
+        if only_held and not self.indexes(store).holds(owner):
             return None
         return self.behind.ask(store, owner)
-
-    def holds(self, store: BaseStore, owner: Owner) -> bool:
-        """Say whether this process holds an owner's index."""
-        return self.indexes(store).holds(owner)
 
     def drop(self, erased: str) -> None:
         """Forget the indexes that hold something of a thread, by its id, or of a user, by the user's segment."""

@@ -1,6 +1,7 @@
 """`palimpsest chat`: a conversation in a terminal, or in a pipe."""
 
 import asyncio
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
@@ -155,10 +156,11 @@ class _Talk:
 
     def _close(self, conversation: "ThreadClient", text: str, answered: "Answered") -> None:
         if self.out.as_json:
-            self.out.line({
+            turn = {
                 "thread_id": conversation.thread_id, "said": text, "answer": answered.answer,
                 "events": dict(answered.events), "without_memory": answered.without_memory or None,
-            })  # fmt: skip
+            }  # fmt: skip
+            typer.echo(json.dumps(turn, ensure_ascii=False))
             return
         typer.echo()
         for line in told(answered):

@@ -93,10 +93,6 @@ class ImportPlan:
         self.first = min(self.first or conversation.begun, conversation.begun)
         self.last = max(self.last, *(one.time for one in conversation.messages))
 
-    def extractions(self) -> int:
-        """Return how many extractions read it, at least: short conversations are not read together."""
-        return max(self.conversations, -(-self.messages // MemoryConfig().portion_messages))
-
     def oldest_first(self) -> Iterator[Conversation]:
         """Yield the conversations, oldest first: what was said later corrects what was said before."""
         for key in sorted(self.held, key=lambda key: (min(part.begun for part in self.held[key]), key)):
@@ -128,7 +124,9 @@ def estimate(plan: ImportPlan) -> Json:
     """Return what there is to import, and what learning it takes."""
     names = ("conversations", "messages", "bytes", "first", "last", "pasted", "left_out")
     told = {name: getattr(plan, name) for name in names}
-    return told | {"facts": len(plan.facts), "extractions": plan.extractions()}
+    # At least so many: short conversations are not read together.
+    extractions = max(plan.conversations, -(-plan.messages // MemoryConfig().portion_messages))
+    return told | {"facts": len(plan.facts), "extractions": extractions}
 
 
 def tell(out: Output, plan: ImportPlan) -> None:

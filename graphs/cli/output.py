@@ -40,10 +40,6 @@ class Output:
         else:
             show()
 
-    def line(self, body: Json) -> None:
-        """Print JSON on a line of its own."""
-        typer.echo(json.dumps(body, ensure_ascii=False))
-
     def say(self, text: str, style: str = "") -> None:
         """Print a line; nothing in it is markup."""
         self._console.print(Text(plain(text)), style=style)

@@ -194,10 +194,6 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         self._prepare(request, response)
         return response
 
-    def _when(self) -> SummarizeWhen:
-        # Outside of a run there is no configuration, and no later turn.
-        return when_summarized(self._summarize, ensure_config())
-
     def _ahead(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> SummaryAhead | None:
         """Return where the thread's summary is found when it is written before it is due; `None` without a thread."""
         configurable = ensure_config().get("configurable", {})
@@ -243,7 +239,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     def _node_of(self, state: Mapping[str, Any], runtime: Runtime[Any], hook: FlushHook | None) -> SummarizationNode:
         """Return what summarizes in a turn."""
         # A copy, as one instance serves many threads at once.
-        node, when = copy(self._node), self._when()
+        node, when = copy(self._node), when_summarized(self._summarize, ensure_config())
         node.summarize = when
         ahead = self._ahead(state, runtime)
         prepared = partial(ahead.get, waits=when == "before") if ahead else None

@@ -177,16 +177,16 @@ async def test_nothing_of_what_was_erased_stays_in_memory(talks: Talks) -> None:
     await talks.learn()
     await talks.until("asked", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
     held = talks.service.recalling
-    assert held.holds(talks.store, ADA)
+    assert held.indexes(talks.store).holds(ADA)
 
     talks.service.forget("another thread")
-    assert held.holds(talks.store, ADA)
+    assert held.indexes(talks.store).holds(ADA)
     talks.service.forget("first")
-    assert not held.holds(talks.store, ADA)
+    assert not held.indexes(talks.store).holds(ADA)
     await talks.until("again", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
     talks.service.forget(ADA.segment)
 
-    assert not held.holds(talks.store, ADA)
+    assert not held.indexes(talks.store).holds(ADA)
 
 
 async def test_a_new_process_ranks_facts_at_once_and_past_turns_behind_its_first_turn(talks: Talks) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 from uuid import UUID
 
@@ -77,20 +77,8 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     chain = await call.run(read_chain(call.owner, await call.run(read_epoch(call.owner)), wanted.fact_id))
     telling = await call.run(threads_telling(call.owner, chain))  # while the journal has the words
     chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.service.clock()))
-    threads, crons = await _there(call, telling), await _crons_telling(call, chain.wording)
     call.service.forget(call.owner.segment)
-    await call.service.empty_logs()
-    logger.info(
-        "erased a fact and its chain: facts %d, still in threads %d, in crons %d",
-        *(len(chain.ids), len(threads), len(crons)),
-    )
-    return Erased(
-        threads=0,
-        items=len(chain.ids),
-        still_in_threads=threads,
-        still_in_crons=crons,
-        note=_note(threads, crons),
-    )
+    return await _ended(call, telling, chain.wording, items=len(chain.ids))
 
 
 @router.post("/erase/source", summary="Take back what was imported", responses=refusals(404))
@@ -124,32 +112,28 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     call.service.forget(thread_id)
     # Once more: a turn that was under way may have written something down in between.
     items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
-    threads, crons = await _there(call, telling), await _crons_telling(call, said.wording)
-    if threads:  # a summary that was prepared of one holds the words, too
+    if telling:  # a summary that was prepared of one holds the words, too
         call.service.forget(call.owner.segment)
-    await call.service.empty_logs()
-    logger.info("erased a thread: items %d, still in threads %d, in crons %d", items, len(threads), len(crons))
-    return Erased(
-        threads=1,
-        items=items,
-        still_in_threads=threads,
-        still_in_crons=crons,
-        note=_note(threads, crons),
-    )
+    return await _ended(call, telling, said.wording, items=items, threads=1)
 
 
-async def _there(call: Call, thread_ids: Collection[str]) -> list[str]:
-    """Return those of the threads that the user still has: what is imported has none, and others were deleted."""
+async def _ended(call: Call, telling: Collection[str], wording: Wording, *, items: int, threads: int = 0) -> Erased:
+    """Return what was erased, and who still holds the words: threads that the user still has, and crons."""
+    # What is imported has no thread, and others were deleted.
     there = {*await orphans_of(call), *[each async for each in call.service.threads.all_of(call.user_id)]}
-    return sorted(there.intersection(thread_ids))
-
-
-async def _crons_telling(call: Call, wording: Wording) -> list[str]:
-    return [
+    still = sorted(there.intersection(telling))
+    crons = [
         cron_id
         async for cron_id, given in call.service.crons.all_of(call.user_id)
         if any(map(wording.is_told_in, _texts(given)))
     ]
+    await call.service.empty_logs()
+    logger.info(
+        "erased: threads %d, items %d, still in threads %d, in crons %d", threads, items, len(still), len(crons)
+    )
+    holders = " and ".join(name for name, ids in (("conversations", still), ("crons", crons)) if ids)
+    note = f"These {holders} still hold the words: erase or delete them to be rid of them." if holders else ""
+    return Erased(threads=threads, items=items, still_in_threads=still, still_in_crons=crons, note=note)
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -166,11 +150,6 @@ async def orphans_of(call: Call) -> list[str]:
     # Where nobody logs in, the server writes down no user, or the local one.
     users = ["", LOCAL_USER] if call.service.settings.single_user else [call.user_id]
     return await call.service.checkpoints.threads_of(users)
-
-
-def _note(threads: Sequence[str], crons: Sequence[str]) -> str:
-    still = " and ".join(name for name, ids in (("conversations", threads), ("crons", crons)) if ids)
-    return f"These {still} still hold the words: erase or delete them to be rid of them." if still else ""
 
 
 async def _is_orphan(call: Call, thread_id: str) -> bool:
