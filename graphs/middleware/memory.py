@@ -61,7 +61,7 @@ from memory.injection.injected import render_block, render_deltas
 from memory.namespaces import Owner
 from memory.outbox.transcript import ThreadView
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest
-from memory.unwritten import named
+from memory.unwritten import Unwritten, named
 
 
 class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -90,6 +90,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             `list_memories`.
         time_zone: Time zone of a user who has set none.
         cache_ttl_seconds: How long the provider caches a prompt; an older one may be rearranged.
+        learn_refused: Whether what is said is written down as a run begins, whatever other middleware makes of it.
         service: Settings, models and the update queue; by default those of this process.
         counter: Counts tokens; by default that of this process.
         name: Tells two instances in one agent apart.
@@ -112,6 +113,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         tools: Sequence[MemoryToolName] = ("search_memory", "remember", "forget"),
         time_zone: str = "",
         cache_ttl_seconds: float = 300.0,
+        learn_refused: bool = False,
         service: MemoryService | None = None,
         counter: TokenCounter | None = None,
         name: str = "PalimpsestMemory",
@@ -127,6 +129,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         self._choices = Choices(user, context)
         self._memory_model = memory_model if isinstance(memory_model, BaseChatModel) else None
         self._given = service
+        self._learn_refused = learn_refused
         self._name = name
         self._counter = TokenCounter.of(counter)
         self._turns = OpenTurns[None]()
@@ -247,7 +250,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         epochs, thread = TurnEpochs.from_state(kept_by(self.name, state)), self._thread(state)
         # What the model is still to be asked is written down then: a guard may come before it.
-        later = {question.id for question in unanswered(thread.messages, state.get(ASKED_KEY))}
+        questions = [] if self._learn_refused else unanswered(thread.messages, state.get(ASKED_KEY))
+        later = {question.id for question in questions}
         said = [one for one in epochs.not_erased(leaving, state["messages"]) if one.id not in later]
         await self._memory.writing.write_down(self._run(runtime, store, thread.asked), said, epochs)
 
@@ -255,15 +259,19 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed."""
         memory = kept_by(self.name, request.state)
         thread = thread_of(request.state, memory)
-        is_written = request.state.get(ASKED_KEY) == thread.asked
+        is_written = self._learn_refused or request.state.get(ASKED_KEY) == thread.asked
         # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
-        if is_written or self._is_new(request.state) or not _may_be_learned(memory):
-            return
-        run = self._run(request.runtime, store, thread.asked)
+        if not is_written and not self._is_new(request.state) and _may_be_learned(memory):
+            await self._write_question(self._run(request.runtime, store, thread.asked), thread)
+
+    async def _write_question(self, run: Run, thread: Thread) -> tuple[Unwritten, ...]:
+        """Write a thread's newest turn down before it is answered; return which of its turns are not written down."""
         closed = await self._memory.writing.close(run, thread.messages, thread.epochs, None)
         before = (one for one in thread.unwritten if one.asked != run.asked)
         # The end of the turn tries again.
-        self._memory.writing.leave(run, thread.messages, thread.epochs, (*before, *closed.unwritten))
+        unwritten = (*before, *closed.unwritten)
+        self._memory.writing.leave(run, thread.messages, thread.epochs, unwritten)
+        return unwritten
 
     def _is_new(self, state: Mapping[str, Any]) -> bool:
         """Say whether the newest question is not the one that the turn began with."""
@@ -291,20 +299,24 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         receipt = begun.receipt(thread.asked, self._memory.why_without(run, begun.opening))
         memory = AgentMemory(**{**begun.memory, "mode": begun.opening.mode, "receipt": receipt})
         changed, answered = begun.with_mode, state.get(ASKED_KEY, "")
-        unwritten, threaded = [one.asked for one in thread.unwritten], isinstance(store, ThreadedStore)
-        changed = [*await refused_before(thread.messages, answered, unwritten, threaded=threaded), *changed]
-        if begun.opening.mode is None:
-            # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
-            named_now = name_unwritten(run, run.asked, self.service.clock(), thread.epochs, is_read=False)
-            memory = AgentMemory(**{**memory, **named((*thread.unwritten, *named_now))})
+        if not self._learn_refused:
+            unwritten, threaded = [one.asked for one in thread.unwritten], isinstance(store, ThreadedStore)
+            changed = [*await refused_before(thread.messages, answered, unwritten, threaded=threaded), *changed]
+            if begun.opening.mode is None:
+                # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
+                named_now = name_unwritten(run, run.asked, self.service.clock(), thread.epochs, is_read=False)
+                memory = AgentMemory(**{**memory, **named((*thread.unwritten, *named_now))})
+        elif _may_be_learned(memory):
+            now = {**state, **begun.in_state(thread.state)} if begun.with_mode else state
+            memory = AgentMemory(**{**memory, **named(await self._write_question(run, thread_of(now, memory)))})
         # A question that is sent again is asked again.
-        settled = "" if answered == thread.asked else answered
+        settled = thread.asked if self._learn_refused else "" if answered == thread.asked else answered
         return {**with_kept(self.name, state, memory), **_with(changed, state, update), ASKED_KEY: settled}
 
     async def _end(self, state: Any, runtime: Runtime[Any], store: BaseStore | None) -> dict[str, Any] | None:
         update: dict[str, Any] = {}
         asked, answered = self._thread(state).asked, state.get(ASKED_KEY)
-        if asked and answered != asked:
+        if asked and not self._learn_refused and answered != asked:
             state, update = with_ids(state)
             return _with(refused(unanswered(self._thread(state).messages, answered)), state, update)
         # Another middleware may have jumped over the beginning.

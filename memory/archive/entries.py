@@ -5,7 +5,7 @@ for itself.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -184,10 +184,8 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     """
     epoch = await arun(store, read_epoch(owner))
     facts = FactStore.of_owner(store, owner)
-    header = {"format": FORMAT, "schema": SCHEMA, "exported_at": timestamp(seconds), "agent": owner.agent_name}
-    yield json.dumps(header, ensure_ascii=False) + "\n"
-    for fact in await facts.alist(None):
-        yield _line("fact", _plain(to_item(fact)))
+    for line in fact_lines(owner, await facts.alist(None), seconds):
+        yield line
     yield _line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
     # Facts and their history are bounded and read in one go; journal and updates are not, and are read in pages.
     history = [fact for status in ("superseded", "ended", "evicted") for fact in await facts.alist(status)]
@@ -203,6 +201,14 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     async for item in _items(store, owner, "outbox", epoch):
         with suppress(ValueError):
             yield _line("update", _update(Entry.from_json(item.value)))
+
+
+def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:
+    """Yield the header, and these facts: an export that an import takes."""
+    header = {"format": FORMAT, "schema": SCHEMA, "exported_at": timestamp(seconds), "agent": owner.agent_name}
+    yield json.dumps(header, ensure_ascii=False) + "\n"
+    for fact in facts:
+        yield _line("fact", _plain(to_item(fact)))
 
 
 def _update(entry: Entry) -> Json:

@@ -8,6 +8,7 @@ import pytest
 from graphs.server.page.assets import assets
 from memory.facts.changes import Change
 from memory.facts.store import FactStore
+from tests.archive_lines import JSON_LINES
 from tests.memory_app import MemoryApp, journal, learn, said
 from tests.page_client import HTMX, Page, field
 
@@ -146,6 +147,17 @@ async def test_a_fact_is_added_edited_pinned_deleted_and_brought_back(page: Page
     page.app.clock.advance(1)
     back = await page.post("facts-undo", whole=whole, at=field(gone, "at"), row=fact.id)
     assert page.says() == shown(back) == ["I am allergic to almonds"]
+
+
+async def test_chosen_facts_are_exported_as_an_import_takes_them(page: Page) -> None:
+    first = page.facts.create("Likes figs", "preference", 0.9)
+    page.facts.create("Lives in Bergen", "knowledge", 0.9)
+    answer = await page.client.post("/page/facts-export", data={"id": first.id})
+    assert "attachment" in answer.headers["content-disposition"]
+    other = Page()
+    imported = await other.client.post("/import", content=answer.content, headers=JSON_LINES)
+    assert imported.status_code == 200, imported.text
+    assert other.says() == ["Likes figs"]
 
 
 async def test_history_and_the_source_of_a_fact_are_shown(page: Page) -> None:

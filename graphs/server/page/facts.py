@@ -6,10 +6,13 @@ from typing import Literal
 from pydantic import Field
 from starlette.responses import Response
 
+from graphs.server.api.archive import JSON_LINES
 from graphs.server.api.facts import FactEdit, NewFact, unconfirmed
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
+from graphs.server.page.rendering import HEADERS
+from memory.archive.entries import fact_lines
 from memory.config import Category
 from memory.control import LEARNING_KEY, USE_KEY, learning_in, use_in
 from memory.effects import read_many
@@ -147,6 +150,14 @@ async def delete_facts(asked: PageRequest) -> Response:
     if asked.one("row"):
         return asked.show("fact_gone.html", "facts", fact=chosen[0], at=at)
     return await _list(asked, said=f"{len(chosen)} deleted.", undo=at)
+
+
+@pages.post("facts-export")
+async def export_facts(asked: PageRequest) -> Response:
+    """Give those that are chosen, or all that the filter finds, as an export that an import takes."""
+    lines = "".join(fact_lines(asked.call.owner, await _chosen(asked), asked.now))
+    name = {"Content-Disposition": 'attachment; filename="palimpsest-facts.jsonl"'}
+    return Response(lines.encode("utf-8", "replace"), media_type=JSON_LINES, headers={**HEADERS, **name})
 
 
 async def _chosen(asked: PageRequest) -> Sequence[Fact]:

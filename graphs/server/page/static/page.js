@@ -214,15 +214,18 @@ document.addEventListener("click", (event) => {
     pressed.closest(".aside, .problem").remove();
     back?.focus();
   }
-  if (pressed.matches("[data-download]") && token()) {
+  if (pressed.matches("[data-download]") && (token() || pressed.form)) {
     event.preventDefault();
     download(pressed);
   }
 });
 
-// A browser sends no token with a link; so what is to be saved is fetched.
+// A browser sends no token with a link or a form, and leaves the page for what is wrong; so what is to be saved is fetched.
 async function download(pressed) {
-  const answer = await fetch(pressed.getAttribute("href"), { headers: { ...headers(), "HX-Request": "true" } });
+  const form = pressed.form;
+  const address = pressed.getAttribute("formaction") ?? pressed.getAttribute("href");
+  const body = form && new URLSearchParams(new FormData(form));
+  const answer = await fetch(address, { method: form ? "POST" : "GET", headers: { ...headers(), "HX-Request": "true" }, body });
   if (!answer.ok) {
     const why = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".problem");
     return say(why?.textContent ?? `The server refused this (${answer.status}).`);
