@@ -27,6 +27,9 @@ ERASED_THREADS = "tests/laws/test_rules_erased.py"
 OVERLOOKED = "tests/rules/test_overlooked.py"
 LEFT = ("tests/laws/test_rules_left.py",)
 EDITED = "tests/laws/test_rules_edited.py"
+HANDS = "tests/laws/test_rules_by_hand.py"
+PROCESSES = "tests/laws/test_rules_updates.py"
+FAILING = "tests/laws/test_rules_failing.py"
 
 
 def matrix(cell: str) -> str:
@@ -664,7 +667,7 @@ MUTANTS = (
         "memory/outbox/entry.py",
         "return is_alive(lease.worker.pid)",
         "return True",
-        (UPDATES,),
+        (PROCESSES,),
     ),
     Mutant(
         "a wrong key is tried for ever",
@@ -854,6 +857,90 @@ MUTANTS = (
         "    if not left:\n        return delete(owner.due_namespace, owner.due_key)\n",
         "    if not left:\n        return put(owner.due_namespace, owner.due_key, {})\n",
         (UPDATES,),
+    ),
+    Mutant(
+        "a process takes what another one works on",
+        "memory/outbox/entry.py",
+        "return is_alive(lease.worker.pid)",
+        "return False",
+        (PROCESSES,),
+    ),
+    Mutant(
+        "what fails for good is tried for ever",
+        "memory/worker/update.py",
+        'state="dead" if is_final(entry) else "pending"',
+        'state="pending"',
+        (UPDATES,),
+    ),
+    Mutant(
+        "what fails for good is in no journal",
+        "memory/worker/update.py",
+        "yield from _journal_unread(unread, terms)",
+        "pass",
+        (UPDATES,),
+    ),
+    Mutant(
+        "a process that runs on takes nothing that another left",
+        "graphs/service.py",
+        "return (yield from outbox.due_owners(now))",
+        "return []",
+        (PROCESSES,),
+    ),
+    Mutant(
+        "what a model is not sure of is stored",
+        "memory/extraction/validation.py",
+        "if fact.confidence < self._config.confidence_threshold:",
+        "if False:",
+        (PROCESSES,),
+    ),
+    Mutant(
+        "a drain ends with its first portion",
+        "memory/worker/update.py",
+        "        batch = waiting.popleft()\n",
+        "        batch = waiting.popleft()\n        waiting.clear()\n",
+        (HANDS,),
+    ),
+    Mutant(
+        "an imported fact is as new as its import",
+        "memory/archive/entries.py",
+        'created_at=_time(raw.get("createdAt"), now)',
+        "created_at=now",
+        (HANDS,),
+    ),
+    Mutant(
+        "facts of two writers pass the cap",
+        "memory/facts/rows.py",
+        "settled = limit(unite(adopt(after, epoch)), config, new, to_history=False)",
+        "settled = unite(adopt(after, epoch))",
+        (HANDS,),
+    ),
+    Mutant(
+        "a turn waits for a store as long as it hangs",
+        "memory/config.py",
+        "    read_timeout_seconds: float = 2.0\n",
+        "    read_timeout_seconds: float = 600.0\n",
+        (FAILING,),
+    ),
+    Mutant(
+        "a store that fails fails the turn",
+        "graphs/turn/deadlines.py",
+        "with tolerated(logger, consequence), suppress(StoreAway):",
+        "with suppress(StoreAway):",
+        (FAILING,),
+    ),
+    Mutant(
+        "a power cut takes what was committed",
+        "graphs/persistence/connection.py",
+        '"PRAGMA synchronous=FULL"',
+        '"PRAGMA synchronous=NORMAL"',
+        (FAILING,),
+    ),
+    Mutant(
+        "a deletion that breaks off is forgotten",
+        "graphs/server/thread_doors.py",
+        "            await arun(self._store, confirm_deletion(asked))\n",
+        "            await arun(self._store, settle_deletion(asked))\n",
+        (FAILING,),
     ),
 )
 

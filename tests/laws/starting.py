@@ -1,5 +1,7 @@
 """What a server does at its start, before its routes of threads, and at a locked file, and no public name does."""
 
+from collections.abc import Container
+
 import pytest
 from langgraph.store.base import BaseStore
 from starlette.middleware import Middleware
@@ -31,6 +33,15 @@ def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
 def reading_bodies(between: Middleware, seconds: float) -> list[Middleware]:
     """Return the layers of a server that wait so long for a body's next piece, and read one, with a layer between."""
     return [Middleware(WholeBodies, seconds=seconds), between, Middleware(AssistantContexts)]
+
+
+async def finish_deletions(store: BaseStore, clock: Clock, rows: Container[str]) -> None:
+    """Carry out what an earlier process was asked for, as a server with these threads does at its start."""
+
+    async def is_there(thread_id: str) -> bool:
+        return thread_id in rows
+
+    await DeletedThreads(store, None, clock).finish(is_there)
 
 
 def deleting_by_age() -> None:

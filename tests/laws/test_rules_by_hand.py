@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from palimpsest import FactStore, MemoryConfig, open_store
 from tests.archive_lines import document_of, taking
 from tests.fakes import Clock
-from tests.laws.doors import CAP, CONFIG, DAY, House, remember
+from tests.laws.doors import CAP, CONFIG, DAY, House
 from tests.laws.interruptions import Tap, tapped
-from tests.laws.operations import change, furnish, take_in
-from tests.laws.talk import in_thread
+from tests.laws.operations import furnish, take_in
 
 MANY = 300
 
@@ -36,45 +34,8 @@ async def known(house: House) -> list[str]:
     return sorted(fact.content for fact in await house.facts.alist())
 
 
-async def of(house: House, content: str) -> str:
-    """Return the id of a fact."""
-    return next(fact.id for fact in await house.facts.alist() if fact.content == content)
-
-
 async def export(house: House) -> dict[str, Any]:
     return document_of((await house.ask("GET", "/export"))[1])
-
-
-@pytest.mark.parametrize("verb", ["corrects", "confirms"])
-async def test_a_hand_wins_over_an_update_that_was_read_before_it(verb: str) -> None:
-    house = process()
-    await house.say("T", "I like plums.")
-    await house.learn()
-    plums = await of(house, "Likes plums")
-    await house.say("T", "I prefer quinces to plums." if verb == "corrects" else "I still like plums.")
-
-    def edited_meanwhile(messages: list[BaseMessage]) -> str:
-        answer = remember(messages)
-        edit = process(house.store).ask("PATCH", f"/facts/{plums}", {"content": "Loves plums"})
-        in_thread(edit)
-        return answer
-
-    house.memory.respond = edited_meanwhile
-    await house.learn()
-    assert {fact.id: fact.content for fact in await house.facts.alist()}[plums] == "Loves plums"
-    assert "Likes plums" not in await known(house)
-
-
-async def test_a_fact_edited_by_hand_outlives_unedited_ones_at_the_cap() -> None:
-    house = process()
-    await house.say("T", "I might like kale. " + " ".join(f"I like w{at}." for at in range(CAP - 1)))
-    await house.learn()
-    house.ids["kale"] = await of(house, "Likes kale")
-    await change(house, "kale", content="Eats kale")
-    await house.say("T", "I like quinces. I like cashews.")
-    await house.learn()
-    facts = await known(house)
-    assert (len(facts), {"Eats kale", "Likes quinces", "Likes cashews"} <= set(facts)) == (CAP, True)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])

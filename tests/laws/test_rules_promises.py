@@ -1,19 +1,13 @@
 """What an update reads and writes down: once, with its day, whoever else writes, erases or fails meanwhile."""
 
-import asyncio
 import json
-import subprocess
-import sys
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
-from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from palimpsest import ConversationContext, FactStore, MemoryUpdater, erase_thread
-from tests.fakes import Clock
 from tests.laws.doors import DAY, House, remember
 from tests.laws.embedding import indexed
 from tests.laws.talk import Talk, in_thread, remembers
@@ -181,41 +175,6 @@ async def test_of_a_backlog_that_was_half_read_nothing_is_skipped_whatever_chang
         known = await talk.learn()
     assert "Likes plums" in known
     assert ("Likes kiwis" in known, "Likes figs" in known) == (changes != "erased", changes != "erased")
-
-
-def test_a_living_worker_is_left_alone_and_a_dead_one_followed_at_once(tmp_path: Path) -> None:
-    program = """
-import sys, threading
-from langchain_core.messages import HumanMessage
-from langgraph.store.sqlite import SqliteStore
-from langgraph.store.sqlite.aio import AsyncSqliteStore
-
-from palimpsest import ConversationContext, MemoryUpdater
-
-def hang(_):
-    print("asked", flush=True)
-    threading.Event().wait()
-
-with SqliteStore.from_conn_string(sys.argv[1]) as store:
-    store.setup()
-    said = ConversationContext("T", "ada", messages=[HumanMessage("I like figs", id="u1")])
-    MemoryUpdater(store, hang, clock=lambda: float(sys.argv[2])).process(said)
-"""
-    file = str(tmp_path / "store.sqlite")
-
-    async def learned() -> list[str]:
-        async with AsyncSqliteStore.from_conn_string(file) as store:
-            return await Talk(store=store).learn()
-
-    with subprocess.Popen(
-        [sys.executable, "-c", program, file, str(Clock().seconds)], stdout=subprocess.PIPE
-    ) as worker:
-        assert worker.stdout
-        assert worker.stdout.readline() == b"asked\n"
-        meanwhile = asyncio.run(learned())
-        worker.kill()
-    assert meanwhile == []
-    assert asyncio.run(learned()) == ["Likes figs"]
 
 
 async def test_a_worker_that_is_killed_once_its_model_has_answered_costs_no_second_call() -> None:

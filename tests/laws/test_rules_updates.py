@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 
 from palimpsest import open_store
 from tests.fakes import Clock
-from tests.laws.doors import CONFIG, LONGEST_WAIT, House, remember
+from tests.laws.doors import CONFIG, House, remember
 from tests.laws.interruptions import Tap, tapped
 from tests.stores import Killed
 
@@ -98,31 +98,6 @@ def test_the_claim_of_a_killed_process_is_void_at_once(tmp_path: Path) -> None:
 
     assert os.waitpid(elsewhere(tmp_path, die), 0)[1] == signal.SIGKILL
     assert asyncio.run(on_file(tmp_path, learn)) == (1, ["Likes figs"], 0)
-
-
-async def test_what_fails_for_good_is_kept_listed_and_retried_and_has_its_line() -> None:
-    house = process()
-    house.memory.respond = lambda _: "no JSON"
-    await house.say("T", "I like figs.")
-    for _ in range(20):
-        house.clock.advance(LONGEST_WAIT)
-        await house.sweep()
-    (dead,) = await pending(house)
-    assert (dead["state"], dead["messages"] > 0, await known(house)) == ("dead", True, [])
-    asked = len(house.memory.prompts)
-    await house.sweep()
-    assert len(house.memory.prompts) == asked
-    house.memory.respond = remember
-    await house.say("U", "I like dates.")
-    await house.learn()
-    assert await known(house) == ["Likes dates"]
-    page = process(house.store, house.clock)  # which learns nothing itself
-    assert (await page.ask("POST", f"/updates/{dead['key']}/retry", {}))[0] == 200
-    await house.learn()
-    assert (await known(house), await pending(house)) == (["Likes dates", "Likes figs"], [])
-    journal = (await house.ask("GET", "/journal"))[1]["entries"]
-    lines = [said["text"] for entry in journal for said in entry["messages"] if said["role"] == "user"]
-    assert sorted(lines) == ["I like dates.", "I like figs."]
 
 
 async def ends_of_a_killed_turn() -> list[tuple[bool, list[str], int]]:
