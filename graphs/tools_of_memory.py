@@ -20,7 +20,7 @@ from graphs.deployment import service_of_process
 from graphs.events import MemoryUpdated, aemit
 from graphs.service import MemoryService
 from graphs.synchronous import ThreadedStore, finished
-from graphs.turn.context import Context, MemoryToolName
+from graphs.turn.context import MemoryToolName
 from graphs.turn.deadlines import Access, StoreAway
 from graphs.turn.run import Run, mode_of_run
 from memory.config import Category
@@ -55,7 +55,7 @@ def memory_tools(
     """Return tools for a chat graph, or for any agent whose tools are given a `ToolRuntime`, such as `create_agent`.
 
     Args:
-        names: Which ones. Where the run's context is a `Context`, that must name them too.
+        names: Which ones.
         service: Returns the service whose settings and clock they use; called when a tool is.
         asked_by: Returns in whose name a tool is called, given the id of the question; by default as the chat graph
             sees its own run.
@@ -81,9 +81,6 @@ def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
     @functools.wraps(answer)
     async def told(runtime: Runtime, **arguments: Any) -> str:
         try:
-            context = runtime.context
-            if isinstance(context, Context) and name not in context.memory_tools:
-                raise _RefusedCall(f"{name} is switched off for this assistant.")
             return await answer(runtime=runtime, **arguments)
         except _RefusedCall as refused:
             return str(refused)

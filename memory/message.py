@@ -309,8 +309,8 @@ def messages_of(
 ) -> tuple[StoredMessage, ...]:
     """Return messages of one thread, all of one sort, as memory keeps them; LangChain's were said at `time`."""
     listed = _listed(messages)
-    ready = (each for each in listed if isinstance(each, StoredMessage))
-    return (*ready, *to_stored(as_messages([each for each in listed if not isinstance(each, StoredMessage)]), time))
+    ready = tuple(each for each in listed if isinstance(each, StoredMessage))
+    return ready or to_stored(listed, time)
 
 
 def identified(
@@ -319,7 +319,7 @@ def identified(
     """Return messages of one thread, all of one sort: as memory keeps them already, or as `as_messages` does."""
     listed = _listed(messages)
     ready = tuple(each for each in listed if isinstance(each, StoredMessage))
-    return ready if len(ready) == len(listed) else tuple(as_messages(listed))
+    return ready or tuple(as_messages(listed))
 
 
 def _listed(given: Any) -> list[Any]:

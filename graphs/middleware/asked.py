@@ -124,11 +124,12 @@ def thread_of_run() -> RunnableConfig:
     return {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
 
 
-def is_cleared(newest_first: Iterable[CheckpointTuple]) -> bool:
+def is_cleared(newest_first: Iterable[CheckpointTuple], last: str | None) -> bool:
     """Say whether a client has removed all messages since the thread's last run; what nodes remove is trimmed alone.
 
     Args:
         newest_first: What is saved of the thread, in the run that follows.
+        last: Id of the newest summarized message, if none that is summarized is there.
     """
     follows = "loop"
     for saved in newest_first:
@@ -136,7 +137,7 @@ def is_cleared(newest_first: Iterable[CheckpointTuple]) -> bool:
         # Beside an input's checkpoint is what it writes; what an edit writes is beside the one that it edits.
         is_of_client = source == "input" or follows == "update"
         written = (value for _, channel, value in saved.pending_writes or () if channel == "messages")
-        if is_of_client and any(map(removes_all, written)):
+        if is_of_client and any(removes_all(each, last) for each in written):
             return True
         if source == "loop" != follows:
             break

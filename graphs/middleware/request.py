@@ -16,7 +16,7 @@ from graphs.turn.sources import Sources, with_sources, without_sources
 from graphs.turn.text import check_text, told
 from graphs.turn.view import paired, with_recalled
 from memory.context.running_summary import divide
-from memory.context.turns import in_turns
+from memory.context.turns import blocks_of, in_turns, one_after_another
 from memory.turn import MemoryMode, with_mode
 
 _MARK = {"type": "ephemeral"}
@@ -36,13 +36,12 @@ def with_text(system: SystemMessage | None, text: str, *, marks_stable: bool = F
         return SystemMessage(text) if text else None
     if not text:
         return system
-    if isinstance(system.content, str) and not marks_stable:
-        return system.model_copy(update={"content": f"{system.content}\n\n{text}"})
-    content = [system.content] if isinstance(system.content, str) else system.content
-    blocks = [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
-    if marks_stable and not any("cache_control" in block for block in blocks):
-        blocks[-1] = {**blocks[-1], "cache_control": _MARK}
-    return system.model_copy(update={"content": [*blocks, {"type": "text", "text": f"\n\n{text}"}]})
+    said = system.content
+    if marks_stable:
+        *others, last = blocks = blocks_of(said)
+        is_marked = any("cache_control" in block for block in blocks)
+        said = [*others, last if is_marked else {**last, "cache_control": _MARK}]
+    return system.model_copy(update={"content": one_after_another(said, text)})
 
 
 def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, str]) -> list[AnyMessage]:

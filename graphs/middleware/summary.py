@@ -151,7 +151,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarize what no longer fits."""
         state, ids = with_ids(state)
-        if (saver := _who_knows(state)) and is_cleared(saver.list(thread_of_run(), limit=STEPS)):
+        saver, last = _who_knows(state)
+        if saver and is_cleared(saver.list(thread_of_run(), limit=STEPS), last):
             state, ids = {**state, **_CLEARED}, {**ids, **_CLEARED}
         if not self._is_due(state, state["messages"]):
             return {**ids, **_without_left_out(state)} or None
@@ -166,8 +167,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         """Do what `before_model` does."""
         await self._counter.tokenizer.awarm_up()
         state, ids = with_ids(state)
-        saver = _who_knows(state)
-        if saver and is_cleared([one async for one in saver.alist(thread_of_run(), limit=STEPS)]):
+        saver, last = _who_knows(state)
+        if saver and is_cleared([one async for one in saver.alist(thread_of_run(), limit=STEPS)], last):
             state, ids = {**state, **_CLEARED}, {**ids, **_CLEARED}
         if not self._is_due(state, state["messages"]):
             return {**ids, **_without_left_out(state)} or None
@@ -297,12 +298,14 @@ def _read(state: Any) -> dict[str, Any]:
     return {"messages": state["messages"], "context": state_of(state.get(SUMMARY_KEY))}
 
 
-def _who_knows(state: Any) -> BaseCheckpointSaver[Any] | None:
-    """Return who knows whether a client has cleared the thread; `None` if it has not."""
+def _who_knows(state: Any) -> tuple[BaseCheckpointSaver[Any] | None, str | None]:
+    """Return who knows whether a client has cleared the thread, `None` if it has not, and what was summarized last."""
     # It stands near the end: a long thread is not looked through before each call of a model.
     running, newest_first = _running(_read(state)), map(attrgetter("id"), reversed(state["messages"]))
-    is_there = running is None or running.last_summarized_message_id in newest_first
-    return None if is_there else ensure_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
+    if running is None or not running.summarized_message_ids.isdisjoint(newest_first):
+        return None, None
+    configurable = ensure_config().get("configurable", {})
+    return configurable.get(CONFIG_KEY_CHECKPOINTER), running.last_summarized_message_id
 
 
 def _running(state: Mapping[str, Any]) -> RunningSummary | None:

@@ -10,6 +10,7 @@ Nothing outlives the process without a checkpointer, or with one that stores not
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -27,10 +28,13 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
 
-from memory.context.turns import own_name
+from memory.context.turns import own_name, sent_name
 
 Result = ToolMessage | Command[Any]
 Execute = Callable[[ToolCallRequest], Awaitable[Result]]
+
+GARBLED: Final = "no JSON object"
+"""In the place of arguments that cannot be read, the one that holds them: no tool has one of this name."""
 
 UNKNOWN: Final = "No result is known. The call may have been carried out."
 _NOT_APPROVED: Final = "The call was not carried out: the user went on without approving it."
@@ -179,43 +183,38 @@ def with_results(messages: Sequence[BaseMessage], results: Sequence[ToolMessage]
 
 
 def with_own_ids(answer: AIMessage, taken: set[str | None]) -> AIMessage:
-    """Return the answer with an id of its own for each call, as a result names its call by the id.
+    """Return the answer with an id of its own for each call, as a result names its call by the id, and a fit name.
 
-    Some servers send no ids, some the same for two calls, some number them anew in each answer. A call whose arguments
-    cannot be read becomes one without arguments, whose result says so; `invalid_tool_calls` tells which it is.
+    Some servers send no ids, some the same for two calls, some number them anew in each answer. Of a call whose
+    arguments cannot be read, they are the argument `GARBLED`.
 
     Args:
         answer: The answer.
         taken: The ids of earlier calls; the answer's own are added.
     """
-    given = [*answer.tool_calls, *answer.invalid_tool_calls]
-    ids = [call["id"] for call in given]
-    own = list[str]()
-    for one in ids:
-        own.append(own_name(one or "call", lambda name: name not in taken))
-        taken.add(own[-1])
-    if own == ids and not answer.invalid_tool_calls:
-        return answer
-    calls = [
-        tool_call(name=call["name"] or "", args=call["args"] if isinstance(call["args"], dict) else {}, id=one)
-        for call, one in zip(given, own, strict=True)
-    ]
-    invalid = [{**call, "id": one} for call, one in zip(given, own, strict=True) if call["type"] != "tool_call"]
-    # The same calls in a provider's own form: its package makes them anew where they are missing.
+    calls = list[ToolCall]()
+    for call in (*answer.tool_calls, *answer.invalid_tool_calls):
+        own = own_name(call["id"] or "call", lambda name: name not in taken)
+        taken.add(own)
+        args = call["args"] if isinstance(call["args"], dict) else {GARBLED: call["args"]}
+        calls.append(tool_call(name=sent_name(call["name"] or "", re.ASCII), args=args, id=own))
+    return answer if calls == answer.tool_calls else with_calls(answer, calls)
+
+
+def with_calls(answer: AIMessage, calls: list[ToolCall]) -> AIMessage:
+    """Return the answer with these calls alone; in a provider's own form its package makes them anew."""
+    ids = [call["id"] for call in (*answer.tool_calls, *answer.invalid_tool_calls)]
     said = answer.content
     if isinstance(said, list):
         said = [each for each in said if isinstance(each, str) or each.get("call_id", each.get("id")) not in ids]
     raw = {key: value for key, value in answer.additional_kwargs.items() if key != "tool_calls"}
-    changed = {"tool_calls": calls, "invalid_tool_calls": invalid, "content": said, "additional_kwargs": raw}
+    changed = {"tool_calls": calls, "invalid_tool_calls": [], "content": said, "additional_kwargs": raw}
     return answer.model_copy(update=changed)
 
 
-def why_garbled(messages: Sequence[BaseMessage], call: ToolCall) -> str:
-    """Return what is wrong with a call of the newest answer; empty if its arguments can be read."""
-    answer = next(message for message in reversed(messages) if isinstance(message, AIMessage))
-    garbled = {each["id"]: each["args"] for each in answer.invalid_tool_calls}
-    told = f"The call was not carried out: its arguments are no JSON object: {garbled.get(call['id'])!r:.300}"
-    return told if call["id"] in garbled else ""
+def is_garbled(message: BaseMessage) -> bool:
+    """Say whether a message is an answer with a call whose arguments cannot be read."""
+    return isinstance(message, AIMessage) and any(GARBLED in call["args"] for call in message.tool_calls)
 
 
 def parted(result: Any) -> Any:

@@ -74,11 +74,12 @@ class MessagesChannel(DeltaChannel[list[BaseMessage]]):
         return copied
 
 
-def removes_all(written: object) -> bool:
-    """Say whether a write takes away all messages that there are, whatever it adds."""
+def removes_all(written: object, last: str | None = None) -> bool:
+    """Say whether a write takes away all messages that there are, whatever it adds; or the last one, if it is given."""
     listed = written if isinstance(written, list) else [written]
-    ids = (each.get("id") if isinstance(each, Mapping) else getattr(each, "id", None) for each in listed)
-    return REMOVE_ALL_MESSAGES in ids
+    fields = [each if isinstance(each, Mapping) else getattr(each, "__dict__", {}) for each in listed]
+    gone = {each.get("id") for each in fields if "remove" in (each.get("type"), each.get("role"))}
+    return not gone.isdisjoint({REMOVE_ALL_MESSAGES, last or REMOVE_ALL_MESSAGES})
 
 
 def changes(state: Mapping[str, Any], update: Mapping[str, object]) -> dict[str, object]:

@@ -24,13 +24,14 @@ from graphs.models import in_background
 from graphs.service import MemoryService
 from graphs.summary_calls import SummaryCalls
 from graphs.turn.calls import (
+    GARBLED,
     Execute,
     carry_out_once,
     failed,
+    is_garbled,
     joined,
     parted,
     results_of_left,
-    why_garbled,
     with_own_ids,
 )
 from graphs.turn.channels import changes
@@ -176,7 +177,8 @@ class ChatNodes:
         with self._service.metrics.call("chat"):
             answer = await self._answer(model, prompt.for_model(model), run.model)
         answer = with_own_ids(answer, _call_ids(prompt.messages))
-        if answer.invalid_tool_calls and _garbled(thread.messages) == MOST_GARBLED - 1:
+        turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(thread.messages))
+        if is_garbled(answer) and sum(map(is_garbled, turn)) == MOST_GARBLED - 1:
             raise ModelUnavailable(
                 f"{run.model!r} called a tool {MOST_GARBLED} times with arguments that are no JSON: "
                 "try again, or choose another model."
@@ -218,8 +220,9 @@ class ChatNodes:
         offered = [*(tool.name for tool in self._tools), *(one.name for one in self._of_memory if one.name in chosen)]
         if call["name"] not in offered:
             return failed(call, f"There is no tool {call['name']!r}. There are: {', '.join(offered) or 'none'}.")
-        if why := why_garbled(request.state["messages"], call):
-            return failed(call, why)
+        if GARBLED in call["args"]:
+            said = call["args"][GARBLED]
+            return failed(call, f"The call was not carried out: its arguments are no JSON object: {said!r:.300}")
         return parted(await carry_out_once(request, execute))
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
@@ -310,12 +313,6 @@ class ChatNodes:
 
 def _call_ids(messages: Sequence[BaseMessage]) -> set[str | None]:
     return {call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
-
-
-def _garbled(messages: Sequence[BaseMessage]) -> int:
-    """Return how many answers of the turn under way hold calls whose arguments cannot be read."""
-    turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
-    return sum(isinstance(message, AIMessage) and bool(message.invalid_tool_calls) for message in turn)
 
 
 def _name(run: Run, thread: Thread) -> Hashable:

@@ -11,11 +11,11 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolM
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graphs.turn.calls import UNKNOWN, with_own_ids
+from graphs.turn.calls import UNKNOWN, with_calls, with_own_ids
 from memory import prompts, text
 from memory.context.budget import fit, shorten_text
 from memory.context.tokens import TokenCounter
-from memory.context.turns import in_turns, sent_name
+from memory.context.turns import in_turns, one_after_another, sent_name
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,8 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             continue
         groups.append(group := [message])
         if isinstance(message, AIMessage):
-            group[0] = sent = with_own_ids(_with_fit_calls(message), taken)
+            read = with_calls(message, message.tool_calls) if message.invalid_tool_calls else message
+            group[0] = sent = with_own_ids(read, taken)
             ids = [str(call["id"] or "") for call in message.tool_calls]
             waiting.update((one, []) for one in ids)
             for one, call in zip(ids, sent.tool_calls, strict=True):
@@ -64,16 +65,6 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             missing = (str(call["id"]) for call in asked.tool_calls if call["id"] not in answered)
             group += [ToolMessage(UNKNOWN, tool_call_id=call_id) for call_id in missing]
     return [message for group in groups for message in group]
-
-
-def _with_fit_calls(message: AIMessage) -> AIMessage:
-    """Return the message without garbled calls, and with names of tools as providers take them."""
-    if not (message.tool_calls or message.invalid_tool_calls):
-        return message
-    calls = [{**call, "name": sent_name(call["name"], re.ASCII)} for call in message.tool_calls]
-    raw = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
-    fit = {"tool_calls": calls, "invalid_tool_calls": [], "additional_kwargs": raw}
-    return message.model_copy(update=fit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +196,4 @@ def with_recalled(message: Message, recalled: str) -> Message:
     """Return the message with what was recalled for it before what it says; the message itself is not changed."""
     if not recalled:
         return message
-    if isinstance(message.content, str):
-        return message.model_copy(update={"content": f"{recalled}\n\n{message.content}"})
-    return message.model_copy(update={"content": [{"type": "text", "text": recalled}, *message.content]})
+    return message.model_copy(update={"content": one_after_another(recalled, message.content)})

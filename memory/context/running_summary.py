@@ -35,21 +35,19 @@ class RunningSummary:
             are summarized, however many, is told by `summarized_ids`.
         last_summarized_message_id: The newest of them. In a thread that keeps its messages, all up to this one are
             summarized, but for the kept ones.
-        kept_message_ids: Messages before the last summarized one that still stand for themselves: the question of a
-            turn whose first tool results were summarized.
+        kept: Messages that stand for themselves though a later one is summarized, by their ids, each with its place
+            in the thread: system messages, and the question of a turn whose first tool results were summarized. What
+            is summarized need not be looked through for them.
         order: For each id, oldest first, its place among the sorted ids: a set forgets which of them are newest.
         forgotten: How many older ids are no longer among them.
-        instructions: At which places of the thread its system messages stand, by their ids, so that what is summarized
-            need not be looked through for them.
     """
 
     summary: str
     summarized_message_ids: set[str]
     last_summarized_message_id: str | None
-    kept_message_ids: list[str] = field(default_factory=list)
+    kept: dict[str, int] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
     forgotten: int = 0
-    instructions: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         stored: object = self.summarized_message_ids  # as a checkpoint holds it, until here
@@ -66,28 +64,19 @@ class RunningSummary:
             "summary": self.summary,
             "summarized_message_ids": zlib.compress(json.dumps(self._oldest_first()).encode(), 9),
             "last_summarized_message_id": self.last_summarized_message_id,
-            "kept_message_ids": self.kept_message_ids,
+            "kept": self.kept,
             "forgotten": self.forgotten,
-            **({"instructions": self.instructions} if self.instructions else {}),
         }
 
     def extended(
-        self,
-        summary: str,
-        ids: Sequence[str],
-        *,
-        last: str | None,
-        kept: Sequence[str],
-        instructions: Mapping[str, int] | None = None,
+        self, summary: str, ids: Sequence[str], *, last: str | None, kept: Mapping[str, int]
     ) -> "RunningSummary":
         """Return the state after a further summary into which the messages with these ids went, oldest first."""
         fresh = set(ids)
         remembered = [*(identity for identity in self._oldest_first() if identity not in fresh), *ids]
         newest = remembered[-REMEMBERED_IDS:]
         forgotten = self.forgotten + len(remembered) - len(newest)
-        return RunningSummary(
-            summary, set(newest), last, list(kept), _places(newest), forgotten, dict(instructions or {})
-        )
+        return RunningSummary(summary, set(newest), last, dict(kept), _places(newest), forgotten)
 
     def _oldest_first(self) -> list[str]:
         ids = sorted(self.summarized_message_ids)
@@ -129,19 +118,18 @@ def rehydrate(value: object) -> RunningSummary | None:
         summary = "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in summary)
     if not isinstance(summary, str) or not summary:
         return None
-    stored, forgotten, instructions = read("summarized_message_ids"), read("forgotten"), read("instructions")
+    stored, forgotten, kept = read("summarized_message_ids"), read("forgotten"), read("kept")
     ids = _inflated(stored) if isinstance(stored, bytes) else _strings(stored)
     order = _places(ids) if isinstance(stored, bytes) else read("order")
     return RunningSummary(
         summary,
         set(ids),
         last if isinstance(last, str) else None,
-        _strings(read("kept_message_ids")),
+        {one: at for one, at in kept.items() if isinstance(one, str) and isinstance(at, int) and at >= 0}
+        if isinstance(kept, Mapping)
+        else {},
         [place for place in order if isinstance(place, int)] if isinstance(order, list) else [],
         forgotten if isinstance(forgotten, int) else 0,
-        {one: at for one, at in instructions.items() if isinstance(one, str) and isinstance(at, int)}
-        if isinstance(instructions, Mapping)
-        else {},
     )
 
 
@@ -157,24 +145,24 @@ class DividedMessages:
         system: The system messages, equal ones once, without a summary's.
         live: What no summary stands for, oldest first, without thoughts in its text.
         kept: How many of the live ones stand before the last summarized message.
-        instructions: Where the system messages stand, by their ids.
+        thread: All of them.
     """
 
     system: tuple[BaseMessage, ...]
     live: tuple[BaseMessage, ...]
     kept: int = 0
-    instructions: Mapping[str, int] = field(default_factory=dict)
+    thread: Sequence[BaseMessage] = ()
 
     def summarized(self, running: RunningSummary | None, summary: str, leaving: Sequence[int]) -> RunningSummary:
         """Return the running summary after the live messages at these indices went into `summary`."""
         before = running or RunningSummary("", set(), None)
         ids = [identity for index in leaving if (identity := self.live[index].id) is not None]
-        gone = set(ids)
         moves_on = leaving[-1] >= self.kept
-        passed = self.live[: leaving[-1]] if moves_on else self.live[: self.kept]
-        kept = [message.id for message in passed if message.id is not None and message.id not in gone]
+        passed = self.live[: leaving[-1] if moves_on else self.kept]
+        stay = {message.id for message in (*self.system, *passed)}.difference(ids)
+        kept = {one.id: at for at, one in enumerate(self.thread) if one.id is not None and one.id in stay}
         last = ids[-1] if moves_on else before.last_summarized_message_id
-        return before.extended(summary, ids, last=last, kept=kept, instructions=self.instructions)
+        return before.extended(summary, ids, last=last, kept=kept)
 
 
 def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> DividedMessages:
@@ -185,19 +173,14 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     """
     start = _live_start(messages, running) if running else 0
     behind = messages[start:]
-    places = [*_summarized_instructions(messages, start, running), *(start + at for at in _instructions(behind))]
-    kept = _kept(messages, start, running.kept_message_ids) if running else []
-    given = {at: messages[at] for at in places}
-    instructions = _told(given, running)
-    live = [one for at, one in enumerate(behind, start) if at not in given] if places else behind
+    before = _standing(messages, start, running)
+    given = {at: messages[at] for at in (*before, *(start + at for at in _instructions(behind)))}
+    kept = [given.pop(at) for at in before if not isinstance(messages[at], SystemMessage)]
+    live = [one for at, one in enumerate(behind, start) if at not in given] if given else behind
     if running:
         live = [one for one in live if one.id != SUMMARY_ID]
-    return DividedMessages(
-        tuple(given[at] for at in instructions),
-        all_spoken([*kept, *live]),
-        len(kept),
-        {str(given[at].id): at for at in instructions},
-    )
+    told = _told(given, running)
+    return DividedMessages(tuple(given[at] for at in told), all_spoken([*kept, *live]), len(kept), messages)
 
 
 def _instructions(messages: Sequence[BaseMessage]) -> list[int]:
@@ -208,14 +191,15 @@ def _instructions(messages: Sequence[BaseMessage]) -> list[int]:
     return [at for at, message in enumerate(messages) if isinstance(message, SystemMessage)]
 
 
-def _summarized_instructions(messages: Sequence[BaseMessage], start: int, running: RunningSummary | None) -> list[int]:
-    """Return where system messages stand before the live ones; where the summary does not say it, the first ones."""
-    if running is None or not running.instructions:
-        return [*takewhile(lambda at: bool(_instructions([messages[at]])), range(start))]
-    for identity, at in running.instructions.items():
-        if not 0 <= at < len(messages) or messages[at].id != identity:
-            return _instructions(messages[:start])  # some have left the thread: compact mode, or somebody edited it
-    return [at for at in running.instructions.values() if at < start]
+def _standing(messages: Sequence[BaseMessage], start: int, running: RunningSummary | None) -> list[int]:
+    """Return where those before the live messages stand that no summary is for."""
+    kept = running.kept if running else {}
+    if all(at < len(messages) and messages[at].id == identity for identity, at in kept.items()):
+        # In compact mode a system message that came since the summary stands before the summary's, too.
+        first = takewhile(lambda at: bool(_instructions([messages[at]])), range(start))
+        return sorted({*first, *(at for at in kept.values() if at < start)})
+    # Some have left the thread: compact mode, or somebody edited it.
+    return [at for at in range(start) if isinstance(messages[at], SystemMessage) or messages[at].id in kept]
 
 
 def _told(given: Mapping[int, BaseMessage], running: RunningSummary | None) -> list[int]:
@@ -261,18 +245,6 @@ def _live_start(messages: Sequence[BaseMessage], running: RunningSummary) -> int
         if not newest_known and identity in running.summarized_message_ids:
             newest_known = index + 1
     return newest_known
-
-
-def _kept(messages: Sequence[BaseMessage], stop: int, ids: Sequence[str]) -> list[BaseMessage]:
-    wanted: set[str | None] = set(ids)
-    found: list[BaseMessage] = []
-    for index in range(stop - 1, -1, -1):
-        if not wanted:
-            break
-        if messages[index].id in wanted:
-            wanted.discard(messages[index].id)
-            found.append(messages[index])
-    return found[::-1]
 
 
 UNFLUSHED = "unflushed_summary"

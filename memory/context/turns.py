@@ -96,7 +96,7 @@ def _joined(first: BaseMessage, second: Message) -> Message:
     """Return the second message with what the first one says before it; of two people, each with their name."""
     is_one = first.name == second.name
     said = (each.content if is_one else _named(each) for each in (first, second))
-    return second.model_copy(update={"content": _one_after_another(*said), "name": second.name if is_one else None})
+    return second.model_copy(update={"content": one_after_another(*said), "name": second.name if is_one else None})
 
 
 def _named(message: BaseMessage) -> Content:
@@ -107,18 +107,20 @@ def _named(message: BaseMessage) -> Content:
     return [f"{message.name}: ", *message.content]
 
 
-def _one_after_another(first: Content, second: Content) -> Content:
+def one_after_another(first: Content, second: Content) -> Content:
+    """Return what two contents say, with an empty line between texts."""
     if not first or not second:
         return first or second
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     # Templates put the texts of blocks together as they are.
-    begin, *rest = _blocks(second)
+    begin, *rest = blocks_of(second)
     if begin.get("type") == "text":
         begin = {**begin, "text": f"\n\n{begin['text']}"}
-    return [*_blocks(first), begin, *rest]
+    return [*blocks_of(first), begin, *rest]
 
 
-def _blocks(content: Content) -> list[dict[str, Any]]:
+def blocks_of(content: Content) -> list[dict[str, Any]]:
+    """Return a content as blocks."""
     blocks = [content] if isinstance(content, str) else content
     return [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]

@@ -105,7 +105,7 @@ async def test_G2_a_running_summary_comes_back_as_itself_and_an_unknown_class_do
     saver: DurablePostgresSaver,
 ) -> None:
     summary = RunningSummary("Ada moved to Bergen.", {"m1", "m2"}, "m2").extended(
-        "More.", ["m3"], last="m3", kept=["m0"]
+        "More.", ["m3"], last="m3", kept={"m0": 0}
     )
     checkpoint = empty_checkpoint()
     checkpoint["channel_values"] = {"context": {"running_summary": summary}, "stranger": Stranger("eve")}

@@ -102,7 +102,7 @@ async def test_the_saver_may_be_used_while_its_list_is_read(saver: DurableSqlite
 
 async def test_G2_a_running_summary_comes_back_as_itself(saver: DurableSqliteSaver) -> None:
     summary = RunningSummary("Ada moved to Bergen.", {"m1", "m2"}, "m2").extended(
-        "More.", ["m3"], last="m3", kept=["m0"]
+        "More.", ["m3"], last="m3", kept={"m0": 0}
     )
     checkpoint = empty_checkpoint()
     checkpoint["channel_values"] = {"context": {"running_summary": summary}}

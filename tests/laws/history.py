@@ -2,85 +2,85 @@
 
 import asyncio
 import itertools
+import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, tool
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.store.memory import InMemoryStore
-from langgraph.types import Command, interrupt
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command, Send, interrupt
 
-from palimpsest import (
-    Context,
-    MemoryConfig,
-    MemoryContext,
-    MemoryService,
-    PalimpsestMemory,
-    PalimpsestState,
-    PalimpsestSummary,
-    RunningSummary,
-    Settings,
-    build_graph,
-)
-from tests.fakes import Clock
-from tests.laws.talk import PATIENT, no_server
+from palimpsest import Context, PalimpsestMemory, PalimpsestSummary, build_graph
+from tests.laws.talk import Talk
 from tests.laws.wire import MARK, Json, Wire, text_of, tokens_of
 
 LONG = " word" * 250
+TOOLS = ("act", "tell", "transfer")
 ROOM = 1500
 """Tokens of a prompt: two or three long messages fit."""
 _SUMMARY: dict[str, Any] = {"max_summary_tokens": 400, "trigger": ("tokens", 900), "keep": ("tokens", 300)}
 
 
-class Door:
+@dataclass
+class Firm:
+    """The context of a graph above ours."""
+
+    department: str
+
+
+class Door(Talk):
     """A deployment, whose threads are of a user each.
 
     Args:
-        kind: `keep` and `compact` are the chat graph with transcripts of that kind, `agent` is one of `create_agent`.
+        kind: `keep` and `compact` are the chat graph with transcripts of that kind, `agent` is one of `create_agent`,
+            and `below` is the chat graph as a node of another one, beside two agents.
     """
 
     def __init__(self, kind: str) -> None:
-        self.kind, self.wire, self.clock, self.thread = kind, Wire(), Clock(), History.__new__(History)
-        self.store = InMemoryStore()
-        saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
-        models = {purpose: self.wire.of_process(purpose) for purpose in ("chat", "summary", "memory")}
-        # What is written behind a turn comes at a time of its own: each thread is to go the same way each time.
-        self._settings = Settings(trigger="run", memory=MemoryConfig(prepare_summary_share=1, **PATIENT))
-        self._load: Callable[..., Any] = lambda _, purpose: models[purpose]
-        service = self._process()
+        self.kind, self.wire, self.thread = kind, Wire(), History.__new__(History)
         self.numbers = itertools.count()
-        if kind == "agent":
-            memory = PalimpsestMemory(service=service, tools=())
-            around = [memory, PalimpsestSummary(self.wire.of_agent("summary"), memory=memory, **_SUMMARY)]
-            self.graph: Any = create_agent(
-                self.wire.of_agent("chat"),
-                tools=self._tools(),
-                middleware=around,
-                state_schema=PalimpsestState,
-                context_schema=MemoryContext,
-                checkpointer=saver,
-                store=self.store,
-                system_prompt="Be brief.",
+        self.room = ROOM if kind == "agent" else ROOM - 64
+        limits: dict[str, Any] = {"max_tokens": ROOM, "max_summary_tokens": 400, "reply_tokens": 64}
+        of_agent = {"chat": self.wire.of_agent("chat")} if kind == "agent" else {}
+        super().__init__(
+            "agent" if kind == "agent" else "graph",
+            tools=self._tools(),
+            around=self._around,
+            context=Context(system_prompt="Be brief.", transcript="compact" if kind == "compact" else "keep", **limits),
+            # What is written behind a turn comes at a time of its own: each thread is to go the same way each time.
+            memory={"prepare_summary_share": 1},
+            models={purpose: self.wire.of_process(purpose) for purpose in ("chat", "summary", "memory")} | of_agent,
+        )
+        if kind == "below":
+            chat = build_graph(service=self.service, tools=self._tools()).compile()
+            above: Any = StateGraph(MessagesState, context_schema=Firm).add_node(
+                "chat", chat, destinations=("anna", "ben")
             )
-            self.context: Any = None
-        else:
-            self.graph = build_graph(service=service, tools=self._tools()).compile(checkpointer=saver, store=self.store)
-            limits: dict[str, Any] = {"max_tokens": ROOM, "max_summary_tokens": 400, "reply_tokens": 64}
-            self.context = Context(system_prompt="Be brief.", transcript=kind, **limits)  # type: ignore[arg-type]
+            above.add_node("anna", self._answers).add_node("ben", self._asks, destinations=("chat",))
+            self.graph = above.add_edge(START, "chat").compile(checkpointer=self.saver, store=self.store)
+            self.context, self.room = Firm("sales"), Context().max_tokens
 
-    def _process(self) -> MemoryService:
-        return MemoryService(self._settings, self._load, clock=self.clock, client=no_server)
+    def _around(self, memory: PalimpsestMemory) -> list[Any]:
+        memory = PalimpsestMemory(service=memory.service, tools=())
+        return [memory, PalimpsestSummary(self.wire.of_agent("summary"), memory=memory, **_SUMMARY)]
 
-    async def learn(self) -> None:
-        """Let another process learn all that waits."""
-        await self._process().asweep(self.store)
+    def _answers(self, _: Any) -> dict[str, Any]:
+        mark = self.thread.mark()
+        self.thread.holds(mark)
+        return {"messages": [AIMessage(f"It is {mark}.", name="anna")]}
+
+    def _asks(self, _: Any) -> Command[Any]:
+        return Command(goto="chat", update={"messages": [self._task()]})
+
+    def _task(self) -> HumanMessage:
+        return HumanMessage(self.thread.says(learned=(0, 0)), name="ben")
 
     def _tools(self) -> list[BaseTool]:
         @tool
@@ -93,7 +93,18 @@ class Door:
             """Tell the user something."""
             return str(await self.thread.act(what, ""))
 
-        return [act, tell]
+        @tool
+        async def transfer(what: str, how: str, runtime: ToolRuntime) -> Any:
+            """Hand the turn off."""
+            said = ToolMessage(await self.thread.act(what, ""), tool_call_id=runtime.tool_call_id)
+            update = {"messages": [*runtime.state["messages"], said]}
+            if how != "sent":
+                return Command(graph=Command.PARENT, goto=how, update=update)
+            task = self._task()
+            self.thread.alone = {*MARK.findall(task.text)}
+            return Command(graph=Command.PARENT, goto=[Send("chat", {"messages": [task]})], update=update)
+
+        return [act, tell, *([transfer] if self.kind == "below" else [])]
 
 
 class History:
@@ -104,7 +115,10 @@ class History:
         may: Marks that it may be told: what a summary had told before it was removed.
         new: Those of `held` that came with this turn.
         learned: How often at least and at most each mark of a user is to be learned.
-        done: What tools did, by what they were asked.
+        called: What the model asked tools for: each is to be done, and nothing else.
+        undone: Of that, what need not be.
+        done: What they did, by what they were asked.
+        alone: Marks of a task that is sent to the graph without the thread.
     """
 
     def __init__(self, door: Door) -> None:
@@ -116,9 +130,10 @@ class History:
         self.learned: dict[str, tuple[int, int]] = {}
         self.names: dict[str, str] = {}
         self.done: Counter[str] = Counter()
+        self.called, self.undone, self.alone = set[str](), set[str](), set[str]()
         self.marks, self.faults = itertools.count(1), list[str]()
         self.saved: list[tuple[RunnableConfig, set[str], set[str]]] = []
-        self.is_pressed, self.is_open = False, False
+        self.is_pressed = self.is_open = self.is_pruned = False
         self.acts = asyncio.Event()
         self.sentences: list[str] = []
         self.rule, self.left = "", set[str]()
@@ -181,20 +196,27 @@ class History:
         self.loses(*self.held)
         self.may.clear()
 
-    def forgets_results(self) -> None:
-        """Note that results of this turn may not have been stored."""
-        self.held -= self.results
-        self.may |= self.results
+    def forgets(self) -> None:
+        """Note that what came of this turn may not be stored: results, and below another graph what the model said."""
+        lost = self.new - self.learned.keys() if self.door.kind == "below" else self.results
+        if self.door.kind == "below":  # nobody names the turn: where a client puts answers behind it, it is not learned
+            self.learned |= dict.fromkeys(self.new & self.learned.keys(), (0, 1))
+        self.held -= lost
+        self.may |= lost
 
     # What is asked of each prompt.
 
     def _said(self, answer: Json) -> None:
         self.holds(*MARK.findall(str(answer.get("content"))))
+        self.called |= {
+            str(what) for name, what in map(_asked_of, answer.get("tool_calls") or ()) if what and name in TOOLS
+        }
 
     def _asked(self, body: Json) -> None:
         said = text_of(body["messages"])
         told = Counter(MARK.findall(said))
-        owed = self.new if self.is_pressed else self.held
+        owed = self.alone or (self.new if self.is_pressed else self.held)
+        self.alone = set()
         wrong = {
             "not told": owed - told.keys(),
             "told twice": {mark for mark, times in told.items() if times > 1},
@@ -202,7 +224,8 @@ class History:
             "thoughts": {*re.findall(r"\bt\d+\b", said)},
             "the run's own sentence": {sentence for sentence in self.sentences if sentence in said},
             "names": self._wrong_names(body["messages"]),
-            "tokens": {str(n) for n in [tokens_of(body)] if n > ROOM - 64 * (self.door.kind != "agent")},
+            "results": set() if self.is_pruned else {*_wrong_results(body["messages"])},
+            "tokens": {str(n) for n in [tokens_of(body)] if n > self.door.room},
         }
         self.faults += [f"{what}: {sorted(which)}" for what, which in wrong.items() if which]
 
@@ -225,16 +248,17 @@ class History:
 
     async def run(self, sent: Any, config: RunnableConfig | None = None) -> None:
         """Run the graph or the agent."""
-        self.door.clock.advance(1)
         config = {"configurable": {**self.config["configurable"], **(config or {}).get("configurable", {})}}
         if self.door.kind == "compact":
+            self.door.clock.advance(1)
             async for _ in self.door.graph.astream(sent, config, context=self.door.context, stream_mode="messages"):
                 pass
         else:
-            await self.door.graph.ainvoke(sent, config, context=self.door.context)
+            await self.door.run(sent, config)
 
     async def update(self, messages: list[Any] | None, as_node: str | None = None) -> None:
         """Edit the thread, as a client does."""
+        as_node = as_node or ("chat" if self.door.kind == "below" else None)
         await self.door.graph.aupdate_state(self.config, messages and {"messages": messages}, as_node=as_node)
 
     async def messages(self) -> list[BaseMessage]:
@@ -259,6 +283,7 @@ class History:
         assert newest.text.strip(), "no answer"
         state = await self.door.graph.aget_state(self.config)
         assert not state.next, state.next
+        assert not (left := self.called - self.undone - self.done.keys()), f"not done: {left}"
         self.saved.append((state.config, {*self.held}, {*self.may}))
         self.is_open = False
 
@@ -274,10 +299,32 @@ class History:
         wrong = {mark: read[mark] for mark, (least, most) in self.learned.items() if not least <= read[mark] <= most}
         assert not wrong, f"learned otherwise than once: {wrong}"
         assert {*self.done.values()} <= {1}, f"done otherwise than once: {self.done}"
+        assert self.done.keys() <= self.called, f"done unasked: {self.done.keys() - self.called}"
 
     async def told(self) -> str:
         """Return the thread in a line for each message."""
         return "\n".join(map(_line, await self.messages()))
+
+
+def _asked_of(call: Json) -> tuple[str, object]:
+    """Return which tool a call is for, and what is asked of it: nothing if that cannot be read."""
+    try:
+        given = json.loads(call["function"]["arguments"])
+    except ValueError:
+        given = None
+    return call["function"]["name"], given.get("what") if isinstance(given, dict) else None
+
+
+def _wrong_results(messages: list[Json]) -> Iterator[str]:
+    """Yield what a prompt says of calls that could not be carried out, where it does not say why."""
+    for call in (call for one in messages for call in one.get("tool_calls") or ()):
+        said = next(text_of([one]) for one in messages if one.get("tool_call_id") == call["id"])
+        (name, what), words = _asked_of(call), {*re.findall(r"\w+", said)}
+        if name not in TOOLS:
+            if "act" not in words or words & {"remember", "list_memories"} - {name}:
+                yield f"{name}: {said}"
+        elif not what and ("Field required" if call["function"]["arguments"] == "{}" else "are no JSON") not in said:
+            yield f"{call['function']['arguments']}: {said}"
 
 
 def _line(one: BaseMessage) -> str:

@@ -60,9 +60,8 @@ def blank_and_words(thread: History) -> Sent:
 
 def rule(thread: History) -> Sent:
     """Send the same system message as before, with a question."""
-    if not thread.rule:
-        thread.rule = thread.mark()
-        thread.holds(thread.rule)
+    thread.rule = thread.rule or thread.mark()
+    thread.holds(thread.rule)
     return [SystemMessage(f"Rule {thread.rule}."), HumanMessage(thread.says())]
 
 
@@ -122,6 +121,7 @@ async def remove(thread: History, kind: type[BaseMessage], at: int) -> Sent:
         thread.loses(*left)
         thread.may |= left
         if isinstance(one, ToolMessage):  # the next turn puts it back, as one that the run could not store
+            thread.is_pruned = True
             thread.may |= {*MARK.findall(str(one.content))}
         await thread.update([RemoveMessage(id=str(one.id))])
     return say(thread)
@@ -178,6 +178,11 @@ def filled(thread: History, of: str) -> list[Any]:
     first, second = (f"Result {mark}." for mark in results)
     asked, plain = HumanMessage(question), AIMessage(answer)
     text = {"type": "text", "text": answer}
+    if of == "much":
+        more = [
+            HumanMessage(thread.says(LONG, learned=(0, 1))) if at % 2 else AIMessage("Go on." + LONG) for at in range(5)
+        ]
+        return [asked, *more, plain]
     if of == "an empty answer":
         return [asked, AIMessage(""), HumanMessage(thread.says(learned=(0, 1))), plain]
     calls: dict[str, list[Any]] = {
@@ -218,13 +223,15 @@ def filled(thread: History, of: str) -> list[Any]:
     return [asked, *forms[of]]
 
 
-FILLED = ("words", "mappings", "no question", "a call", "an open call", "doubled ids", "numbered anew", "no ids",
-          "an empty result", "a garbled call", "an empty answer", "a blank answer", "a name", "a thought",
+FILLED = ("words", "much", "mappings", "no question", "a call", "an open call", "doubled ids", "numbered anew",
+          "no ids", "an empty result", "a garbled call", "an empty answer", "a blank answer", "a name", "a thought",
           "only a thought", "Claude's", "Gemini's", "of Responses", "v1", "an orphan")  # fmt: skip
 
 
 def fill(thread: History, of: str) -> Sent:
-    return [*filled(thread, of), HumanMessage(thread.says())]
+    messages = filled(thread, of)
+    thread.new.clear()
+    return [*messages, *(say(thread) or ())]
 
 
 async def fill_first(thread: History, of: str) -> Sent:
@@ -312,15 +319,21 @@ ANSWERS: dict[str, Answer] = {
     "failing call": lambda it: [called(it, "", "fails"), told(it)],
     "empty result": lambda it: [called(it, "empty"), told(it)],
     "blocks": lambda it: [called(it, "blocks"), told(it)],
-    "clearing call": lambda it: [called(it, "clears"), told(it)],
+    "clearing call": lambda it: [called(it, "clears")],
     "direct": lambda it: [called(it, "", name="tell")],
     "direct and not": lambda it: [{**called(it, ""), "tool_calls": [
         *called(it, "", name="tell")["tool_calls"], *called(it, "")["tool_calls"]]}, told(it)],
     "unknown tool": lambda it: [called(it, "", name="fly"), told(it)],
-    "tool of memory": lambda it: [called(it, "", name="remember"), told(it)],
+    "tool of memory": lambda it: [called(it, "", name="list_memories"), told(it)],
     "cut": lambda it: [garbled(it, '{"what": "x'), called(it, ""), told(it)],
     "no object": lambda it: [garbled(it, "[1]"), told(it)],
     "no arguments": lambda it: [garbled(it, ""), told(it)],
+    "handed off": lambda it: [{**called(it, "anna", name="transfer"), "content": f"Ask her about {it.mark()}."}],
+    "handed on": lambda it: [called(it, "ben", name="transfer"), told(it)],
+    "handed to two": lambda it: [called(it, "anna", "ben", name="transfer"), told(it)],
+    "done and handed off": lambda it: [{**called(it, ""), "tool_calls": [
+        *called(it, "")["tool_calls"], *called(it, "anna", name="transfer")["tool_calls"]]}],
+    "sent": lambda it: [called(it, "sent", name="transfer"), told(it)],
     "down": _fixed(DOWN),
     "down behind a call": lambda it: [called(it, ""), DOWN],
     "always cut": lambda it: [garbled(it, '{"what": "x') for _ in range(3)],
@@ -334,8 +347,26 @@ ANSWERS: dict[str, Answer] = {
 }  # fmt: skip
 EMPTY = ("empty", "blank", "null", "filtered", "refusal", "only reasoning", "only a thought")
 FAILS = ("down", "down behind a call", "always cut")
+HANDED = ("handed off", "handed on", "handed to two", "done and handed off", "sent")
 # What `create_agent` does with calls of tools is its own: some end the run there.
-OF_GRAPH = ("cut", "no ids", "doubled ids", "failing call", "thinking calls", "too long", "clearing call", "always cut")
+OF_GRAPH = ("cut", "no ids", "doubled ids", "failing call", "thinking calls", "too long", "clearing call", "always cut",
+            "no object")  # fmt: skip
+NEVER = {"keep": HANDED, "compact": HANDED, "agent": (*HANDED, *OF_GRAPH), "below": ("clearing call",)}
+# What breaks seldom, or only in two turns: it comes by itself, and what is answered to the second turn is any.
+LINKED = (
+    (("say", "well"), "say_long"),
+    (("say", "call hangs"), "go_on"),
+    (("say", "call hangs"), "copied"),
+    (("say", "down behind a call"), "again"),
+    (("say", "asks in vain"), "say"),
+    (("say", "asks"), "fill a garbled call"),
+    (("say", "direct"), "say"),
+    (("say", "tool of memory"), "fill Claude's"),
+    (("rule", "well"), "rule"),
+    (("another_rule", "well"), "fill much"),
+    (("fill much", "well"), "clear input"),
+    (("named blank", "well"), "named slash"),
+)
 
 
 async def turn(thread: History, client: str, answer: str) -> None:
@@ -355,6 +386,8 @@ async def turn(thread: History, client: str, answer: str) -> None:
             await run
         thread.check()
         thread.is_open = True
+        if thread.door.kind == "below":
+            thread.forgets()
         return
     else:
         await run
@@ -363,9 +396,11 @@ async def turn(thread: History, client: str, answer: str) -> None:
         for asked in reversed(await thread.waiting()):
             await thread.run(Command(resume={asked: "yes"}))
     if answer in ("hangs", "call hangs", "asks in vain"):
-        thread.is_open = answer != "asks in vain"
-        if answer == "call hangs" or thread.door.kind == "agent":
-            thread.forgets_results()
+        # `create_agent` begins a call again.
+        thread.is_open = answer == "hangs" or (answer == "call hangs" and thread.door.kind != "agent")
+        thread.undone |= thread.called - thread.done.keys()
+        if answer == "call hangs" or thread.door.kind in ("agent", "below"):
+            thread.forgets()
         thread.left = {*thread.results} if answer == "asks in vain" else set()
         thread.check()
         return

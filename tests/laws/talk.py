@@ -7,7 +7,7 @@ import asyncio
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,6 +79,7 @@ class Talk:
         settings: Other settings.
         memory: Limits of memory.
         embedder: What finds texts by their meaning; by default nothing does.
+        models: Other models than the fakes, by their purpose.
         choices: What an agent's author chose.
     """
 
@@ -95,15 +96,19 @@ class Talk:
         settings: dict[str, Any] | None = None,
         memory: dict[str, Any] | None = None,
         embedder: Any = None,
+        models: Mapping[str, Any] | None = None,
         **choices: Any,
     ) -> None:
         self.embedder = embedder
-        self.door, self.context, self.clock = door, context, clock or Clock()
+        self.door, self.clock = door, clock or Clock()
+        self.context: Any = context
         self._made = dict(tools=tools, around=around, context=context, settings=settings, memory=memory, **choices)
         self.store: Any = store or InMemoryStore()
         self.saver = saver or InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
-        self.chat = RecordingModel(respond=lambda _: "Noted.")
-        self.memory, self.summaries = RecordingModel(respond=remembers), RecordingModel(respond=remembers)
+        given = models or {}
+        self.chat: RecordingModel = given.get("chat") or RecordingModel(respond=lambda _: "Noted.")
+        self.memory: RecordingModel = given.get("memory") or RecordingModel(respond=remembers)
+        self.summaries: RecordingModel = given.get("summary") or RecordingModel(respond=remembers)
         config = MemoryConfig(**PATIENT | (memory or {}))
         self.settings = Settings(**{"trigger": "run", "memory": config, **(settings or {})})
         self.service = self.process()
@@ -132,7 +137,7 @@ class Talk:
         """Start another process of the deployment."""
         return MemoryService(self.settings, self._model, clock=self.clock, client=no_server, embedder=self.embedder)
 
-    def _model(self, _: str, purpose: str) -> RecordingModel:
+    def _model(self, _: str, purpose: str) -> Any:
         return {"chat": self.chat, "summary": self.summaries}.get(purpose, self.memory)
 
     def who(self, thread: str = "T", user: str = "ada") -> RunnableConfig:

@@ -104,6 +104,8 @@ class Wire:
             return {"content": learns([HumanMessage(self.told[-1])])}
         self.prompts.append(body)
         self.asked(body)
+        if not self.answers:
+            self.refused.append("the turn was over")
         answer: Json = self.answers.pop(0) if self.answers else {"content": "Well."}
         self.said(answer)
         for call in answer.get("tool_calls") or () if "reasoning_content" in answer else ():
