@@ -5,6 +5,7 @@ import contextvars
 import logging
 from collections.abc import Coroutine, Mapping
 from typing import TypeVar
+from uuid import UUID
 
 from memory.namespaces import Owner
 
@@ -32,8 +33,8 @@ def identify(configurable: Mapping[str, object], *, single_user: bool) -> str | 
     if authenticated is not None or not single_user:
         return authenticated
     # Any client may name anyone here: that is what single-user mode means. A server may name nobody there (Aegra).
-    claimed, nobody = configurable.get("user_id"), _said_of(configurable.get(_USER), "identity")
-    if isinstance(claimed, str) and claimed and claimed not in (STUDIO_USER, nobody):
+    claimed = authenticated_user(configurable.get("user_id"))
+    if claimed not in (None, _said_of(configurable.get(_USER), "identity")):
         logger.info("single-user mode: memory of the user that the client names")
         return claimed
     return LOCAL_USER
@@ -65,11 +66,13 @@ def _said_of(user: object, name: str) -> object:
 
 
 def authenticated_user(identity: object) -> str | None:
-    """Return the identity that the server vouches for, or `None` if it names nobody in particular.
+    """Return the identity that the server vouches for, a number as text, or `None` if it names nobody in particular.
 
     A server without authentication says the empty string.
     """
-    return identity if isinstance(identity, str) and identity and identity != STUDIO_USER else None
+    is_said = isinstance(identity, str | int | UUID) and not isinstance(identity, bool)
+    said = str(identity) if is_said else ""
+    return said if said.strip() and said != STUDIO_USER else None
 
 
 def owner_of_run(configurable: Mapping[str, object], agent_name: str, *, single_user: bool) -> Owner | None:

@@ -158,7 +158,7 @@ def remote_model(name: str, settings: Settings) -> BaseChatModel:
     try:
         if options and settings.openai_base_url:
             # Other servers speak chat completions, seldom the Responses API.
-            options |= {"use_responses_api": False, **at_server(settings)}
+            options |= {"use_responses_api": False, "stream_usage": True, **at_server(settings)}
             return ServerChatModel(model=name.removeprefix("openai:"), **options)
         model: BaseChatModel = init_chat_model(name, **options)
     except ImportError as error:

@@ -28,7 +28,7 @@ _SERVER_RUNTIME = "LANGGRAPH_RUNTIME_EDITION"
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _SERVER_URL = "LANGGRAPH_API_URL"
-_PREFIX = "PALIMPSEST_"
+_PREFIX, _NEAR, _SLIP = "PALIMPSEST_", 0.66, 0.85
 _PASSWORD = re.compile(r"[^/@]*@")
 _IN_HEADERS = ("_API_KEY", "_ORG_ID", "_PROJECT_ID", "_TOKEN")
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
@@ -242,12 +242,18 @@ def known_variables() -> frozenset[str]:
     return frozenset(read.names)
 
 
+def _is_meant_for_us(name: str) -> bool:
+    """Say whether a variable has our prefix, or one that is a slip of the hand away."""
+    begin, line, _ = name.partition("_")
+    return bool(line and difflib.get_close_matches(begin, [_PREFIX.rstrip("_")], 1, _SLIP))
+
+
 def _unknown(name: str, known: Iterable[str]) -> str:
     ours = {each.removeprefix(_PREFIX) for each in known if each.startswith(_PREFIX)}  # which alone is half of a name
-    asked = name.removeprefix(_PREFIX)
+    asked = name.partition("_")[2]
     if asked.lower() in {each.name for each in fields(MemoryConfig)}:
         return "is no variable of ours: unset it; a Deployment may choose it in its MemoryConfig"
-    close = difflib.get_close_matches(asked, ours, n=1)
+    close = difflib.get_close_matches(asked, ours, 1, _NEAR) or [each for each in ours if each.startswith(f"{asked}_")]
     meant = f"is {_PREFIX}{close[0]} meant?" if close else "unset it; .env.example lists all"
     return f"is no variable of ours: {meant}"
 
@@ -314,7 +320,7 @@ class _Variables:
         # A platform reads its own key, and so may a program of one's own for its checkpointer.
         if self.under_dev() and not self.keeps_its_own() and self.text(_SERVER_KEY, ""):
             raise ValueError(f"{_SERVER_KEY} encrypts nothing here: unset it, and encrypt the disk")
-        given = {name for name in self.environ if name.startswith(_PREFIX) and self.text(name, "")}
+        given = {name for name in self.environ if _is_meant_for_us(name) and self.text(name, "")}
         known = known_variables() if given else frozenset()
         for name in sorted(given - known):
             raise ValueError(f"{name} {_unknown(name, known)}")

@@ -186,12 +186,14 @@ async def history(memory: MemoryClient, out: Output, fact: FactId) -> None:
     found = await memory.get(f"/facts/{fact}/history")
 
     def rows() -> None:
-        columns = ["until", "by", "category", "confidence", "content"]
+        columns = ["written", "from", "until", "by", "category", "confidence", "content"]
         out.table(
             columns,
             [
                 (
                     each["updated_at"][:19],
+                    each["valid_from"],
+                    each["valid_to"],
                     each["source"],
                     each["category"],
                     f"{each['confidence']:.2f}",

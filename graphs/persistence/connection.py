@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import aiosqlite
@@ -138,10 +139,17 @@ class SqliteFile:
 async def open_file(path: Path | str) -> AsyncIterator[SqliteFile]:
     """Open a database file in autocommit mode, creating it and its folder, each readable by its owner only.
 
+    What is opened as `:memory:` is gone when it is closed.
+
     Raises:
         OSError: If the folder cannot be made.
         sqlite3.Error: If the file cannot be opened or is no database.
     """
+    if str(path) == ":memory:":  # SQLite's own kind is one connection's
+        with TemporaryDirectory() as folder:
+            async with open_file(Path(folder, "memory")) as file:
+                yield file
+        return
     path = Path(path)
     await asyncio.to_thread(_create, path)
     async with WriteAheadLog(path) as log, _connect(path) as writer, _connect(path) as reader:

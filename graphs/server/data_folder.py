@@ -39,7 +39,10 @@ class DataIsThere:
             is_gone = any(one and one != other for one, other in zip(self._first, now, strict=True))
             if is_gone != self._is_gone:
                 self._is_gone = is_gone
-                logger.error(_GONE if is_gone else "the server's data folder is there again")
+                if is_gone:
+                    logger.error(_GONE)
+                else:
+                    logger.warning("the server's data folder is there again")
             if is_gone:
                 await JSONResponse({"detail": _GONE}, 503)(scope, receive, send)
                 return

@@ -69,7 +69,7 @@ class Context:
             description="A cut goes down to so many tokens of messages; at most half of their budget.",
         ),
     ] = None
-    keep_messages: Annotated[int | None, Field(ge=1, description="A cut goes down to so many messages instead.")] = None
+    keep_messages: Annotated[int | None, Field(ge=1, description="A cut goes down to so many messages at most.")] = None
     reply_tokens: Annotated[int, Field(ge=0, description="Tokens kept free for the model's reply.")] = 1024
     memory_tokens: Annotated[
         int, Field(ge=0, description="Tokens of the memory block at most, fence included. 0: inject nothing.")

@@ -31,7 +31,7 @@ class Budget:
         max_tokens_before_summary: New messages of more tokens than this are cut even where the budget still holds.
         keep_tokens: A cut goes down to so many tokens of messages; half of what the summary leaves by default, and at
             most: nearer to the brim the next summary would be due before as much is new as was kept.
-        keep_messages: A cut goes down to so many messages instead, in whole units.
+        keep_messages: A cut goes down to so many messages at most, in whole units, and to `keep_tokens`.
 
     Raises:
         ValueError: If a number cannot be meant; the message names it.

@@ -125,13 +125,13 @@ def summarize_messages(
             sent in one call. More messages are summarized in several calls.
         max_tokens_before_summary: Summarize when so many tokens of messages are new, even within the budget.
         max_summary_tokens: The share of the budget reserved for the summary, 256 by default. A longer summary is asked
-            for again once, then cut.
+            for again once, then cut. At least 1, where langmem takes 0.
         token_counter: Counts a list of messages; by default cl100k_base tokens, each message counted once.
         initial_summary_prompt: Words for a first summary, or a template with the placeholder `messages`.
         existing_summary_prompt: Words for a further one with `{existing_summary}` in them, or such a template.
         final_prompt: A template for the result with `system_message`, `summary` and `messages`.
         keep_tokens: Tokens of messages that a cut leaves; half of what the summary leaves by default, and at most.
-        keep_messages: Messages that a cut leaves, instead.
+        keep_messages: Messages that a cut leaves at most, within `keep_tokens`.
         portion_tokens: Summarize so many tokens of messages in one call, without showing the existing summary, and
             join what comes of it to that; when it gets too long, its middle goes. For models of
             a few billion parameters, which copy an existing summary instead of extending it.

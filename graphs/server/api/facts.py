@@ -214,11 +214,17 @@ async def add_fact(call: AgentCall, new: NewFact) -> FactView:
 
 @router.get("/facts/{fact_id}", summary="Read a fact", responses=refusals(404))
 async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
-    """Read one fact."""
+    """Read one fact, also one in whose place another is."""
     facts = facts_of(call)
-    fact, said = await facts.aget(fact_id), await facts.aconfirmations(fact_id)
-    view = FactView.model_validate(fact)
-    return FactDetail(**view.model_dump(), confirmations=said.count, confirmed_at=list(said.times))
+    try:
+        fact, said = await facts.aget(fact_id), await facts.aconfirmations(fact_id)
+        count, times = said.count, list(said.times)
+    except FactNotFound:
+        *_, fact = (each for each in await facts.ahistory(fact_id) if each.id == fact_id)
+        if fact.replaced_by in ("", fact_id):
+            raise
+        count, times = 0, []
+    return FactDetail(**FactView.model_validate(fact).model_dump(), confirmations=count, confirmed_at=times)
 
 
 @router.patch("/facts/{fact_id}", summary="Edit, pin or release a fact", responses=_REFUSED_EDITS)
