@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,10 @@ def _conversation(thread_id: str) -> str:
     return imported[1] if imported else _THREADS[thread_id]
 
 
-def end(name: str) -> View | None:
-    """Return an end as it is written down by hand; `None` where that name has none."""
-    if name not in _ENDS:
-        return None
-    rows = _rows(name)
+@cache
+def end(name: str, otherwise: str) -> View:
+    """Return an end as it is written down by hand, or the other one where that name has none."""
+    rows = _rows(name if name in _ENDS else otherwise)
     facts, conversations = rows["facts"], rows["journal"].items()
     journal = [
         line for name, texts in conversations for place, text in enumerate(texts) for line in _lines(name, place, text)

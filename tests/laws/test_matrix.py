@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -20,12 +20,7 @@ _PLACES = 400
 _PATIENCE = 3_605.0  # of the loop, whose clock a hanging store puts an hour ahead
 
 
-async def _nothing() -> None:
-    pass
-
-
 _snapshots: dict[tuple[str, str], Snapshot] = {}
-_ends: dict[tuple[object, ...], View] = {}
 
 
 async def prepared(operation: Operation, kind: str) -> Snapshot:
@@ -43,49 +38,23 @@ async def prepared(operation: Operation, kind: str) -> Snapshot:
     return _snapshots[key]
 
 
-async def finish(world: World, operation: Operation, erases: bool) -> View:
-    at_once = words_in(repr(await world.items())) if operation.sort == "erase" else frozenset()
+async def finish(world: World, operation: Operation, at_once: frozenset[str], erases: bool) -> View:
     await operation.then(world.house())
     house = await settle(world)
     return await look(world, house, at_once, undoes=erases)
 
 
-async def end_of(operation: Operation, *acts: Callable[[House], Awaitable[Any]], erases: bool) -> View:
-    """Return where these acts lead, one after another and undisturbed."""
-    async with KINDS["memory"](await prepared(operation, "memory")) as world:
-        for act in acts:
-            await act(world.house())
-            world.clock.advance(1)
-        return await finish(world, operation, erases)
+def right_ends(operation: Operation, how: How, answer: str) -> list[View]:
+    """Return the ends of which an interrupted operation has to reach one: those of what happens, in either order.
 
-
-async def right_ends(operation: Operation, how: How, answer: str) -> list[View]:
-    """Return the ends of which an interrupted operation has to reach one."""
-    erases = operation.sort == "erase" or how == "erase"
-    done: list[tuple[Callable[[House], Awaitable[int]], ...]] = [(operation.act,)]
+    Where none of both is written down, who comes beside it changes nothing.
+    """
+    name = operation.name
+    names = [name, f"{name}, not done"] if operation.sort == "hand" and answer != "200" else [name]
     if how in OTHERS:
-        done = [(operation.act, beside(operation, how)), (beside(operation, how), operation.act)]
-    elif operation.sort == "hand" and answer != "200":
-        done.append(())
-    ends = []
-    for acts in done:
-        if written := end(_name(operation, how, acts)):
-            ends.append(written)
-            continue
-        key = (operation.name, how if how in OTHERS else "", len(acts), acts[:1] == (operation.act,))
-        if key not in _ends:
-            _ends[key] = await end_of(operation, *acts, erases=erases)
-        ends.append(_ends[key])
-    return ends
-
-
-def _name(operation: Operation, how: How, acts: Sequence[object]) -> str:
-    """Return what `ends.json` calls the end of these acts."""
-    if how == "erase":
-        first, then = ("erase everything", operation.name)[:: 1 if acts[0] is not operation.act else -1]
-        name = f"{first}, then {then}"
-        return name if end(name) else "nothing"
-    return "" if how in OTHERS else operation.name if acts else f"{operation.name}, not done"
+        other = {"erase": "erase everything", "edit": "another edit" if name == "edit" else "edit"}.get(how, how)
+        names = [f"{name}, then {other}", f"{other}, then {name}"]
+    return [end(each, "nothing" if how == "erase" else name) for each in names]
 
 
 async def attempt(act: Callable[[House], Awaitable[int]], house: House) -> str:
@@ -118,7 +87,7 @@ async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View,
         if late:
             acting.cancel()
             raise AssertionError("the caller never returned")
-        answer = await acting
+        answer, kept = await acting, await world.items()
         if how != "none" and not tap.was_reached:
             return None
         if tap.task:
@@ -128,9 +97,10 @@ async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View,
         if how == "kill":
             await world.restart()
         if operation.sort == "erase" and answer != "200" and how not in OTHERS:
-            answer = await attempt(operation.act, world.house())
-        erases = operation.sort == "erase" or how == "erase"
-        return await finish(world, operation, erases), answer
+            answer, kept = await attempt(operation.act, world.house()), await world.items()
+        erases = operation.sort == "erase"
+        at_once = words_in(repr(kept)) if erases else frozenset()
+        return await finish(world, operation, at_once, erases or how == "erase"), answer
 
 
 async def sentence(operation: Operation, how: How, kind: str, every: int = 1) -> dict[str, list[int]]:
@@ -141,7 +111,7 @@ async def sentence(operation: Operation, how: How, kind: str, every: int = 1) ->
             if (cell := await run(operation, how, at, kind)) is None:
                 break
             view, answer = cell
-            broken = judge(view, await right_ends(operation, how, answer))
+            broken = judge(view, right_ends(operation, how, answer))
         except Exception as error:
             broken = [f"{type(error).__name__}: {error}"]
         for each in broken:
