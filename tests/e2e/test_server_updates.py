@@ -130,7 +130,7 @@ def test_a_server_with_a_failing_model_answers_and_learns_when_the_model_is_back
     model.respond = lambda request: Reply(text="later", status=503) if is_extraction(request) else learn(request)
     with serving(tmp_path, model, PALIMPSEST_DEBOUNCE_SECONDS="0.1") as (server, client):
         assert speak_python(server, "I like figs.", None, {}).answer == "Noted."
-        eventually(lambda: [entry for entry in outbox(client) if entry["attempts"]])
+        eventually(lambda: [entry for entry in outbox(client) if entry.get("waits")])
         model.respond = learn
         eventually(lambda: facts(client))
         assert facts(client) == ["User likes figs."]
