@@ -176,7 +176,8 @@ class ChatNodes:
         model = await self._service.aload_model(run.context.model, "chat")
         with self._service.metrics.call("chat"):
             answer = await self._answer(model, prompt.for_model(model), run.model)
-        answer = with_own_ids(answer, _call_ids(prompt.messages))
+        before = (call for one in prompt.messages if isinstance(one, AIMessage) for call in one.tool_calls)
+        answer = with_own_ids(answer, {call["id"] for call in before})
         turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(thread.messages))
         if is_garbled(answer) and sum(map(is_garbled, turn)) == MOST_GARBLED - 1:
             raise ModelUnavailable(
@@ -309,10 +310,6 @@ class ChatNodes:
             seconds=settings.memory.model_timeout_seconds,
         )
         return calls.model()
-
-
-def _call_ids(messages: Sequence[BaseMessage]) -> set[str | None]:
-    return {call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
 
 
 def _name(run: Run, thread: Thread) -> Hashable:

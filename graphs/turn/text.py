@@ -10,11 +10,11 @@ from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
 
 from graphs.model_failures import ModelUnavailable
+from graphs.turn.calls import GARBLED
 from memory.context.turns import is_empty
 from memory.message import TOLD_KEY, spoken
 
@@ -57,13 +57,13 @@ class Pieces(BaseCallbackHandler):
         """Return the answer that came of the pieces; a call whose arguments broke off is one that cannot be read."""
         garbled = [call["args"] for call in answer.invalid_tool_calls]
         told = [each for each in self._arguments.values() if each not in garbled]
-        broken = {at: args for at, args in enumerate(told) if not _is_json(args or "{}")}
-        if not broken or len(told) != len(answer.tool_calls):
+        if not told or len(told) != len(answer.tool_calls):
             return answer
-        calls = answer.tool_calls
-        cut = [invalid_tool_call(name=calls[at]["name"], args=args, id=calls[at]["id"]) for at, args in broken.items()]
-        whole = [call for at, call in enumerate(calls) if at not in broken]
-        return answer.model_copy(update={"tool_calls": whole, "invalid_tool_calls": [*answer.invalid_tool_calls, *cut]})
+        calls = [
+            call if _is_json(args or "{}") else {**call, "args": {GARBLED: args}}
+            for call, args in zip(answer.tool_calls, told, strict=True)
+        ]
+        return answer.model_copy(update={"tool_calls": calls})
 
     def on_llm_new_token(self, token: object, *, chunk: Any = None, **_: Any) -> None:
         """Look at one piece; of one that is no text, those who are told of it too see what is."""

@@ -39,32 +39,29 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     A call that has none gets one that says so; one that has no id, or that of an earlier call, gets one of its own. A
     result whose call is gone is left out, and so is a call that the model garbled.
     """
-    groups: list[list[BaseMessage]] = []
-    # By the id that the thread has for a call: what its result goes to, and under which id.
-    waiting: dict[str, list[tuple[list[BaseMessage], str]]] = {}
+    sent: list[BaseMessage] = []
+    # By the ids that the thread has for calls: where their results go, and under which id.
+    waiting: dict[str, list[tuple[int, str]]] = {}
     taken = set[str | None]()
     for message in messages:
         if isinstance(message, ToolMessage):
-            if calls := waiting.get(message.tool_call_id):
-                group, own = calls.pop(0)
+            if places := waiting.get(message.tool_call_id):
+                at, own = places.pop(0)
                 fit = {"tool_call_id": own, "name": message.name and sent_name(message.name, re.ASCII)}
-                group.append(message.model_copy(update=fit))
+                sent[at] = message.model_copy(update=fit)
             continue
-        groups.append(group := [message])
-        if isinstance(message, AIMessage):
-            read = with_calls(message, message.tool_calls) if message.invalid_tool_calls else message
-            group[0] = sent = with_own_ids(read, taken)
-            ids = [str(call["id"] or "") for call in message.tool_calls]
-            waiting.update((one, []) for one in ids)
-            for one, call in zip(ids, sent.tool_calls, strict=True):
-                waiting[one].append((group, str(call["id"])))
-    for group in groups:
-        if isinstance(asked := group[0], AIMessage):
-            # Not what is left in `waiting`: some models number their calls anew in each message.
-            answered = {message.tool_call_id for message in group if isinstance(message, ToolMessage)}
-            missing = (str(call["id"]) for call in asked.tool_calls if call["id"] not in answered)
-            group += [ToolMessage(UNKNOWN, tool_call_id=call_id) for call_id in missing]
-    return [message for group in groups for message in group]
+        if not isinstance(message, AIMessage):
+            sent.append(message)
+            continue
+        read = with_calls(message, message.tool_calls) if message.invalid_tool_calls else message
+        answer = with_own_ids(read, taken)
+        sent.append(answer)
+        # Not what is left from before: some models number their calls anew in each message.
+        waiting.update((str(call["id"] or ""), []) for call in message.tool_calls)
+        for call, own_call in zip(message.tool_calls, answer.tool_calls, strict=True):
+            waiting[str(call["id"] or "")].append((len(sent), str(own_call["id"])))
+            sent.append(ToolMessage(UNKNOWN, tool_call_id=own_call["id"]))
+    return sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ class RunningSummary:
         kept: Messages that stand for themselves though a later one is summarized, by their ids, each with its place
             in the thread: system messages, and the question of a turn whose first tool results were summarized. What
             is summarized need not be looked through for them.
-        order: For each id, oldest first, its place among the sorted ids: a set forgets which of them are newest.
+        order: The same ids, oldest first: a set forgets which of them are newest.
         forgotten: How many older ids are no longer among them.
     """
 
@@ -46,14 +46,14 @@ class RunningSummary:
     summarized_message_ids: set[str]
     last_summarized_message_id: str | None
     kept: dict[str, int] = field(default_factory=dict)
-    order: list[int] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
     forgotten: int = 0
 
     def __post_init__(self) -> None:
         stored: object = self.summarized_message_ids  # as a checkpoint holds it, until here
         if isinstance(stored, bytes):
             ids = _inflated(stored)
-            self.summarized_message_ids, self.order = set(ids), _places(ids)
+            self.summarized_message_ids, self.order = set(ids), ids
 
     def _asdict(self) -> dict[str, object]:
         """Return the arguments that rebuild this from a checkpoint; LangGraph's serializer asks every object for them.
@@ -76,12 +76,11 @@ class RunningSummary:
         remembered = [*(identity for identity in self._oldest_first() if identity not in fresh), *ids]
         newest = remembered[-REMEMBERED_IDS:]
         forgotten = self.forgotten + len(remembered) - len(newest)
-        return RunningSummary(summary, set(newest), last, dict(kept), _places(newest), forgotten)
+        return RunningSummary(summary, set(newest), last, dict(kept), newest, forgotten)
 
     def _oldest_first(self) -> list[str]:
         ids = sorted(self.summarized_message_ids)
-        is_order = sorted(self.order) == list(range(len(ids)))  # a client may have changed either
-        return [ids[place] for place in self.order] if is_order else ids
+        return self.order if sorted(self.order) == ids else ids  # a client may have changed either
 
 
 def _inflated(stored: bytes) -> list[str]:
@@ -89,12 +88,6 @@ def _inflated(stored: bytes) -> list[str]:
         return _strings(json.loads(zlib.decompress(stored)))
     except (ValueError, zlib.error):  # no form of ours
         return []
-
-
-def _places(ids: Sequence[str]) -> list[int]:
-    """Return each id's place among the sorted ones."""
-    places = {identity: place for place, identity in enumerate(sorted(ids))}
-    return [places[identity] for identity in ids]
 
 
 def rehydrate(value: object) -> RunningSummary | None:
@@ -120,7 +113,6 @@ def rehydrate(value: object) -> RunningSummary | None:
         return None
     stored, forgotten, kept = read("summarized_message_ids"), read("forgotten"), read("kept")
     ids = _inflated(stored) if isinstance(stored, bytes) else _strings(stored)
-    order = _places(ids) if isinstance(stored, bytes) else read("order")
     return RunningSummary(
         summary,
         set(ids),
@@ -128,7 +120,7 @@ def rehydrate(value: object) -> RunningSummary | None:
         {one: at for one, at in kept.items() if isinstance(one, str) and isinstance(at, int) and at >= 0}
         if isinstance(kept, Mapping)
         else {},
-        [place for place in order if isinstance(place, int)] if isinstance(order, list) else [],
+        ids if isinstance(stored, bytes) else _strings(read("order")),
         forgotten if isinstance(forgotten, int) else 0,
     )
 

@@ -29,7 +29,7 @@ def test_a_call_without_a_result_gets_one() -> None:
 
 def test_a_result_that_comes_late_follows_its_call() -> None:
     late = [calls("1", "2"), HumanMessage("hurry"), result("2"), result("1")]
-    assert shape(paired(late)) == ["ai", "tool 2", "tool 1", "human"]
+    assert shape(paired(late)) == ["ai", "tool 1", "tool 2", "human"]
 
 
 def test_a_result_whose_call_is_gone_is_left_out() -> None:
