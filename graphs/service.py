@@ -107,7 +107,7 @@ class MemoryService:
         self.deadlines = TurnDeadlines(
             self.stores, read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds
         )
-        self.left = LeftTurns(self._write_down, self._config.write_timeout_seconds)
+        self.left = LeftTurns(self._write_down, self._config.drain_seconds)
         self._gate = UpdateGate()
         self._worker, self._under_way = Worker.here(), set[str]()
         self._locks = _locks_of(settings)
@@ -299,12 +299,12 @@ class MemoryService:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
 
         Turns that were not written down in time are written down first. Blocks: on an event loop, `await
-        asyncio.to_thread(service.close)`. What is left is in the outbox. A store that is away is waited for as long as
-        a turn does, and only where a turn was left.
+        asyncio.to_thread(service.close)`. What is left is in the outbox. A store that is away is waited for only where
+        a turn was left.
         """
         seconds, began = self._config.drain_seconds if timeout is None else timeout, time.monotonic()
         is_away = self.stores.any_away()
-        answered = self.left.write_down(min(seconds, self._config.write_timeout_seconds) if is_away else seconds)
+        answered = self.left.write_down(seconds)
         # A store that was away while the event loop ended is probed no more.
         waits = answered or not is_away
         done = self._queue.close(max(0.0, seconds - (time.monotonic() - began)) if waits else 0.0)

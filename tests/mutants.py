@@ -704,8 +704,8 @@ MUTANTS = (
     Mutant(
         "updates of one drain start at once",
         "memory/worker/effects.py",
-        "return max(now, last_start + spacing)",
-        "return now",
+        "self._last_start = max(now, self._last_start + spacing)",
+        "self._last_start = now",
         ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(

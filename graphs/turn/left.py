@@ -78,7 +78,9 @@ class LeftTurns:
             self._writing.result(seconds)
         self._writing = None
         if count := sum(map(len, self._left.values())):
-            logger.warning("%d turns are not written down: the next turns of their threads do that", count)
+            logger.warning(
+                "%d turns are lost unless a checkpointer keeps their threads: their next turns write them", count
+            )
         return not count
 
     def _write_at_the_end(self) -> None:

@@ -141,11 +141,6 @@ class ModelCalls:
             self._changed.notify_all()
 
 
-def next_start(now: float, last_start: float, spacing: float) -> float:
-    """Return when the next update may start: now, or so many seconds after the last one. Pure."""
-    return max(now, last_start + spacing)
-
-
 class UpdateGate:
     """Spaces the starts of updates, on threads and on event loops. Nothing waits after the last one.
 
@@ -182,5 +177,5 @@ class UpdateGate:
         """Take the next start, and return in how many seconds it is."""
         with self._lock:
             now = self._clock()
-            self._last_start = next_start(now, self._last_start, spacing)
+            self._last_start = max(now, self._last_start + spacing)
             return self._last_start - now

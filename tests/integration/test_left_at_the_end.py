@@ -72,7 +72,7 @@ def test_a_program_that_closes_nothing_has_written_it_down() -> None:
 
 @pytest.mark.parametrize("end", ["service.close(0.2)", ""], ids=["closed", "not closed"])
 def test_what_cannot_be_written_down_is_said_and_delays_no_end(end: str) -> None:
-    assert "2 turns are not written down" in ends(f"store.hangs = True; {end}")[1]
+    assert "2 turns are lost unless a checkpointer keeps their threads" in ends(f"store.hangs = True; {end}")[1]
 
 
 def test_what_later_turns_have_written_down_is_not_left() -> None:
@@ -86,4 +86,4 @@ print(facts())
 """
     said, logged = ends(rest)
     assert said == "['Likes figs', 'Likes kiwis', 'Likes plums']\n"
-    assert "turns are not written down" not in logged
+    assert "turns are lost" not in logged

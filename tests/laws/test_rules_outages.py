@@ -1,7 +1,10 @@
 """A memory model that is away, for however long: what was said waits for it, and is learned when it is back."""
 
 import asyncio
-from collections.abc import Callable
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,8 @@ import pytest
 from langchain_core.exceptions import ModelAuthenticationError
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import Op, Result
+from langgraph.store.memory import InMemoryStore
 
 from tests.laws.doors import House
 from tests.laws.talk import AGENTS, Talk, remembers
@@ -158,3 +163,48 @@ async def test_half_a_character_of_an_agents_answer_is_in_no_piece_of_a_stream()
     with pytest.raises(RuntimeError, match="characters that are no text"):
         await stream()
     assert "".join(told).encode().startswith(b"Half")
+
+
+class Slow(InMemoryStore):
+    """A store that takes its time for what it is given."""
+
+    seconds = 0.0
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        threading.Event().wait(self.seconds)
+        return super().batch(ops)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        return await asyncio.to_thread(self.batch, ops)
+
+
+ENDING = """
+import asyncio, atexit
+from tests.laws.test_rules_outages import Slow, Talk
+
+store = Slow()
+# What is registered first runs last.
+atexit.register(lambda: print(*(item.key for item in store.search(("palimpsest",)) if item.namespace[-1] == "outbox")))
+
+async def main():
+    talk = Talk(store=store, memory={"write_timeout_seconds": 0.2})
+    store.seconds = 0.3
+    assert (await talk.say("I like figs"))["memory"]["receipt"]["not_written"]
+
+asyncio.run(main())
+"""
+
+
+def test_the_end_of_a_program_waits_longer_for_a_slow_store_than_a_turn_does() -> None:
+    command, here = [sys.executable, "-c", ENDING], Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=60, check=True)
+    assert len(done.stdout.split()) == 1, done.stderr
+
+
+async def test_what_is_lost_at_the_end_of_a_program_is_called_so(caplog: pytest.LogCaptureFixture) -> None:
+    store = Slow()
+    talk = Talk(store=store, memory={"write_timeout_seconds": 0.2})
+    store.seconds = 1.5
+    await talk.say("I like figs")
+    await asyncio.to_thread(talk.service.close, 0.1)
+    assert "1 turns are lost unless a checkpointer keeps their threads" in caplog.text
