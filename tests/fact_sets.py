@@ -6,7 +6,7 @@ from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.effects import arun, run
+from memory.effects import run
 from memory.facts.changes import Change, Extraction, Outcome
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
@@ -49,13 +49,6 @@ def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
     epoch = run(facts._store, read_epoch(facts.owner))
     draft = _waiting(content, confidence, epoch, facts._facts._now())
     return cast("Fact", run(facts._store, facts._facts.insert(epoch, [draft], frozenset())).done[0])
-
-
-async def apropose(facts: FactStore, content: str, confidence: float = 0.9) -> None:
-    """Do what `propose` does on the event loop of a store."""
-    epoch = await arun(facts._store, read_epoch(facts.owner))
-    draft = _waiting(content, confidence, epoch, facts._facts._now())
-    await arun(facts._store, facts._facts.insert(epoch, [draft], frozenset()))
 
 
 def item_of(store: BaseStore, fact: Fact, user: str = "ada") -> dict[str, Any]:

@@ -15,13 +15,12 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 ROOMS = ("graphs", "memory", "palimpsest", "tests", "pyproject.toml")
-UPDATES = "tests/laws/test_rules_promises.py"
+PROMISES, UPDATES = "tests/laws/test_rules_promises.py", "tests/laws/test_rules_updates.py"
 QUEUE = "tests/laws/test_rules_queue.py"
 NO_SUCH_FILE, NO_TESTS = 4, 5  # pytest's exit codes
 AGENTS = "tests/laws/test_rules_agents.py"
 SPEAKERS = "tests/laws/test_rules_speakers.py"
 FACTS = "tests/laws/test_rules_facts.py"
-BACKFILL = "tests/unit/test_backfill.py"
 BUDGET = "tests/laws/test_rules_budget.py"
 ERASED_THREADS = "tests/laws/test_rules_erased.py"
 OVERLOOKED = "tests/rules/test_overlooked.py"
@@ -86,14 +85,14 @@ MUTANTS = (
         "memory/backfill/taking_back.py",
         'fact.status == "superseded" and',
         "False and",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "what an import had ended does not come back",
         "memory/backfill/taking_back.py",
         'fact.status == "ended" and',
         "False and",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "what is kept of an overlooked sentence hides an order beside it",
@@ -422,7 +421,7 @@ MUTANTS = (
         "memory/facts/writing.py",
         "if evicted := [fact.id for fact in after.archived]:",
         "if False and (evicted := [fact.id for fact in after.archived]):",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "a correction to what is known already is a repeat",
@@ -464,42 +463,42 @@ MUTANTS = (
         "memory/effects.py",
         "        limit *= 4\n",
         "        break\n",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "a line for each time that a message is written down",
         "memory/journal/entry.py",
         'return digest("journal", thread_id, message_id)[:32]',
         "return __import__('uuid').uuid4().hex",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "a line of its own for what a summary cut in two",
         "memory/journal/entry.py",
         "key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)",
         "key = entry.key",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "messages that deleted facts came from are written down again",
         "memory/worker/journaling.py",
         "        if forgotten:\n",
         "        if not forgotten and forgotten:\n",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "a reader misses lines that two wrote at once",
         "memory/worker/journaling.py",
         "!= self.known.token:",
         "== object():",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "who reads the journal in the middle of a deletion keeps what they read",
         "memory/facts/deletions.py",
         "    yield from count_edit(owner)\n    yield [\n",
         "    yield [\n",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "who reads the journal before a deletion keeps what they read",
@@ -507,7 +506,7 @@ MUTANTS = (
         "    return replace(view, entries=entries, edit=edit)\n",
         "    edit = edit_in((yield from read(owner.control, EDIT_KEY)))\n"
         "    return replace(view, entries=entries, edit=edit)\n",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "what failed for good has no line",
@@ -521,7 +520,7 @@ MUTANTS = (
         "memory/worker/update.py",
         "lease=terms.lease(), extracted=progress)",
         "lease=terms.lease())",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "what could not be read is not read later",
@@ -529,14 +528,14 @@ MUTANTS = (
         "    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))\n",
         "    yield [seen_put(owner, thread_id, epoch, remembered(flushed, reading.all, 9))]\n"
         "    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))\n",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "what was read in one thread is not read in another",
         "memory/outbox/receipts.py",
         'return digest("seen", thread_id)[:32]',
         'return digest("seen")[:32]',
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "no look at the epochs after the last write",
@@ -615,14 +614,14 @@ MUTANTS = (
         "memory/facts/undo.py",
         "if chosen not in times or (horizon is not None and chosen <= horizon):",
         "if chosen not in times:",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "an erased fact leaves what it corrected",
         "memory/facts/chain.py",
         "waiting.extend(fresh)",
         "waiting.extend([])",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "the echo of an erased message stays",
@@ -797,14 +796,14 @@ MUTANTS = (
         "memory/worker/update.py",
         "(entry for entry in stored if entry.contents in read)",
         "claimed",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "an erased thread is fenced for nobody",
         "memory/control.py",
         "return epoch != self.epoch or thread_epoch !=",
         "return epoch != self.epoch and thread_epoch !=",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "a scheduled reply is read apart from its message",
@@ -825,42 +824,42 @@ MUTANTS = (
         "memory/facts/applying.py",
         "if target is not None and is_overtaken(target, change):",
         "if False:",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "the model's reading of an older revision counts",
         "memory/facts/applying.py",
         "is_unread = 0 < change.target_revision < target.revision",
         "is_unread = False",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "an edit in the middle of an update is overwritten",
         "memory/facts/rows.py",
         "    return fact if is_newer and belongs(item.value, epoch) else None",
         "    return None",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "clocks alone tell what came first",
         "memory/control.py",
         "    return seen >= own\n",
         "    return None\n",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "an edited fact is not spared",
         "memory/facts/rules.py",
         "source = source if source and is_rewritten else old.source",
         "source = old.source",
-        (UPDATES,),
+        ("tests/laws/test_rules_by_hand.py",),
     ),
     Mutant(
         "what is done is looked at again and again",
         "memory/outbox/outbox.py",
         "    if not left:\n        return delete(owner.due_namespace, owner.due_key)\n",
         "    if not left:\n        return put(owner.due_namespace, owner.due_key, {})\n",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "a process takes what another one works on",

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.browsing import WHOLE_PAGE, expect, fact, go, say, take_in
+from tests.e2e.browsing import WHOLE_PAGE, expect, go, say
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
-from tests.e2e.scripted import Scripted, is_extraction
-from tests.stub_model import ChatRequest, Reply, StubModel
+from tests.e2e.scripted import Scripted
+from tests.stub_model import StubModel
 
 pytest.importorskip("jinja2")
 
@@ -29,54 +29,6 @@ def server(serve: Serve) -> DevServer:
 def scripted(model: StubModel) -> Scripted:
     model.respond = Scripted(learns={"sail on Sundays": SAILS})
     return model.respond
-
-
-def test_two_hundred_proposals_are_decided_one_by_one_and_together(page: Any, server: DevServer) -> None:
-    take_in(page, server.url, 200, status="waiting")
-    go(page, "Waiting")
-    held = page.locator("li.held")
-    expect(held).to_have_count(200)
-    first, second, third = (held.nth(n).get_attribute("id") for n in range(3))
-    held.nth(0).get_by_role("button", name="Yes, remember").click()
-    expect(page.locator(f"#{first}")).to_have_count(0)
-    page.locator(f"#{second} textarea").fill("Knows many numbers")
-    page.locator(f"#{second}").get_by_role("button", name="Yes, remember").click()
-    expect(page.locator(f"#{second}")).to_have_count(0)
-    page.locator(f"#{third}").get_by_role("button", name=re.compile("^No:")).click()
-    expect(held).to_have_count(197)
-    page.get_by_role("button", name="No to all 197").click()
-    page.get_by_role("button", name="Yes", exact=True).click()
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
-    go(page, "Facts")
-    expect(page.locator(".facts > li")).to_have_count(2)
-    expect(fact(page, "Knows many numbers")).to_be_visible()
-
-
-def test_what_could_not_be_learned_is_tried_again(
-    page: Any, server: DevServer, model: StubModel, scripted: Scripted
-) -> None:
-    def refuses(request: ChatRequest) -> Reply | str:
-        return Reply(status=403, text="no") if is_extraction(request) else scripted(request)
-
-    model.respond = refuses
-    say(page, "I always sail on Sundays, by the way.")
-    go(page, "Waiting")
-    again = page.get_by_role("button", name="Try again")
-    expect(page.get_by_role("heading", name="Could not be learned")).to_be_visible()
-    model.respond = scripted
-    again.click()
-    expect(page.get_by_role("heading", name="Could not be learned")).to_have_count(0)
-    expect(page.locator("#updates").get_by_text(SAILS)).to_be_visible()
-    go(page, "Facts")
-    fact(page, SAILS).get_by_role("link", name="History").click()
-    expect(fact(page, SAILS).locator(".history")).to_contain_text("now")
-    say(page, "The wind was good today.")
-    # From its source back into the conversation itself, with the tokens of each reply.
-    fact(page, SAILS).get_by_role("link", name="from a conversation").click()
-    page.get_by_role("button", name="New chat").click()
-    page.get_by_role("button", name="Open this conversation").click()
-    expect(page.locator(".message.user").first).to_have_text(re.compile("sail on Sundays"))
-    expect(page.locator(".message.assistant .tokens")).to_have_count(2)
 
 
 def test_a_chat_whose_conversation_was_erased_elsewhere_says_so_and_begins_a_new_one(

@@ -8,7 +8,6 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.streaming import (
-    RunFailed,
     StreamEvent,
     StreamMode,
     pair_run_events,
@@ -17,13 +16,11 @@ from graphs.streaming import (
 )
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
-from tests.e2e.javascript import run_javascript
-from tests.stream_checks import History, check, chunks
+from tests.stream_checks import History, check
 from tests.stream_graphs import State, graph
 
 INPUT: State = {"log": ["in"]}
 MODES: tuple[StreamMode, ...] = ("values", "updates", "tasks", "checkpoints", "custom", "messages", "debug")
-MODES_OF_JAVASCRIPT = ["values", "updates", "tasks", "checkpoints", "custom"]
 
 
 @pytest.fixture(scope="module")
@@ -46,30 +43,6 @@ def is_chunk(event: StreamEvent) -> bool:
 
 def mode_of(event: StreamEvent) -> str:
     return str(event["data"]["chunk"][1])
-
-
-@pytest.mark.parametrize(("name", "graphs"), [("cases", 2), ("calls", 1)])
-async def test_S4_every_event_of_a_servers_run_carries_its_checkpoint(
-    client: LangGraphClient, thread_id: str, name: str, graphs: int
-) -> None:
-    events = await collect(stream_run_events(client, thread_id, name, input=INPUT, stream_mode=MODES))
-    history = await history_of(client, thread_id, events)
-    assert len(history.namespaces) == graphs
-    check(events, history)
-
-
-async def test_S3_a_servers_run_has_the_events_of_the_run_in_process(client: LangGraphClient, thread_id: str) -> None:
-    remote = await collect(stream_run_events(client, thread_id, "cases", input=INPUT))
-    local = [
-        event
-        async for event in graph.astream_events(
-            INPUT, version="v2", stream_mode=["values", "updates"], subgraphs=True, config={"run_name": "cases"}
-        )
-    ]
-    assert sorted((event["event"], event["name"]) for event in remote) == sorted(
-        (event["event"], event["name"]) for event in local
-    )
-    assert [chunk for mode, chunk in chunks(remote) if mode == "values"][-1] == local[-1]["data"]["output"]
 
 
 async def test_S4_an_interrupt_its_resume_and_a_fork_carry_their_checkpoints(
@@ -103,26 +76,6 @@ def is_half_a_step(event: StreamEvent, events: list[StreamEvent]) -> bool:
     return event is values[-1] and "__interrupt__" not in event["data"]["chunk"][2]
 
 
-async def test_S4_a_node_that_raises_ends_the_stream_after_all_it_sent(client: LangGraphClient, thread_id: str) -> None:
-    events: list[StreamEvent] = []
-
-    async def read() -> None:
-        async for event in stream_run_events(client, thread_id, "cases", input={**INPUT, "fail": True}):
-            events.append(event)
-
-    with pytest.raises(RunFailed, match="asked to fail") as failed:
-        await read()
-    assert failed.value.error == "ValueError"
-    check(events, await history_of(client, thread_id, events))
-    assert "spoke" in [event["name"] for event in events]
-
-
-async def test_S4_a_run_without_a_thread_has_no_checkpoints(client: LangGraphClient) -> None:
-    events = await collect(stream_run_events(client, None, "cases", input=INPUT))
-    assert len(events) > 50
-    assert {event["checkpoint"] is None for event in events} == {True}
-
-
 async def test_S6_a_run_can_be_joined_from_its_first_event(client: LangGraphClient, thread_id: str) -> None:
     run = await client.runs.create(
         thread_id, "cases", input=INPUT, stream_mode=server_modes(), stream_subgraphs=True, stream_resumable=True
@@ -144,18 +97,3 @@ async def test_S6_leaving_the_stream_cancels_the_run_where_that_is_asked_for(
     (run,) = await client.runs.list(thread_id)
     await client.runs.join(thread_id, run["run_id"])
     assert (await client.runs.get(thread_id, run["run_id"]))["status"] == "interrupted"
-
-
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [("cases", INPUT), ("cases", {**INPUT, "ask": True}), ("cases", {**INPUT, "fail": True}), ("calls", INPUT)],
-)
-async def test_S4_javascript_stamps_every_event_with_the_same_checkpoints(
-    name: str, given: State, server: DevServer, client: LangGraphClient, thread_id: str
-) -> None:
-    result = run_javascript(
-        "events.mjs", url=server.url, threadId=thread_id, assistantId=name, modes=MODES_OF_JAVASCRIPT, input=given
-    )
-    events = [event for event in result["events"] if not is_half_a_step(event, result["events"])]
-    check(events, await history_of(client, thread_id, events))
-    assert bool(result["error"]) == bool(given.get("fail"))

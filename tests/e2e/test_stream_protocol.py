@@ -1,6 +1,5 @@
 """The newest protocol (`threads.stream`) in both SDKs."""
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -55,16 +54,6 @@ async def test_S1_both_sdks_get_every_channel_once(run: tuple[list[Any], History
     assert [data["name"] for _, data in of(events, "tasks")].count("use_tool") == 2
     assert len([data for _, data in of(events, "updates")]) == 7
     assert [data["log"][-1] for _, data in of(events, "values")] == ["in", "x!", "each", "note"]
-
-
-async def test_S4_both_sdks_get_each_values_behind_its_envelope(run: tuple[list[Any], History]) -> None:
-    events, history = run
-    pairs = of(events, "checkpoints", "values")
-    assert [method for method, _ in pairs] == ["checkpoints"] + ["checkpoints", "values"] * 4
-    for (_, envelope), (method, values) in pairwise(pairs):
-        if method == "values":
-            assert envelope == history.known[envelope["id"]].envelope
-            assert values == history.known[envelope["id"]].values
 
 
 async def test_S4_both_sdks_get_a_subgraphs_envelopes(run: tuple[list[Any], History]) -> None:

@@ -12,7 +12,6 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
 from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
-from memory.context.running_summary import divide, summarized_ids
 from memory.context.tokens import shared_counter
 from memory.turn import MemoryMode
 from tests.summary_chat import Chat, Held
@@ -107,36 +106,6 @@ def after(**summary: Any) -> dict[str, Any]:
     return {"summary": {"summarize": "after", **summary}}
 
 
-async def check(chat: AgentChat) -> None:
-    """What holds after each turn in which no summary was waited for."""
-    state = await chat.state()
-    summary = state.get("palimpsest_summary", {})
-    assert "turn" not in chat.asked_in
-    seen = [str(message.id) for message in chat.answers.prompts[-1] if message.type != "system"]
-    live = [str(one.id) for one in divide(state["messages"], summary.get("running_summary")).live][:-1]
-    missing = [identity for identity in live if identity not in seen]
-    left_out = {"messages": len(missing), "ids": missing[-32:]}
-    assert (await chat.receipt()).get("left_out", {"messages": 0, "ids": []}) == left_out
-    assert [(one["messages"], [*one["ids"]]) for one in chat.left_out[-1:]] == (
-        [(len(missing), missing[-32:])] if missing else []
-    )
-    written = chat.cut_ids()
-    assert len(written) == len(set(written))
-    said = {str(message.id) for message in state["messages"]}
-    assert set(written) >= ({*missing} | summarized_ids(state["messages"], summary.get("running_summary"))) & said
-
-
-async def test_no_turn_of_a_long_conversation_asks_for_a_summary(door: str) -> None:
-    with talking(door) as chat:
-        for number in range(40):
-            await chat.turn(number)
-            await chat.written()
-        assert len(chat.events) >= 4
-        assert all(event["ready"] for event in chat.events)
-        assert "turn" not in chat.asked_in
-        assert len(chat.asked_in) <= len(chat.events) + 1
-
-
 @pytest.mark.parametrize(
     "summary",
     [
@@ -163,18 +132,6 @@ async def test_an_agent_without_memory_has_it_too(plain: str) -> None:
             await chat.written()
         assert chat.events
         assert all(event["ready"] for event in chat.events)
-
-
-@pytest.mark.parametrize("share", [0.7, 1.0])
-async def test_after_no_turn_waits_and_all_that_leaves_is_written_down_once(door: str, share: float) -> None:
-    with talking(door, prepare_summary_share=share, **after()) as chat:
-        for number in range(40):
-            await chat.turn(number)
-            await check(chat)
-            await chat.written()
-        assert len(chat.events) >= 4
-        assert all(event["ready"] for event in chat.events)
-        assert len(chat.asked_in) <= len(chat.events) + 1
 
 
 async def test_a_state_that_nobody_keeps_waits_for_its_summary(plain: str) -> None:

@@ -16,10 +16,9 @@ from typer.testing import CliRunner
 from graphs.chat import build_graph
 from graphs.cli.main import main
 from graphs.persistence.sqlite_saver import open_checkpointer
-from memory.facts.changes import Change
 from tests.archive_lines import document_of, lines_of
 from tests.command_line import AsAda, Failing, Typed, now
-from tests.memory_app import ADA, MemoryApp, journal, learn, pending, said
+from tests.memory_app import MemoryApp
 
 HOUSE = Path(__file__).parents[2]
 
@@ -38,32 +37,6 @@ def app() -> MemoryApp:
 @pytest.fixture
 def ada(app: MemoryApp) -> Typed:
     return Typed(AsAda(app.app), {"PALIMPSEST_TOKEN": "ada"})
-
-
-def test_facts_are_added_found_changed_and_taken_back(ada: Typed) -> None:
-    made = ada.json("facts", "add", "Likes figs", "--category", "preference", "--confidence", "0.8")
-    fact = made["id"]
-    assert (made["content"], made["category"], made["confidence"], made["source"]) == (
-        "Likes figs",
-        "preference",
-        0.8,
-        "api",
-    )
-    assert ada("facts", "list") == f"{fact}\tpreference\t0.80\t\tLikes figs\n"
-    assert ada.json("facts", "search", "FIGS")["total"] == 1
-    assert ada.json("facts", "list", "--category", "goal")["facts"] == []
-
-    assert ada.json("facts", "edit", fact, "--content", "Likes dates")["confidence"] == 0.8
-    assert ada.json("facts", "pin", fact)["pinned"] is True
-    assert "pinned" in ada("facts", "list")
-    assert ada.json("facts", "unpin", fact)["pinned"] is False
-    assert ada("facts", "history", fact).splitlines()[0].endswith("\tLikes figs")
-    assert "Likes dates" in ada("facts", "show", fact)
-
-    assert ada.json("facts", "delete", fact) == {}
-    assert ada("facts", "list") == ""
-    assert ada("facts", "undo") == f"restored {fact}  Likes dates\n"
-    assert ada.json("facts", "list")["total"] == 1
 
 
 def test_pages_are_named(ada: Typed) -> None:
@@ -177,42 +150,6 @@ def test_a_server_that_cannot_be_asked_is_named_with_what_to_do(answer: Exceptio
     assert "http://127.0.0.1:2024" in refused
 
 
-def test_dead_updates_are_retried_and_discarded(ada: Typed, app: MemoryApp) -> None:
-    waiting = now(pending(app, "t1", "I like figs."))
-    dead = [now(pending(app, f"t{n}", "It rains.", state="dead", attempts=8, error="Timeout")) for n in (2, 3)]
-    assert len(ada.json("pending", "list")["updates"]) == 3
-    table = ada.run("pending", "list", "--state", "dead")
-    assert len(table.stdout.splitlines()) == 2
-    assert "retry --all" in table.stderr
-
-    assert "not dead" in ada.refused("pending", "retry", waiting.key)
-    assert "no update" in ada.refused("pending", "discard", "zzz", "--yes")
-    assert [each["key"] for each in ada.json("pending", "retry", dead[0].key[:12])["updates"]] == [dead[0].key]
-    assert app.woken == [(ADA, "t2")]
-
-    asked = ada.run("pending", "discard", "--all")
-    assert (asked.exit_code, "1 dead update with 1 message:" in asked.stderr) == (1, True)
-    assert ada.json("pending", "discard", "--all", "--yes")["updates"][0]["key"] == dead[1].key
-    assert len(ada.json("pending", "list")["updates"]) == 2
-
-
-def test_what_was_exported_is_taken_in_again(ada: Typed, folder: Path) -> None:
-    ada("facts", "add", "Likes figs")
-    assert document_of(ada("export"))["facts"][0]["content"] == "Likes figs"
-    file = folder / "backup.json"
-    assert ada.json("export", "backup.json") == {"file": "backup.json", "bytes": file.stat().st_size}
-    assert file.stat().st_mode & 0o077 == 0
-    assert "--force" in ada.refused("export", "backup.json")
-    ada("export", "backup.json", "--force")
-
-    other = Typed(AsAda(MemoryApp().app), ada.environ)
-    assert len(other.json("import", "backup.json")["created"]) == 1
-    assert other.json("import", "backup.json")["known"] == 1
-    piped = other.run("import", "-", "--json", typed=file.read_text())
-    assert json.loads(piped.stdout)["known"] == 1
-    assert [each.name for each in folder.iterdir()] == ["backup.json"]
-
-
 def test_an_import_that_refuses_entries_says_which_and_fails(ada: Typed, folder: Path) -> None:
     ada("facts", "add", "Likes figs")
     document = document_of(ada("export"))
@@ -249,22 +186,6 @@ def test_erasing_says_what_goes_and_asks(ada: Typed, app: MemoryApp) -> None:
     assert ada.json("erase", "fact", fact, "--yes")["items"] > 0
     assert ada.json("facts", "list")["total"] == 0
     assert "no fact" in ada.refused("erase", "fact", fact, "--yes")
-
-
-def test_a_thread_and_everything_are_erased(ada: Typed, app: MemoryApp) -> None:
-    thread = app.threads.add("ada", "0b8e2f6a-4c1d-4f2e-9a57-2f6f0c3b7d11")
-    now(learn(app, Change(action="new", content="Lives in Oslo", sources=("m1",)), thread_id=thread))
-    now(journal(app, thread, said(1, "I live in Oslo.")))
-    now(pending(app, thread, "It rains there."))
-    asked = ada.run("erase", "thread", thread)
-    assert "1 fact said in it" in asked.stderr
-    assert ada.json("erase", "thread", thread, "--yes")["threads"] == 1
-    assert app.threads.deleted == [thread]
-
-    ada("facts", "add", "Likes figs")
-    assert ": 1 fact and 0 pending updates of the agent default" in ada.run("erase", "everything").stderr
-    assert ada("erase", "everything", "--yes").startswith("erased ")
-    assert ada.json("facts", "list")["total"] == 0
 
 
 def test_control_characters_of_stored_text_do_not_reach_the_terminal(app: MemoryApp) -> None:

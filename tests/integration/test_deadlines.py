@@ -28,7 +28,6 @@ from memory.namespaces import PROBE, Owner
 from memory.outbox.outbox import read_entries
 from memory.turn import TurnEpochs
 from tests.fakes import RecordingModel, learns
-from tests.forgetting import aerase_user
 from tests.patience import let_turns_wait
 
 PATIENCE = 240.0
@@ -212,29 +211,6 @@ async def test_one_users_value_that_cannot_be_stored_opens_nothing() -> None:
     assert await house.facts() == [f"Likes fig{number}" for number in range(4)]
 
 
-@pytest.mark.parametrize("transcript", ["keep", "compact"])
-@pytest.mark.parametrize("trouble", ["hangs", "fails"])
-async def test_the_next_turn_writes_down_once_what_was_not(trouble: str, transcript: Any) -> None:
-    house, context = House(), Context(transcript=transcript)
-    house.trouble(trouble)
-    for text in ("I like figs.", "I like plums."):
-        memory = await house.say(text, context)
-    assert len(memory["unwritten"]) == 2
-    assert "figs" not in str(memory)
-    await away(house)
-    await house.heal()
-    memory = await house.say("I like kiwis.", context)
-    assert "unwritten" not in memory
-    assert "not_written" not in memory["receipt"]
-    assert await house.pending() == ["I like figs.", "I like plums.", "I like kiwis."]
-    assert await house.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
-    asked = len(house.memory.prompts)
-    await house.say("Hello.", context)
-    assert await house.pending() == ["Hello."]
-    await house.facts()
-    assert "figs" not in str(house.memory.prompts[asked:][-1][-1].text.rpartition("Messages:")[2])
-
-
 async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -> None:
     house = House()
     await house.say("Hello.")
@@ -254,30 +230,6 @@ async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -
     assert all("I like figs." not in str(prompt) or "known" in str(prompt) for prompt in house.memory.prompts[asked:])
 
 
-async def test_an_erase_in_between_takes_it_along() -> None:
-    house = House()
-    await house.say("Hello.")
-    house.trouble("fails")
-    await house.say("I like figs.")
-    await away(house)
-    await house.heal()
-    await aerase_user(house.store, "local")
-    memory = await house.say("I like kiwis.")
-    assert "unwritten" not in memory
-    assert await house.facts() == ["Likes kiwis"]
-
-
-async def test_an_erase_in_between_takes_a_first_turn_along_that_could_not_even_read() -> None:
-    house = House()
-    house.trouble("fails")
-    await house.say("I like figs.")
-    await away(house)
-    await house.heal()
-    await aerase_user(house.store, "local")
-    await house.say("I like kiwis.")
-    assert await house.facts() == ["Likes kiwis"]
-
-
 async def test_edited_away_in_between_it_is_not_learned() -> None:
     house = House()
     await house.say("Hello.")
@@ -288,20 +240,6 @@ async def test_edited_away_in_between_it_is_not_learned() -> None:
     await house.heal()
     await house.say("I like plums.", at=before)
     assert await house.facts() == ["Likes plums"]
-
-
-async def test_what_is_said_incognito_in_between_is_never_learned_and_does_not_write_down() -> None:
-    house, incognito = House(), Context(memory_mode="incognito")
-    house.trouble("fails")
-    await house.say("I like figs.")
-    await house.say("I like secrets.", incognito)
-    await away(house)
-    await house.heal()
-    memory = await house.say("I like whispers.", incognito)
-    assert len(memory["unwritten"]) == 1
-    assert await house.pending() == []
-    assert "unwritten" not in await house.say("I like kiwis.")
-    assert await house.facts() == ["Likes figs", "Likes kiwis"]
 
 
 async def test_a_summary_takes_nothing_out_of_a_compact_thread_that_was_not_written_down() -> None:

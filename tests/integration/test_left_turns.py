@@ -37,9 +37,6 @@ class FailingStore(InMemoryStore):
         return await super().abatch(ops)
 
 
-DOORS = ("graph", "agent", "agent with whole checkpoints", "deep agent")
-
-
 class House:
     """The chat graph or an agent with our SQLite saver, as a server has it, and a store that may fail."""
 
@@ -89,14 +86,6 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         yield House(tmp_path, await stack.enter_async_context(open_checkpointer(tmp_path / CHECKPOINTS)))
 
 
-@pytest.fixture(params=DOORS)
-async def entered(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
-    """Return a house with one of the doors."""
-    async with AsyncExitStack() as stack:
-        saver = await stack.enter_async_context(open_checkpointer(tmp_path / CHECKPOINTS))
-        yield House(tmp_path, saver, request.param)
-
-
 async def test_threads_that_are_written_down_keep_no_later_one_from_being_found(tmp_path: Path) -> None:
     async with open_checkpointer(tmp_path / CHECKPOINTS) as saver:
         house = House(tmp_path, saver)
@@ -124,16 +113,3 @@ async def test_threads_that_are_written_down_keep_no_later_one_from_being_found(
 def test_a_server_vouches_for_its_user_alone(user_id: str, single_user: bool, is_vouched: bool) -> None:
     owner = Owner(user_segment("ada"), "work")
     assert vouched(owner.due_key, user_id, single_user=single_user) == (owner if is_vouched else None)
-
-
-async def test_a_sweep_writes_down_once_what_was_left_when_the_store_answers_again(entered: House) -> None:
-    house = entered
-    house.store.fails = True
-    await house.say("I like figs.")
-    await house.service.awrite_left(house.store)
-    await house.heal()
-    assert await house.pending() == []
-    await house.service.awrite_left(house.store)
-    assert await house.pending() == ["I like figs."]
-    assert house.service.left.all() == []
-    assert await write_down_left(house.service, house.store) == 0  # the state still names it

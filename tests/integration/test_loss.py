@@ -124,20 +124,6 @@ async def execute(connection: aiosqlite.Connection, *pragmas: str) -> None:
         await (await connection.execute(pragma)).close()
 
 
-async def test_a_run_that_ends_between_answer_and_writing_down_is_written_down_by_the_next_turn(
-    deployment: OnDisk,
-) -> None:
-    said = InputState(messages=[HumanMessage("I like figs.", id="figs")])
-    await deployment.graph.ainvoke(said, deployment.config, interrupt_before=["flush_memory"])
-    assert await deployment.pending() == []
-    await deployment.say("I like plums.")
-    await deployment.say("I like kiwis.")
-    assert await deployment.pending() == ["I like figs.", "I like plums.", "I like kiwis."]
-    assert "has_unwritten" not in (await deployment.graph.aget_state(deployment.config)).values["memory"]
-    await deployment.drain()
-    assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
-
-
 async def test_a_secret_run_that_ends_there_is_never_written_down(deployment: OnDisk) -> None:
     secret = Context(memory_mode="incognito")
     said = InputState(messages=[HumanMessage("I like figs.")])
@@ -190,19 +176,6 @@ async def test_a_store_that_cannot_be_written_fails_no_turn_and_the_log_says_so(
     assert "plums" not in caplog.text
     assert len(await deployment.said()) == 2
     assert await deployment.facts() == ["Likes figs"]
-
-
-@both_disks
-async def test_a_turn_that_could_not_be_written_down_is_written_down_by_the_next_one(
-    deployment: OnDisk, disk: str
-) -> None:
-    await deployment.say("I like figs.")
-    await execute(deployment.facts_file, DISKS[disk])
-    await deployment.say("I like plums." + "x" * 5000)
-    await deployment.heal()
-    await deployment.say("I like kiwis.")
-    await deployment.drain()
-    assert await deployment.facts() == ["Likes figs", "Likes kiwis", "Likes plums"]
 
 
 @both_disks

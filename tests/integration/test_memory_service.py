@@ -27,7 +27,6 @@ from memory.turn import Closing
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async
-from tests.stores import FaultyStore, fail_at
 
 BOB = Owner.of("bob")
 PATIENCE = 60.0
@@ -41,10 +40,6 @@ def turn(text: str, number: int = 1) -> list[BaseMessage]:
 
 def said(messages: list[BaseMessage], owner: Owner = ADA, thread_id: str = "T") -> Closing:
     return Closing(owner=owner, thread_id=thread_id, kind="turn", messages=messages)
-
-
-def cut(messages: list[BaseMessage]) -> Closing:
-    return Closing(owner=ADA, thread_id="T", kind="cut", messages=messages)
 
 
 @dataclass
@@ -132,58 +127,12 @@ async def learnt(store: BaseStore, owner: Owner = ADA) -> list[str]:
     return sorted(fact.content for fact in await FactStore.of_owner(store, owner).alist())
 
 
-async def test_a_turn_is_written_down_and_its_update_runs_on_a_thread_of_this_process(store: BaseStore) -> None:
-    process = Process()
-    queued = await process.say(store, "I like figs")
-    (pending,) = await arun(store, read_entries(ADA))
-    assert (queued.entry, queued.thread_id) == (pending.key, None)
-    assert await process.close()
-    assert await learnt(store) == ["Likes figs"]
-
-
 async def test_a_turn_whose_ids_and_text_no_database_takes_is_learnt_too(store: BaseStore) -> None:
     process = Process(memory=AT_ONCE)
     messages = [HumanMessage("I like \x00figs\ud800", id="u\x001"), AIMessage("Noted.", id="a\ud800")]
     await process.service.aremember(store, said(messages))
     assert await process.close()
     assert await learnt(store) == ["Likes figs"]
-
-
-async def test_C5_exactly_what_is_cut_is_written_down(store: BaseStore) -> None:
-    process = Process()
-    await process.service.aremember(store, cut(turn("I like figs")))
-    (pending,) = await arun(store, read_entries(ADA))
-    assert (pending.kind, [message.id for message in pending.messages]) == ("cut", ["u1", "a1"])
-    await process.close()
-
-
-async def test_C5_what_cannot_be_written_down_raises_so_that_it_is_kept() -> None:
-    store = FaultyStore()
-    store.fault = lambda _: OSError("disk full")
-    with pytest.raises(OSError, match="disk full"):
-        await Process().service.aremember(store, cut(turn("I like figs")))
-
-
-async def test_a_hiccup_of_the_store_costs_no_turn() -> None:
-    for n in range(1, 4):
-        store = FaultyStore()
-        store.fault = fail_at(n)
-        process = Process(trigger="run")
-        assert await process.say(store, "I like figs") is not None
-        assert len(await arun(store, read_entries(ADA))) == 1
-
-
-async def test_B8_a_disabled_memory_writes_nothing_and_asks_nothing(store: BaseStore) -> None:
-    process = Process(memory=MemoryConfig(enabled=False))
-    before = set(threading.enumerate())
-    assert await process.say(store, "I like figs") is None
-    assert await arun(store, read_entries(ADA)) == []
-    assert set(threading.enumerate()) <= before  # those of tests before may end meanwhile
-    assert await process.service.asweep(store) == []
-
-
-async def test_a_turn_in_which_nothing_was_said_is_not_written_down(store: BaseStore) -> None:
-    assert await Process().service.aremember(store, said([])) is None
 
 
 async def test_what_an_earlier_process_left_is_taken_over_with_the_first_turn(store: BaseStore) -> None:

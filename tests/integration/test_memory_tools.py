@@ -21,7 +21,6 @@ from graphs.settings import Settings
 from graphs.tools_of_memory import NAMES, memory_tools
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.control import write_learning
 from memory.effects import run
 from memory.erase import aerase_thread
 from memory.facts.changes import Change, Extraction
@@ -238,33 +237,6 @@ async def test_what_nobody_said_a_secret_or_an_order_is_not_remembered(said: str
     assert talk.remembered() == []
 
 
-async def test_what_went_at_the_limit_is_found_as_history_and_comes_back_when_it_is_asked_for() -> None:
-    talk = Talk(config=MemoryConfig(max_facts=2))
-    said = {number: f"Owns painting number {number}" for number in range(3)}
-    for number, content in said.items():
-        change = Change(action="new", content=content, category="knowledge", confidence=0.9, sources=(f"m{number}",))
-        now = f"2026-03-0{number + 1}T10:00:00+00:00"
-        talk.facts.apply(Extraction(changes=(change,)), thread_id="old", epoch="initial", now=now)
-    (gone,) = talk.facts.list("evicted")
-
-    told = await talk.say(f"Which painting was {gone.content[-1]}?", calls("search_memory", query=gone.content))
-
-    facts, _, history = told.partition("No longer in use, as memory was full (restore brings one back):")
-    assert gone.id not in facts
-    assert f"{gone.content} (id {gone.id}, since {gone.created_at[:10]})" in history
-    assert await talk.say("It is mine again.", calls("restore", fact_id=gone.id)) == (
-        f"Restored as {gone.id}. The user can undo it."
-    )
-    assert gone.content in talk.remembered()
-    assert len(talk.remembered()) == 2
-    assert [update["created"] for update in talk.updated()] == [[gone.id]]
-    assert "No fact has the id" in await talk.say("Again.", calls("restore", fact_id=gone.id))
-    run(talk.store, write_learning(ADA, False))
-    (other,) = talk.facts.list("evicted")
-    assert "read-only" in await talk.say("And that.", calls("restore", fact_id=other.id))
-    assert other.content not in talk.remembered()
-
-
 async def test_a_forgotten_fact_can_be_undone_and_does_not_come_back_by_itself() -> None:
     talk = Talk()
     fact = talk.facts.create("Likes figs", "preference", 0.9)
@@ -296,39 +268,6 @@ async def test_memories_are_listed_a_page_at_a_time() -> None:
     assert "Likes figs" in await talk.say("More?", calls("list_memories", page=2))
     assert (await talk.say("And?", calls("list_memories", category="preference"))).count("\n- [") == 1
     assert await talk.say("More?", calls("list_memories", page=9)) == "There is no page 9."
-
-
-@pytest.mark.parametrize(
-    "name", ["search_memory", "list_memories", "remember", "forget", "read_conversation", "restore"]
-)
-async def test_in_an_incognito_thread_no_tool_of_memory_works(name: str) -> None:
-    talk = Talk()
-    talk.facts.create("Likes figs", "preference", 0.9)
-    arguments = {"query": "figs", "content": "I like plums", "category": "preference", "fact_id": "f", "source": "s"}
-    context = Context(memory_tools=NAMES, memory_mode="incognito")
-    call = calls(name, **{each: arguments[each] for each in _WANTED[name]})
-    assert "incognito" in await talk.say("I like plums", call, context=context)
-    assert talk.remembered() == ["Likes figs"]
-
-
-_WANTED = {
-    "search_memory": ["query"],
-    "list_memories": [],
-    "remember": ["content", "category"],
-    "forget": ["fact_id"],
-    "read_conversation": ["source"],
-    "restore": ["fact_id"],
-}
-
-
-async def test_nothing_is_remembered_in_read_only_mode_or_while_learning_is_paused() -> None:
-    talk = Talk()
-    call = calls("remember", content="Likes plums", category="preference")
-    context = Context(memory_tools=NAMES, memory_mode="read_only")
-    assert "read-only" in await talk.say("I like plums", call, context=context)
-    run(talk.store, write_learning(ADA, False))
-    assert "Not remembered" in await talk.say("I like plums", call)
-    assert talk.remembered() == []
 
 
 async def test_no_tool_tells_of_a_past_message_that_a_deleted_fact_came_from_until_it_is_back() -> None:

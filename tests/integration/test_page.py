@@ -75,18 +75,6 @@ async def test_what_nobody_said_for_long_is_chosen_and_deleted_as_one(page: Page
     assert page.says() == ["Lives in Bergen"]
 
 
-async def test_facts_are_found_as_somebody_types_and_what_is_typed_stands_in_no_address(page: Page) -> None:
-    for content, category in (("Likes figs", "preference"), ("Lives in Bergen", "knowledge"), ("Grows figs", "goal")):
-        page.facts.create(content, category, 0.9)
-    assert set(shown(await page.post("facts-list", text="figs"))) == {"Likes figs", "Grows figs"}
-    assert shown(await page.post("facts-list", text="figs", category="goal")) == ["Grows figs"]
-    assert "No fact fits" in await page.post("facts-list", text="zebra")
-    page.facts.create("Likes plums", "preference", 0.9)
-    assert shown(await page.post("facts-list", text="plums")) == ["Likes plums"]
-    text = await page.get("facts", whole=True)
-    assert 'id="find" class="find" method="post"' in text
-
-
 async def test_only_a_button_takes_the_filter_along(page: Page) -> None:
     for number in range(120):
         page.facts.create(f"Likes the number {number}", "preference", 0.9)
@@ -96,16 +84,6 @@ async def test_only_a_button_takes_the_filter_along(page: Page) -> None:
     # conversation they name, and an edit would take the filter's category.
     for text in (await page.get("facts", whole=True), shown_after):
         assert set(re.findall(r"<(\w+)[^>]*\shx-include=", text)) <= {"button"}
-
-
-async def test_facts_are_sorted_and_narrowed_by_day(page: Page) -> None:
-    page.facts.create("b", "knowledge", 0.5)
-    page.app.clock.advance(86_400)
-    page.facts.create("a", "knowledge", 0.9)
-    today = page.facts.list()[0].created_at[:10]
-    assert shown(await page.post("facts-list", sort="oldest")) == ["b", "a"]
-    assert shown(await page.post("facts-list", since=today)) == ["a"]
-    assert shown(await page.post("facts-list", until="2001-01-01")) == []
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
@@ -128,27 +106,6 @@ async def test_who_saves_what_was_changed_meanwhile_sees_both_texts_and_may_save
     assert page.facts.get(fact.id).content == "Lives in <Oslo>"
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
-async def test_a_fact_is_added_edited_pinned_deleted_and_brought_back(page: Page, whole: bool) -> None:
-    await page.post("fact-add", whole=whole, content="I am allergic to peanuts", category="knowledge")
-    (fact,) = page.facts.list()
-    assert fact.source == "page"
-    page.app.clock.advance(1)
-    await page.post("fact-save", whole=whole, id=fact.id, content="I am allergic to almonds", category="context")
-    page.app.clock.advance(1)
-    await page.post("fact-save", whole=whole, id=fact.id, pinned="true")
-    (edited,) = page.facts.list()
-    assert (edited.id, edited.content, edited.category, edited.pinned) == (
-        fact.id, "I am allergic to almonds", "context", True,
-    )  # fmt: skip
-    page.app.clock.advance(1)
-    gone = await page.post("facts-delete", whole=whole, id=fact.id, row="yes")
-    assert page.says() == []
-    page.app.clock.advance(1)
-    back = await page.post("facts-undo", whole=whole, at=field(gone, "at"), row=fact.id)
-    assert page.says() == shown(back) == ["I am allergic to almonds"]
-
-
 async def test_chosen_facts_are_exported_as_an_import_takes_them(page: Page) -> None:
     first = page.facts.create("Likes figs", "preference", 0.9)
     page.facts.create("Lives in Bergen", "knowledge", 0.9)
@@ -158,15 +115,6 @@ async def test_chosen_facts_are_exported_as_an_import_takes_them(page: Page) -> 
     imported = await other.client.post("/import", content=answer.content, headers=JSON_LINES)
     assert imported.status_code == 200, imported.text
     assert other.says() == ["Likes figs"]
-
-
-async def test_history_and_the_source_of_a_fact_are_shown(page: Page) -> None:
-    fact = page.facts.create("Likes figs", "preference", 0.9)
-    page.app.clock.advance(1)
-    page.facts.update(fact.id, content="Likes plums")
-    text = await page.get("fact-history", id=fact.id)
-    assert text.index("Likes plums") < text.index("Likes figs")
-    assert "does not hold this conversation" in await page.get("source", thread="t9", messages="m9")
 
 
 async def test_what_is_wrong_is_said_where_it_can_be_seen_and_changes_nothing(page: Page) -> None:
@@ -218,15 +166,6 @@ async def test_with_a_login_the_page_and_its_files_hold_nothing_and_each_part_ne
         posted = await nobody.post("/page/facts-list", data={"text": "figs"})
         assert (posted.status_code, "Likes" in posted.text) == (401, False)
         assert "Likes figs" in (await ada.get("/page/facts")).text
-
-
-async def test_one_users_page_does_not_show_anothers_facts() -> None:
-    app = MemoryApp()
-    fact = FactStore(app.store, "ada").create("Likes figs", "preference", 0.9)
-    async with app.user("bob", Authorization="Bearer x", **HTMX) as bob:
-        assert "figs" not in (await bob.get("/page/facts")).text
-        assert (await bob.post("/page/facts-delete", data={"id": fact.id})).status_code == 422
-        assert (await bob.get("/page/fact-history", params={"id": fact.id})).status_code == 404
 
 
 async def test_links_are_relative_so_that_the_page_works_below_any_prefix(page: Page) -> None:

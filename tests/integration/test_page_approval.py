@@ -15,7 +15,7 @@ from memory.namespaces import Owner
 from memory.outbox.receipts import UpdateReceipt, receipt_put
 from memory.recall.past import read_past
 from tests.fact_sets import propose
-from tests.page_client import HTMX, Page, field
+from tests.page_client import Page, field
 
 pytest.importorskip("jinja2")
 
@@ -43,16 +43,6 @@ async def test_what_waits_for_longer_than_a_calendar_has_days_is_shown(days: int
     propose(page.facts, ASTHMA)
     assert ASTHMA in await page.get("updates")
     assert (await page.client.get("/journal", params={"waits": "true"})).status_code == 200
-
-
-@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
-async def test_no_and_its_undo(page: Page, whole: bool) -> None:
-    fact = propose(page.facts, ASTHMA)
-    text = await page.post("held-no", whole=whole, id=fact.id)
-    assert (page.used(), page.waits()) == ([], [])
-    if not whole:
-        await page.post("held-again", fact=field(text, "fact"))
-        assert (page.used(), page.waits()) == ([], [ASTHMA])
 
 
 async def test_no_undo_makes_a_yes_of_what_a_form_says(page: Page) -> None:
@@ -140,21 +130,6 @@ async def test_the_api_lists_what_waits_in_the_journal_and_takes_answers(page: P
     assert (await page.client.put("/journal/gone/recall", json={"recall": True})).status_code == 404
     wrong = await page.client.put(f"/journal/{key}/recall", json={"recall": "perhaps"})
     assert (wrong.status_code, "recall" in wrong.text) == (422, True)
-
-
-async def test_the_page_chooses_what_is_asked_about(page: Page) -> None:
-    await page.client.post("/page/approval-save", data={"topic": ["health", "money", "nonsense"]}, headers=HTMX)
-    answer = await page.client.get("/approval")
-    assert answer.json() == {
-        "topics": ["health", "money"],
-        "always": [],
-        "days": 30,
-        "most": 200,
-        "waiting": 0,
-        "messages": 0,
-    }
-    await page.post("approval-save")
-    assert (await page.client.get("/approval")).json()["topics"] == []
 
 
 async def test_what_the_server_always_asks_about_cannot_be_switched_off() -> None:

@@ -7,13 +7,11 @@ import pytest
 
 from memory.control import write_time_zone
 from memory.effects import arun
-from memory.facts.profile import MAX_SECTION_CHARS
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from tests.archive_lines import lines_of
-from tests.memory_app import ADA, MemoryApp, pending
-from tests.page_client import field
+from tests.memory_app import ADA, MemoryApp
 
 pytest.importorskip("jinja2")
 
@@ -58,24 +56,6 @@ def ada(app: MemoryApp, request: pytest.FixtureRequest) -> Ada:
     return Ada(app, whole=request.param)
 
 
-def section(text: str, title: str) -> str:
-    """Return what stands in a section's text field."""
-    found = re.search(rf">{title}</label>\s*<textarea[^>]*>(.*?)</textarea>", text, re.DOTALL)
-    assert found, text
-    return found[1]
-
-
-async def test_a_section_of_the_profile_is_written_emptied_and_checked(ada: Ada) -> None:
-    said = await ada.post("profile-save", section="user.work", text="Builds <b>boats</b>")
-    assert section(said, "Work") == "Builds &lt;b&gt;boats&lt;/b&gt;"
-    assert (await ada.api("/profile"))["sections"] == {"user.work": "Builds <b>boats</b>"}
-    assert section(await ada.post("profile-save", section="user.work", text="  "), "Work") == ""
-    assert (await ada.api("/profile"))["sections"] == {}
-    await ada.post("profile-save", 422, section="user.work", text="x" * (MAX_SECTION_CHARS + 1))
-    await ada.post("profile-save", 404, section="user.shoes", text="x")
-    assert (await ada.api("/profile"))["sections"] == {}
-
-
 @pytest.mark.parametrize("name", ["learning", "use"])
 async def test_each_switch_turns_by_its_own_form_and_shows_how_it_stands(ada: Ada, name: str) -> None:
     def stands(text: str) -> list[tuple[str, str]]:
@@ -107,21 +87,6 @@ async def test_erasing_everything_says_what_goes_and_wants_the_word(ada: Ada) ->
     assert (await ada.api("/facts"))["total"] == 1
     assert "Erased:" in await ada.post("erase-everything", erase=" Everything ")
     assert (await ada.api("/facts"))["total"] == 0
-
-
-async def test_what_could_not_be_learned_is_tried_again_or_thrown_away(app: MemoryApp, ada: Ada) -> None:
-    again = await pending(app, "t1", "I sail.", state="dead", attempts=8, error="ModelError")
-    thrown = await pending(app, "t2", "I row.", state="dead", attempts=8, error="ModelError")
-    text = await ada.get("updates")
-    assert text.count("ModelError") == 2
-    left = await ada.post("update-retry", key=again.key)
-    assert left.count("ModelError") == 1
-    sure = field(await ada.post("update-discard", 428, key=thrown.key), "sure")
-    left = await ada.post("update-discard", key=thrown.key, sure=sure)
-    assert "Could not be learned" not in left
-    assert [each["state"] for each in (await ada.api("/updates"))["updates"]] == ["pending"]
-    await ada.post("update-retry", 404, key=thrown.key)
-    await ada.post("update-discard", 404, key=thrown.key, sure=sure)
 
 
 async def test_the_journal_is_in_the_users_time(app: MemoryApp) -> None:

@@ -1,6 +1,5 @@
 """The newest protocol's channels, in process."""
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -25,19 +24,6 @@ def of(events: list[dict[str, Any]], *methods: str, nested: bool = False) -> lis
         for event in events
         if event["method"] in methods and bool(event["params"]["namespace"]) == nested
     ]
-
-
-async def test_S4_each_values_follows_the_envelope_of_the_checkpoint_it_equals() -> None:
-    saver = InMemorySaver()
-    graph = outer(inner(), saver)
-    events = await protocol(graph, {"log": ["in"]})
-    history = History.of(saver, graph)
-    pairs = of(events, "checkpoints", "values")
-    assert [method for method, _ in pairs] == ["checkpoints"] + ["checkpoints", "values"] * 4
-    for (_, envelope), (method, values) in pairwise(pairs):
-        if method == "values":
-            assert envelope == history.known[envelope["id"]].envelope
-            assert values == history.known[envelope["id"]].values
 
 
 async def test_S4_a_subgraphs_envelopes_are_light_too() -> None:
@@ -66,11 +52,6 @@ async def test_S4_no_values_are_lost_at_an_interrupt_or_a_resume() -> None:
     resumed = of(await protocol(graph, Command(resume="yes")), "checkpoints", "values")
     assert resumed[0][0] == "checkpoints"
     assert resumed[-1][1] == graph.get_state(CONFIG).values
-
-
-async def test_S4_without_a_checkpointer_values_come_as_they_are() -> None:
-    pairs = of(await protocol(outer(inner(), None), {"log": ["in"]}), "checkpoints", "values")
-    assert [method for method, _ in pairs] == ["values"] * 4
 
 
 async def test_S4_the_envelopes_are_a_projection_in_process() -> None:

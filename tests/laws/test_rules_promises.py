@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 
-from palimpsest import ConversationContext, FactStore, MemoryUpdater, erase_thread
+from palimpsest import ConversationContext, FactStore, MemoryUpdater
 from tests.laws.doors import DAY, House, remember
 from tests.laws.embedding import indexed
 from tests.laws.talk import Talk, in_thread, remembers
@@ -189,25 +189,6 @@ async def test_a_worker_that_is_killed_once_its_model_has_answered_costs_no_seco
     assert talk.read() == {"I like figs": 1}
 
 
-class Refused(Exception):
-    status_code = 401
-
-
-async def test_what_fails_for_good_is_listed_and_journaled_and_is_learned_once_it_is_tried_again() -> None:
-    talk = Talk()
-    house = house_of(talk)
-    talk.memory.replies = [Refused()]
-    await talk.say("I like figs")
-    assert await talk.learn() == []
-    (dead,) = (await house.ask("GET", "/updates"))[1]["updates"]
-    assert dead["state"] == "dead"
-    lines = await journal(talk)
-    assert [text for _, text in lines] == ["I like figs", "Noted."]
-    await house.ask("POST", f"/updates/{dead['key']}/retry", {})
-    assert await talk.learn() == ["Likes figs"]
-    assert await journal(talk) == lines
-
-
 async def test_once_all_is_learned_nothing_is_left_to_look_at() -> None:
     talk = Talk()
     for number in range(3):
@@ -291,18 +272,6 @@ async def test_an_edit_at_any_moment_of_an_update_stays_or_is_refused() -> None:
         store.fault = lambda _: None
         assert await talk.learn() == (["Prefers plums"] if statuses == [404] else ["Loves figs"]), at
     assert at > 10
-
-
-async def test_F8_what_a_hand_edited_outlives_what_nobody_did_at_the_limit() -> None:
-    talk = Talk(memory={"max_facts": 3})
-    await talk.say("I like figs")
-    await talk.learn()
-    (fact,) = await FactStore(talk.store, "ada").alist()
-    await house_of(talk).ask("PATCH", f"/facts/{fact.id}", {"content": "Loves figs", "confidence": 0.1})
-    for number in range(5):
-        await talk.say(f"I like thing{number}")
-    known = await talk.learn()
-    assert (len(known), "Loves figs" in known) == (3, True)
 
 
 class Unreadable(Exception):
@@ -408,19 +377,3 @@ async def test_an_erased_fact_takes_along_all_that_it_ever_said(erased: int) -> 
         ids += [fact.id for fact in await FactStore(talk.store, "ada").alist()]
     await house_of(talk).ask("POST", "/erase/fact", {"fact_id": ids[erased]})
     assert not [word for word in ("figs", "plums", "kiwis") if word in talk.stored()]
-
-
-async def test_a_thread_that_is_erased_while_it_is_read_teaches_nothing() -> None:
-    talk = Talk()
-
-    def meanwhile(messages: list[BaseMessage]) -> str:
-        erase_thread(talk.store, "T")
-        return remembers(messages)
-
-    talk.memory.respond = meanwhile
-    await talk.say("I like figs")
-    assert await talk.learn() == []
-    assert "figs" not in talk.stored()
-    talk.memory.respond = remembers
-    await talk.say("I like plums")
-    assert await talk.learn() == ["Likes plums"]

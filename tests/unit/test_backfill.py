@@ -9,7 +9,7 @@ import pytest
 from memory.backfill.conversation import Conversation
 from memory.backfill.exports import read_chatgpt
 from memory.backfill.sources import ImportSource, open_source, read_sources
-from memory.backfill.taking_back import SourceNotFound, TakenBack, erase_source
+from memory.backfill.taking_back import TakenBack, erase_source
 from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_in
 from memory.config import TOPICS, MemoryConfig
 from memory.control import write_approval, write_learning
@@ -24,7 +24,6 @@ from memory.recall.past import read_past
 from tests.exports import Talk, chatgpt
 from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, MemoryBench
-from tests.stores import Killed, fail_at
 
 OLD = "2023-04-05T10:00:00"
 
@@ -92,18 +91,6 @@ def test_it_is_evidence_before_it_is_learned_and_keeps_its_dates() -> None:
     assert fact.message_ids == ("figs-1",)
 
 
-def test_a_second_run_learns_nothing_twice() -> None:
-    bench = MemoryBench()
-    take(bench, FIGS, PLUMS)
-    bench.drain_all()
-    stored, calls = bench.everything_stored(), len(bench.model.prompts)
-    done = take(bench, FIGS, PLUMS)
-    bench.drain_all()
-    assert [(each.told, each.queued, each.known) for each in done] == [(0, 0, 4), (0, 0, 2)]
-    assert bench.everything_stored() == stored
-    assert len(bench.model.prompts) == calls
-
-
 def test_of_a_conversation_that_went_on_only_what_is_new_is_learned() -> None:
     bench = MemoryBench()
     take(bench, FIGS)
@@ -147,21 +134,6 @@ def imported(bench: MemoryBench) -> None:
     bench.drain_all()
 
 
-@pytest.mark.parametrize("applies_first", [False, True])
-def test_killed_at_any_point_the_next_run_ends_in_the_same_place(applies_first: bool) -> None:
-    whole = MemoryBench()
-    imported(whole)
-    for call in range(1, whole.store.calls + 1):
-        bench = MemoryBench()
-        bench.store.fault, bench.store.applies_first = fail_at(call, error=Killed), applies_first
-        with pytest.raises(Killed):
-            imported(bench)
-        bench.store.fault = lambda _: None
-        bench.restart()
-        imported(bench)
-        assert ended(bench) == ended(whole), call
-
-
 def test_two_runs_at_once_learn_once() -> None:
     whole = MemoryBench()
     imported(whole)
@@ -180,26 +152,6 @@ def test_two_runs_at_once_learn_once() -> None:
         bench.store.fault = lambda _: None
         bench.drain_all()
         assert ended(bench) == ended(whole), call
-
-
-def test_it_is_taken_back_as_a_whole() -> None:
-    bench = MemoryBench()
-    bench.say("I like cats.", thread="live")
-    bench.drain_all()
-    before = bench.facts(), bench.journaled()
-    bench.clock.advance(1)
-    imported(bench)
-    take(bench, talk("pending", "I like melons."))  # still under way
-    assert erased(bench).items > 6
-    assert (bench.facts(), bench.journaled()) == before
-    assert (bench.entries(), bench.markers(), run(bench.store, read_sources(ADA))) == ([], [], [])
-    stored = bench.everything_stored()
-    assert not [word for word in ("figs", "plums", "melons", "Oslo", "sister") if word in stored]
-    with pytest.raises(SourceNotFound):
-        erased(bench)
-    # Nothing stands in the way of bringing it again.
-    imported(bench)
-    assert bench.facts() == ["Likes cats", "Likes figs", "Likes plums"]
 
 
 def test_facts_that_others_support_stay() -> None:
@@ -244,18 +196,6 @@ def test_what_was_said_long_ago_corrects_nothing_newer() -> None:
     assert bench.facts() == ["Lives in Bergen"]
 
 
-def test_what_the_import_had_replaced_comes_back() -> None:
-    bench = MemoryBench()
-    learned_live(bench, "I live in Bergen.", "Lives in Bergen")
-    bench.model.respond = corrects(1, "Lives in Oslo")
-    take(bench, talk("new", "I live in Oslo.", begun="2099-01-01T10:00:00"))
-    bench.clock.advance(1)
-    bench.drain()
-    assert bench.facts() == ["Lives in Oslo"]
-    assert erased(bench).restored == 1
-    assert bench.facts() == ["Lives in Bergen"]
-
-
 def ends(bench: MemoryBench, talk_: Conversation) -> None:
     answer = (
         '{"facts": [{"message": 1, "action": "ends", "known": 1, "content": "", "confidence": 0.9}], "profile": []}'
@@ -264,18 +204,6 @@ def ends(bench: MemoryBench, talk_: Conversation) -> None:
     take(bench, talk_)
     bench.clock.advance(1)
     bench.drain()
-
-
-def test_what_the_import_merely_ended_comes_back() -> None:
-    bench = MemoryBench()
-    learned_live(bench, "I have a cat.", "Has a cat")
-    ends(bench, talk("new", "I do not have a cat any more.", begun="2099-01-01T10:00:00"))
-    assert bench.facts() == []
-    assert erased(bench).restored == 1
-    assert bench.facts() == ["Has a cat"]
-    (cat,) = facts(bench)
-    assert (cat.status, cat.ended_by, cat.revision) == ("active", "", 2)
-    assert run(bench.store, read_sources(ADA)) == []
 
 
 def test_what_a_conversation_here_ended_stays_ended_when_an_import_goes() -> None:
@@ -292,30 +220,6 @@ def test_what_a_conversation_here_ended_stays_ended_when_an_import_goes() -> Non
     assert bench.facts() == []
     assert erased(bench).restored == 0
     assert bench.facts() == []
-
-
-@pytest.mark.parametrize("call", range(1, 60))
-def test_an_erase_in_between_wins(call: int) -> None:
-    bench = MemoryBench()
-    source = opened(bench)
-    state = {"left": call}
-
-    def fault(_: int) -> None:
-        state["left"] -= 1
-        if state["left"] == 0:
-            run(bench.store, erase_source(ADA, "chatgpt", bench.clock(), MemoryConfig()))
-
-    bench.store.fault = fault
-    try:
-        take(bench, FIGS, source=source)
-        bench.drain_all()
-        if state["left"] > 0:
-            run(bench.store, erase_source(ADA, "chatgpt", bench.clock(), MemoryConfig()))
-    except (SourceGone, SourceNotFound):  # or it was erased while it was being erased
-        pass
-    bench.store.fault = lambda _: None
-    bench.drain_all()
-    assert (bench.facts(), bench.journaled(), bench.entries()) == ([], [], []), call
 
 
 def test_a_piece_for_a_source_that_was_erased_is_refused() -> None:

@@ -1,21 +1,14 @@
 """Erasing a fact takes what it corrected and what corrected it along, and no undo reaches behind an erase."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memory.effects import run
-from memory.erase import erase_thread
-from memory.facts.chain import linked
 from memory.facts.changes import Change, Extraction
-from memory.facts.fact import Fact, FactNotFound
+from memory.facts.fact import FactNotFound
 from memory.facts.store import FactStore
 from memory.facts.undo import UndoneFacts
 from memory.namespaces import Owner
-from memory.outbox.outbox import record
 from tests.fakes import Clock
 from tests.forgetting import erase_fact
-from tests.memory_bench import MemoryBench
 from tests.stores import FaultyStore
 
 ADA = Owner.of("ada")
@@ -65,26 +58,6 @@ def nothing_of(corrected: Corrected) -> None:
         corrected.undo_all()
 
 
-@pytest.mark.parametrize("erased", range(len(TOWNS)))
-@pytest.mark.parametrize("undone", [0, 1, 2])
-def test_erasing_any_fact_of_a_chain_erases_all_of_it(erased: int, undone: int) -> None:
-    corrected = Corrected()
-    for _ in range(undone):
-        corrected.undo()
-    corrected.learn("Keeps bees", "B")
-    chain = erase_fact(corrected.store, ADA, corrected.ids[erased], clock=corrected.clock)
-    assert set(chain.ids) == set(corrected.ids[: len(TOWNS)])
-    assert set(chain.sources) == {f"T{number}" for number in range(len(TOWNS))}
-    nothing_of(corrected)
-
-
-def test_deleting_for_good_by_the_library_takes_the_chain_too() -> None:
-    corrected = Corrected()
-    corrected.learn("Keeps bees", "B")
-    corrected.facts.delete(corrected.ids[len(TOWNS) - 1])
-    nothing_of(corrected)
-
-
 def test_an_edited_deleted_and_restored_fact_is_erased_in_all_its_words() -> None:
     corrected = Corrected(1)
     (fact_id,) = corrected.ids
@@ -105,30 +78,6 @@ def test_an_earlier_life_of_the_same_words_goes_too() -> None:
     corrected.learn("Keeps bees", "B")
     erase_fact(corrected.store, ADA, again.id, clock=corrected.clock)
     assert "oslo" not in corrected.stored().casefold()
-
-
-def test_an_erase_of_another_fact_ends_what_can_be_undone() -> None:
-    corrected = Corrected(2)
-    corrected.learn("Keeps bees", "B")
-    erase_fact(corrected.store, ADA, corrected.ids[-1], clock=corrected.clock)
-    assert corrected.undo() is None
-    assert corrected.says() == ["Lives in Bergen"]
-    corrected.clock.advance(1)
-    corrected.facts.update(corrected.ids[1], content="Lives in Skien")
-    assert corrected.undo() is not None
-    assert corrected.says() == ["Lives in Bergen"]
-    corrected.undo()
-    assert corrected.says() == ["Lives in Skien"]
-
-
-def test_no_undo_reaches_behind_the_erase_of_a_thread() -> None:
-    corrected = Corrected(2)
-    bench = MemoryBench(store=corrected.store, clock=corrected.clock)
-    run(bench.store, record(bench.draft(bench.messages("Hello"), thread="T1")))  # notes whose memory the thread feeds
-    erase_thread(corrected.store, "T1", clock=corrected.clock)
-    assert corrected.says() == []
-    assert corrected.undo() is None
-    assert corrected.says() == []
 
 
 def test_a_change_under_a_clock_that_was_ahead_is_not_undone_behind_an_erase() -> None:
@@ -170,27 +119,3 @@ def test_a_change_that_is_under_way_while_its_fact_is_erased_leaves_nothing(writ
         erase_fact(corrected.store, ADA, newest, clock=corrected.clock)
     assert "Oslo" not in corrected.stored()
     assert "Bergen" not in corrected.stored()
-
-
-IDS = st.integers(0, 9).map(lambda number: f"fact_{number:08}")
-
-
-@given(st.lists(st.tuples(IDS, st.sampled_from(TOWNS), IDS | st.just("")), max_size=12), IDS)
-def test_a_chain_is_the_same_whichever_of_its_facts_is_asked_for(links: list[tuple[str, str, str]], asked: str) -> None:
-    facts = [
-        Fact(
-            id=fact_id,
-            content=content,
-            category="goal",
-            confidence=1.0,
-            created_at="",
-            updated_at="",
-            replaced_by=other,
-        )
-        for fact_id, content, other in links
-    ]
-    chain = linked(facts, asked)
-    assert (asked in chain) == (asked in {fact.id for fact in facts})
-    assert all(linked(facts, each) == chain for each in chain)
-    outside = {fact.id for fact in facts} - chain
-    assert not any(linked(facts, each) & chain for each in outside)

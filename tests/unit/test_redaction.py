@@ -11,7 +11,7 @@ from memory.erase import erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
-from memory.message import StoredMessage, find_gone, iso_time, with_replies
+from memory.message import StoredMessage, iso_time
 from tests.fakes import accounts
 from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, MemoryBench
@@ -52,21 +52,6 @@ def journal(bench: MemoryBench) -> list[str]:
     return sorted(one.text for entry in entries for one in entry.messages)
 
 
-def test_echoes_mentions_and_replies_go_and_the_rest_of_the_thread_stays() -> None:
-    bench = told(
-        "I like figs.",
-        "How nice!",
-        "Good day.",
-        "Good day to you.",
-        "And now?",
-        "A FIG, perhaps?",
-        "No.",
-        "As you like.",
-    )
-    erase(bench)
-    assert journal(bench) == ["And now?", "As you like.", "Good day to you.", "Good day.", "No."]
-
-
 def test_what_confirmed_it_in_another_thread_goes_whatever_it_says() -> None:
     bench = told("I like figs.", "Noted.")
 
@@ -87,28 +72,6 @@ def test_elsewhere_only_what_tells_the_same_goes() -> None:
     told("Dates are easy to forget.", "They are.", thread="V", bench=bench)
     erase(bench)
     assert journal(bench) == ["Dates are easy to forget.", "They are."]
-
-
-def test_pending_updates_lose_it_and_learn_the_rest() -> None:
-    bench = told("I like figs.", "Noted.")
-    bench.record(talk(bench, "My figs are ripe.", "Eat them.", "I like plums.", "Good.", begin=3))
-    erase(bench)
-    assert "figs" not in str(bench.entries())
-    bench.drain()
-    assert bench.facts() == ["Likes plums"]
-
-
-def test_a_message_that_is_summarized_later_stays_out_of_the_journal_with_its_reply() -> None:
-    bench = MemoryBench()
-    messages = talk(bench, "I like figs.", "They are sweet, I hear.", "Good day.", "Bye.")
-    bench.record(messages)
-    bench.drain()
-    bench.clock.advance(1)
-    erase(bench)
-    bench.record(messages, kind="cut")
-    bench.drain()
-    assert journal(bench) == ["Bye.", "Good day."]
-    assert bench.facts() == []
 
 
 async def test_history_of_the_days_it_was_said_on_is_told_anew_whatever_its_words() -> None:
@@ -151,13 +114,3 @@ def test_a_confirmation_goes_with_the_thread_that_it_was_said_in() -> None:
     assert bench.facts() == ["Likes figs"]
     assert facts.confirmations(fact_id(bench, "figs")).count == 0
     assert "'U'" not in bench.everything_stored()
-
-
-def test_a_reply_goes_with_what_it_replies_to_up_to_the_next_question() -> None:
-    messages = talk(MemoryBench(), "q1", "a1", "q2", "a2")
-    assert with_replies(messages, {"m1"}) == {"m1", "m2"}
-    assert with_replies(messages, {"m2"}) == {"m2"}
-    assert with_replies(messages[1:], {"m1"}) == frozenset()
-    assert find_gone([("T", messages), ("U", messages)], lambda thread, one: thread == "U" and one.text == "q2") == {
-        "U": {"m3", "m4"}
-    }

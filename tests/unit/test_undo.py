@@ -11,10 +11,8 @@ from memory.facts.changes import Change, Extraction
 from memory.facts.fact import FactNotFound
 from memory.facts.store import FactStore
 from memory.facts.undo import UndoneFacts
-from memory.namespaces import Owner
 from tests.fakes import Clock
 
-OWNER = Owner.of("ada")
 CONFIG = MemoryConfig(max_facts=5)
 
 
@@ -63,27 +61,6 @@ def test_nothing_ever_happened(memory: Remembered) -> None:
     assert memory.undo() is None
 
 
-def test_an_edit_is_taken_back_and_done_again(memory: Remembered) -> None:
-    fact_id = memory.add("Lives in Oslo")
-    memory.edit(fact_id, "Lives in Bergen")
-    assert memory.undo() is not None
-    assert memory.says() == {fact_id: "Lives in Oslo"}
-    memory.undo()
-    assert memory.says() == {fact_id: "Lives in Bergen"}
-
-
-def test_a_deletion_is_taken_back_and_done_again(memory: Remembered) -> None:
-    fact_id = memory.add("Lives in Oslo")
-    memory.retire(fact_id)
-    assert memory.says() == {}
-    done = memory.undo()
-    assert done is not None
-    assert ([fact.content for fact in done.restored], done.removed) == (["Lives in Oslo"], ())
-    assert memory.says() == {fact_id: "Lives in Oslo"}
-    memory.undo()
-    assert memory.says() == {}
-
-
 def test_a_restored_fact_is_edited_like_any_other(memory: Remembered) -> None:
     fact_id = memory.add("Lives in Oslo")
     memory.retire(fact_id)
@@ -92,29 +69,10 @@ def test_a_restored_fact_is_edited_like_any_other(memory: Remembered) -> None:
     assert memory.says() == {fact_id: "Lives in Oslo"}
 
 
-def test_a_correction_is_taken_back_as_a_whole(memory: Remembered) -> None:
-    oslo = memory.add("Lives in Oslo")
-    memory.learn(change("Lives in Bergen", "corrects", oslo), change("Keeps bees"))
-    assert sorted(memory.says().values()) == ["Keeps bees", "Lives in Bergen"]
-    memory.undo()
-    assert memory.says() == {oslo: "Lives in Oslo"}
-    memory.undo()
-    assert sorted(memory.says().values()) == ["Keeps bees", "Lives in Bergen"]
-
-
 def test_what_was_taken_back_does_not_return_from_the_messages_it_came_from(memory: Remembered) -> None:
     learned = Change(action="new", content="Keeps bees", sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
     memory.learn(learned)
     memory.undo()
-    memory.learn(learned, replace(learned, sources=("m0",)))
-    assert memory.says() == {}
-
-
-def test_what_the_user_deleted_does_not_return_from_the_messages_it_came_from(memory: Remembered) -> None:
-    learned = Change(action="new", content="Keeps bees", sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
-    memory.learn(learned)
-    (fact_id,) = memory.says()
-    memory.retire(fact_id)
     memory.learn(learned, replace(learned, sources=("m0",)))
     assert memory.says() == {}
 

@@ -11,7 +11,6 @@ SKIPPED: Final = {
     "test_database_breaks_off.py": "chooses the database, and these servers bring their own",
     "test_deleted_threads.py": _FILES,
     "test_deleted_under_any_saver.py": "chooses the saver, and these servers bring their own",
-    "test_dev_server.py": "tests the harness of `langgraph dev`",
     "test_kept_no_longer.py": _FILES,
     "test_server_persistence.py::test_a_deleted_thread_leaves_no_row": _FILES,
     "test_server_persistence.py::test_rollback_takes_back_the_running_turn_and_only_that": _ROLLBACK,
