@@ -513,7 +513,7 @@ MUTANTS = (
         "memory/worker/update.py",
         "yield from _journal_unread(unread, terms)",
         "pass",
-        (UPDATES,),
+        (PROMISES,),
     ),
     Mutant(
         "a model that has answered is asked again after a kill",

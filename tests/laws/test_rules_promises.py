@@ -189,6 +189,25 @@ async def test_a_worker_that_is_killed_once_its_model_has_answered_costs_no_seco
     assert talk.read() == {"I like figs": 1}
 
 
+class Refused(Exception):
+    status_code = 401
+
+
+async def test_what_fails_for_good_is_listed_and_journaled_and_is_learned_once_it_is_tried_again() -> None:
+    talk = Talk()
+    house = house_of(talk)
+    talk.memory.replies = [Refused()]
+    await talk.say("I like figs")
+    assert await talk.learn() == []
+    (dead,) = (await house.ask("GET", "/updates"))[1]["updates"]
+    assert dead["state"] == "dead"
+    lines = await journal(talk)
+    assert [text for _, text in lines] == ["I like figs", "Noted."]
+    await house.ask("POST", f"/updates/{dead['key']}/retry", {})
+    assert await talk.learn() == ["Likes figs"]
+    assert await journal(talk) == lines
+
+
 async def test_once_all_is_learned_nothing_is_left_to_look_at() -> None:
     talk = Talk()
     for number in range(3):
