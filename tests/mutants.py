@@ -862,6 +862,13 @@ MUTANTS = (
         (PROMISES,),
     ),
     Mutant(
+        "a pin ends with the next edit",
+        "memory/facts/rules.py",
+        "pinned=old.pinned if pinned is None else bool(pinned),",
+        "pinned=bool(pinned),",
+        (matrix("pin-edit"),),
+    ),
+    Mutant(
         "a process takes what another one works on",
         "memory/outbox/entry.py",
         "return is_alive(lease.worker.pid)",
@@ -899,8 +906,8 @@ MUTANTS = (
     Mutant(
         "a drain ends with its first portion",
         "memory/worker/update.py",
-        "        batch = waiting.popleft()\n",
-        "        batch = waiting.popleft()\n        waiting.clear()\n",
+        "portions(reading.talk, size)[done:]",
+        "portions(reading.talk, size)[done : done + 1]",
         (HANDS,),
     ),
     Mutant(

@@ -123,17 +123,20 @@ async def sentence(operation: Operation, how: How, kind: str, every: int = 1) ->
 
 def judged(name: str, how: How, kind: str, broken: dict[str, list[int]], *, is_whole: bool = True) -> list[str]:
     """Return what is not excused, and which excuses are needed no more."""
-    known = [
-        fault
-        for fault in FAULTS
-        if fault.operation == name and how in fault.hows and not (fault.in_pieces and kind in ATOMIC)
-    ]
-    left = [
-        f"{name} / {how} at {places} / {kind} / {each}"
+    is_atomic = kind in ATOMIC
+    known = [fault for fault in FAULTS if fault.is_of(name, how, is_atomic=is_atomic)]
+    excused = {
+        (each, at): [fault for fault in known if fault.excuses(each, how, at, is_atomic=is_atomic)]
         for each, places in broken.items()
-        if not any(fault.excuses(each) for fault in known)
+        for at in places
+    }
+    left = [
+        f"{name} / {how} at {elsewhere} / {kind} / {each}"
+        for each, places in broken.items()
+        if (elsewhere := [at for at in places if not excused[each, at]])
     ]
-    mended = [fault.why for fault in known if is_whole and not any(map(fault.excuses, broken))]
+    needed = [fault for faults in excused.values() for fault in faults]
+    mended = [fault.why for fault in known if is_whole and fault not in needed]
     return [*left, *(f"{name} / {how} / {kind}: mended, strike it in faults.py: {why}" for why in mended)]
 
 
