@@ -103,10 +103,10 @@ async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View,
         return await finish(world, operation, at_once, erases or how == "erase"), answer
 
 
-async def sentence(operation: Operation, how: How, kind: str, every: int = 1) -> dict[str, list[int]]:
+async def sentence(operation: Operation, how: How, kind: str, every: int) -> dict[str, list[int]]:
     """Return what is wrong in the cells of one row and column, and at which places."""
     found = defaultdict[str, list[int]](list)
-    for at in range(1, _PLACES, every):
+    for at in range(1 + HOWS.index(how) % every, _PLACES, every):
         try:
             if (cell := await run(operation, how, at, kind)) is None:
                 break
@@ -121,7 +121,7 @@ async def sentence(operation: Operation, how: How, kind: str, every: int = 1) ->
     return found
 
 
-def judged(name: str, how: How, kind: str, broken: dict[str, list[int]], *, is_whole: bool = True) -> list[str]:
+def judged(name: str, how: How, kind: str, broken: dict[str, list[int]], *, is_whole: bool) -> list[str]:
     """Return what is not excused, and which excuses are needed no more."""
     is_atomic = kind in ATOMIC
     known = [fault for fault in FAULTS if fault.is_of(name, how, is_atomic=is_atomic)]
@@ -140,13 +140,27 @@ def judged(name: str, how: How, kind: str, broken: dict[str, list[int]], *, is_w
     return [*left, *(f"{name} / {how} / {kind}: mended, strike it in faults.py: {why}" for why in mended)]
 
 
+EVERY = {"memory": 1, "sqlite": 3, "stock sqlite": 10, "postgres": 10}
+"""Each so many-th place is looked at, unless the run asks for the whole; another one under each interruption."""
+
+
+@pytest.fixture
+def is_whole(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--whole"))
+
+
+async def hold(name: str, how: How, kind: str, is_whole: bool) -> None:
+    every = 1 if is_whole else EVERY[kind]
+    broken = await sentence(OPERATIONS[name], how, kind, every)
+    if found := judged(name, how, kind, broken, is_whole=every == 1):
+        pytest.fail("\n".join(found), pytrace=False)
+
+
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("name", list(OPERATIONS))
-async def test_laws_hold_at_every_place(name: str, how: How, kind: str) -> None:
-    broken = await sentence(OPERATIONS[name], how, kind)
-    if found := judged(name, how, kind, broken):
-        pytest.fail("\n".join(found), pytrace=False)
+async def test_laws_hold_at_every_place(name: str, how: How, kind: str, is_whole: bool) -> None:
+    await hold(name, how, kind, is_whole)
 
 
 async def test_erased_words_are_in_no_byte_of_a_file() -> None:
@@ -159,24 +173,14 @@ async def test_erased_words_are_in_no_byte_of_a_file() -> None:
     assert kept == set()
 
 
-@pytest.fixture
-def every(request: pytest.FixtureRequest) -> int:
-    """Each so many-th place is looked at."""
-    return 1 if request.config.getoption("--whole") else 10
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("name", list(OPERATIONS))
+async def test_laws_hold_on_a_stock_store(name: str, how: How, is_whole: bool) -> None:
+    await hold(name, how, "stock sqlite", is_whole)
 
 
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("name", list(OPERATIONS))
-async def test_laws_hold_on_a_stock_store(name: str, how: How, every: int) -> None:
-    broken = await sentence(OPERATIONS[name], how, "stock sqlite", every)
-    if found := judged(name, how, "stock sqlite", broken, is_whole=every == 1):
-        pytest.fail("\n".join(found), pytrace=False)
-
-
-@pytest.mark.parametrize("how", HOWS)
-@pytest.mark.parametrize("name", list(OPERATIONS))
-async def test_laws_hold_on_postgres(name: str, how: How, every: int, database: str) -> None:
+async def test_laws_hold_on_postgres(name: str, how: How, is_whole: bool, database: str) -> None:
     POSTGRES.set(database)
-    broken = await sentence(OPERATIONS[name], how, "postgres", every)
-    if found := judged(name, how, "postgres", broken, is_whole=every == 1):
-        pytest.fail("\n".join(found), pytrace=False)
+    await hold(name, how, "postgres", is_whole)
