@@ -354,7 +354,7 @@ OF_GRAPH = ("cut", "no ids", "doubled ids", "failing call", "thinking calls", "t
 NEVER = {"keep": HANDED, "compact": HANDED, "agent": (*HANDED, *OF_GRAPH), "below": ("clearing call",)}
 # What breaks seldom, or only in two turns: it comes by itself, and what is answered to the second turn is any.
 LINKED = (
-    (("say", "well"), "say_long"),
+    (("say", "thinking calls"), "say_long"),
     (("say", "call hangs"), "go_on"),
     (("say", "call hangs"), "copied"),
     (("say", "down behind a call"), "again"),
