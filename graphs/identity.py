@@ -68,9 +68,9 @@ def _said_of(user: object, name: str) -> object:
 def authenticated_user(identity: object) -> str | None:
     """Return the identity that the server vouches for, a number as text, or `None` if it names nobody in particular.
 
-    A server without authentication says the empty string.
+    A server without authentication says the empty string, and no server numbers its users from 0.
     """
-    is_said = isinstance(identity, str | int | UUID) and not isinstance(identity, bool)
+    is_said = identity and isinstance(identity, str | int | UUID) and not isinstance(identity, bool)
     said = str(identity) if is_said else ""
     return said if said.strip() and said != STUDIO_USER else None
 
