@@ -46,6 +46,7 @@ _NOT_REMEMBERED: dict[Reason, str] = {
     "instruction_like": "it reads as an order to an assistant, so it waits for the user's review and is not used.",
     "not_said": "only what the user said or affirmed in this exchange can be remembered, with their names, numbers and "
     "dates. Ask the user to say it. Earlier messages are learned by themselves.",
+    "unfounded": "it has a number or a date that the user did not say, so it waits for their review and is not used.",
     "duplicate": "it is known already.",
     "full": "memory is full, and everything in it is protected: the user must remove something first.",
     "forgotten": "the user deleted it before. They can add it again themselves.",

@@ -453,10 +453,17 @@ MUTANTS = (
     ),
     Mutant(
         "what was over when it was said ends",
-        "memory/extraction/validity.py",
+        "memory/extraction/validation.py",
         "last is None or said is None or last < said",
         "last is None",
-        ("tests/rules/test_validity.py",),
+        ("tests/rules/test_grounding.py",),
+    ),
+    Mutant(
+        "a fact may rest on any line of the assistant",
+        "memory/extraction/dialogue.py",
+        "    return messages[at - 1].text\n",
+        '    return " ".join(each.text for each in messages[:at])\n',
+        ("tests/rules/test_grounding.py",),
     ),
     Mutant(
         "of more than a store gives at once the rest is not seen",

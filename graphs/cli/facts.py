@@ -12,7 +12,12 @@ from graphs.cli.shell import Json
 from memory.config import Category
 from memory.facts.fact import Status
 
-_WHY = {"secret": "it may hold a secret", "order": "it reads as an order", "approval": "you want to be asked"}
+_WHY = {
+    "secret": "it may hold a secret",
+    "order": "it reads as an order",
+    "number": "nobody said a number in it",
+    "approval": "you want to be asked",
+}
 
 facts = typer.Typer(
     no_args_is_help=True,

@@ -18,11 +18,10 @@ from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langgraph.constants import TAG_NOSTREAM
 
-from memory.config import CATEGORIES, NAMED_TOPICS, MemoryConfig
+from memory.config import MemoryConfig
 from memory.effects import Ask, aperform, in_daemon_thread, perform
-from memory.facts.changes import ACTIONS
+from memory.extraction.form import MAX_FACTS_PER_ANSWER
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
-from memory.message import StoredMessage
 from memory.provider_reason import reason_logged
 from memory.text import one_line
 
@@ -30,57 +29,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Holds also where a server takes no schema, and a model that repeats itself goes on to its length limit.
-MAX_FACTS_PER_ANSWER: Final = 50
-# A short message may hold a handful of facts ("I like figs, plums, tea"), a long one about one in so many characters.
-_A_HANDFUL: Final = 5
-_CHARS_PER_FACT: Final = 20
-
-
-def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[str, object]:
-    """Return the schema of the answer to these new messages of the user.
-
-    A small model may repeat itself without end; the bounds end it. Text one character longer than may be stored is
-    allowed, so that one that was ended by its bound is known as too long.
-    """
-    most = min(MAX_FACTS_PER_ANSWER, _A_HANDFUL + sum(len(message.text) for message in new) // _CHARS_PER_FACT)
-    topic: dict[str, object] = {"type": "string", "enum": ["none", *NAMED_TOPICS]}
-    fact = object_schema(
-        message={"type": "integer"},
-        action={"type": "string", "enum": list(ACTIONS)},
-        known={"type": "integer"},
-        content={"type": "string", "maxLength": config.max_fact_chars + 1},
-        category={"type": "string", "enum": list(CATEGORIES)},
-        confidence={"type": "number"},
-        **({"topic": topic} if config.approval else {}),
-    )
-    section = object_schema(
-        section={"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},
-        text={"type": "string", "maxLength": MAX_SECTION_CHARS + 1},
-    )
-    return {
-        "title": "memory_update",
-        "description": "What of the messages is worth remembering.",
-        **object_schema(
-            facts={"type": "array", "maxItems": most, "items": fact},
-            profile={"type": "array", "maxItems": len(SECTIONS), "items": section},
-        ),
-    }
-
-
-def object_schema(**properties: dict[str, object]) -> dict[str, object]:
-    """Return the schema of an object with these properties and no others."""
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(properties),
-        "properties": properties,
-    }
-
-
-# A fact's fields besides its content, with their names: about 120 characters, some more where the JSON is indented.
-_FIELDS_CHARS: Final = 200
-# Twice what fits into the schema where every fact and section is as long as may be: 77,200 characters. Of what is
+# A fact's fields besides its content, with their names and the quote, some more where the JSON is indented.
+_FIELDS_CHARS: Final = 600
+# Twice what fits into the schema where every fact and section is as long as may be: 117,200 characters. Of what is
 # longer only that is read, unless it is JSON as a whole.
 MAX_ANSWER_CHARS: Final = 2 * (
     MAX_FACTS_PER_ANSWER * (MemoryConfig().max_fact_chars + _FIELDS_CHARS) + len(SECTIONS) * MAX_SECTION_CHARS

@@ -7,24 +7,24 @@ of a fact is decided by rules: its source is the message, its category and what 
 
 import re
 from collections.abc import Generator, Sequence
-from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.extraction.answer import Answer, object_schema, parse_sentences
+from memory.extraction.answer import Answer, parse_sentences
 from memory.extraction.days import with_dates
-from memory.extraction.dialogue import MAX_CONTEXT_CHARS, day_of, new_messages, shortened, takes_up
+from memory.extraction.dialogue import MAX_CONTEXT_CHARS, answers, day_of, line_before, new_messages, shortened
 from memory.extraction.foreign_examples import examples_for
-from memory.extraction.grounding import in_third_person, is_thanks_or_greeting
+from memory.extraction.form import object_schema
 from memory.extraction.overlooked import with_overlooked
 from memory.extraction.reasons import tells, with_reasons
+from memory.extraction.retelling import in_third_person
 from memory.facts.fact import Fact
 from memory.facts.words import words
 from memory.message import StoredMessage
-from memory.text import one_line, sentences, word_set
+from memory.text import fold, one_line, sentences, word_set
 
 # The model names no confidence: what it writes in this form is what the user said.
 CONFIDENCE: Final = 0.9
@@ -33,6 +33,10 @@ _A_FEW: Final = 4
 _MOST: Final = 12
 _CHARS_PER_FACT: Final = 120
 _SENTENCE_CHARS: Final = 240
+# "Rome" is said by "Roma", and "Oslo" by "Oslo's".
+_BEGINNING: Final = 3
+_WORD = re.compile(r"[^\W\d_]+")
+_USER: Final = ("User", "Nutzer")
 
 
 class ExtractionCall(NamedTuple):
@@ -59,17 +63,22 @@ def read_briefly(
     for said, noted in examples_for(" ".join(message.text for message in new_messages(messages))):
         prompt += [HumanMessage(said), AIMessage(noted)]
     facts: list[dict[str, object]] = []
+    heard = _beginnings(" ".join([*(message.text for message in messages), *(fact.content for fact in shown), *_USER]))
     for number, message in enumerate(new_messages(messages), 1):
         told = _told(message)
         asked = _shown(message, told, messages)
         if not asked:
             continue
-        most = min(_MOST, _A_FEW + len(message.text) // _CHARS_PER_FACT)
+        day, most = day_of(message), min(_MOST, _A_FEW + len(message.text) // _CHARS_PER_FACT)
         sentence = {"type": "string", "maxLength": min(_SENTENCE_CHARS, config.max_fact_chars)}
         schema = object_schema(facts={"type": "array", "maxItems": most, "items": sentence})
         described = {"title": "facts", "description": "What the message tells.", **schema}
         raw = yield ExtractionCall((*prompt, HumanMessage(asked)), described)
-        notes = [about_its_subject(each, message.text) for each in parse_sentences(raw)[:most] if is_statement(each)]
+        notes = [
+            about_its_subject(each, message.text)
+            for each in parse_sentences(raw)[:most]
+            if is_statement(each) and _names_in(each) <= heard
+        ]
         parts = sentences(told)
         notes = [note for note in notes if note]
         notes += _wishes(parts, notes)
@@ -79,15 +88,25 @@ def read_briefly(
                 "message": number,
                 "action": "new",
                 "known": 0,
-                "content": note.text,
+                "content": with_dates(content, day) if day else content,
                 "category": note.category,
                 "confidence": CONFIDENCE,
             }
             for note in kept
+            if (content := in_third_person(note.text))
         ]
         # A model that saw itself note nothing goes on to note nothing.
         prompt += [HumanMessage(asked), AIMessage(raw)] if notes else []
     return Answer(tuple(_corrected(facts, [fact.content for fact in shown], new_messages(messages))))
+
+
+def _names_in(note: str) -> frozenset[str]:
+    """Return the beginnings of the words with a capital letter within a note: one that nobody said was made up."""
+    return _beginnings(" ".join(word for word in note.split()[1:] if word.strip("\"'(\u201c")[:1].isupper()))
+
+
+def _beginnings(text: str) -> frozenset[str]:
+    return frozenset(word[:_BEGINNING] for word in _WORD.findall(fold(text)))
 
 
 def _told(message: StoredMessage) -> str:
@@ -101,10 +120,10 @@ def _shown(message: StoredMessage, told: str, messages: Sequence[StoredMessage])
 
     A question that the message answers stands before it.
     """
-    before = next((one for one, reply in pairwise(messages) if reply is message and one.role == "assistant"), None)
-    asked = [part for part in sentences(before.text) if part.endswith("?")] if before else []
-    is_answer = before is not None and bool(asked) and takes_up(message.text, before.text)
-    if not is_answer and (not (rest := _ACKNOWLEDGED.sub("", told).strip()) or is_thanks_or_greeting(rest)):
+    before = line_before(message, messages)
+    asked = [part for part in sentences(before) if part.endswith("?")]
+    is_answer = bool(asked) and answers(message.text, before)
+    if not is_answer and not words(_ACKNOWLEDGED.sub("", told)):
         return ""
     return f'Asked "{shortened(asked[-1], MAX_CONTEXT_CHARS)}", the user says: {told}' if is_answer else told
 
@@ -159,7 +178,9 @@ def without_requests(text: str) -> str:
 
 
 _ACKNOWLEDGED = re.compile(
-    r"\b(?:ok|okay|haha|ha|great|perfect|cool|nice|fine|good one|i see|got it|sounds good)\b[,.!]?", re.IGNORECASE
+    r"\b(?:ok|okay|haha|ha|great|perfect|cool|nice|fine|good one|i see|got it|sounds good|hi|hello|hey|bye|goodbye|"
+    r"good (?:morning|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?(?: for .{0,40})?)\b[,.!]?",
+    re.IGNORECASE,
 )
 _IDLE = re.compile(
     r"(?:the )?user (?:asks|asked|is asking|wonders|wants to know|would like to know|needs? (?:advice|help|to know)|"

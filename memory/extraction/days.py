@@ -1,14 +1,9 @@
-"""Relative dates resolved in code, and the date in brackets that a text begins with. Pure.
-
-English ones are here, those of other languages in `memory/extraction/day_words.py`. What dates a text may mean besides,
-in other languages and forms, is in `memory/extraction/calendar.py`.
-"""
+"""The date in brackets that a text begins with; and English relative dates resolved in code, for small models. Pure."""
 
 import re
 from datetime import date, timedelta
 from typing import Final
 
-from memory.extraction.day_words import beginning, with_foreign_dates
 from memory.text import MONTHS, WEEKDAYS
 
 _NUMBERS: Final = {
@@ -93,7 +88,7 @@ def with_dates(text: str, said: date) -> str:
     Friday of the week after, "last Friday" the one before today, "this Friday" the first from today on. A plain "on
     Friday" may be a habit, past or to come, and is left alone.
     """
-    return with_foreign_dates(_RELATIVE.sub(lambda found: f"{found[0]} ({_meaning(found, said)})", text), said)
+    return _RELATIVE.sub(lambda found: f"{found[0]} ({_meaning(found, said)})", text)
 
 
 def _meaning(found: re.Match[str], said: date) -> str:
@@ -101,7 +96,7 @@ def _meaning(found: re.Match[str], said: date) -> str:
     part = {name: value.lower() for name, value in found.groupdict().items() if value}
     today = said.weekday()
     if "span" in part:
-        begin = beginning(part["span"], said, ("last", "this", "next").index(part["side"]) - 1)
+        begin = _beginning(part["span"], said, ("last", "this", "next").index(part["side"]) - 1)
         return begin if part["span"] in ("year", "month") else f"{part['span']} of {begin}"
     if "day" in part:
         days = _DAYS[part["day"]]
@@ -116,3 +111,19 @@ def _meaning(found: re.Match[str], said: date) -> str:
         count = int(number) if number.isdigit() else _NUMBERS[number]
         days = count * (-_UNITS[part["before_unit"]] if "before" in part else _UNITS[part["after_unit"]])
     return (said + timedelta(days)).isoformat()
+
+
+def _beginning(span: str, said: date, side: int) -> str:
+    """Return the year or month before a day, around it or after it; of a week and a weekend the day they begin with.
+
+    Args:
+        span: `year`, `month`, `week` or `weekend`.
+        said: The day.
+        side: -1, 0 or 1.
+    """
+    if span == "year":
+        return str(said.year + side)
+    if span == "month":
+        months = said.year * 12 + said.month - 1 + side
+        return f"{months // 12}-{months % 12 + 1:02}"
+    return (said + timedelta(7 * side - said.weekday() + (5 if span == "weekend" else 0))).isoformat()

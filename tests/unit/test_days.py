@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.extraction.calendar import Calendar, ages
 from memory.extraction.days import leading_stamp, stamped_day, with_dates
 
 FRIDAY = date(2026, 5, 8)
@@ -57,16 +56,6 @@ def test_a_weekday_is_always_that_weekday(said: date, which: str, weekday: int) 
 @given(st.text(max_size=80))
 def test_any_text_can_be_dated(text: str) -> None:
     assert with_dates(text, FRIDAY).startswith(text[:1])
-
-
-@given(
-    st.decimals(0, 30, places=2).map(str) | st.from_regex(r"\A(?:['\u2019]?[0-9]{1,4}[.,:/ s-]?){1,4}\Z"),
-    st.dates(date(1900, 1, 1), date(2100, 12, 31)),
-)
-def test_any_number_can_be_a_date_or_none(text: str, written: date) -> None:
-    years = Calendar.of(text, written).years
-    assert all(len(year) == 4 and year.isdigit() for year in years)
-    assert all(age.isdigit() for age in ages(years, written))
 
 
 @pytest.mark.parametrize("stamp", ["[0001-01-01] ", "(31 December 9999) ", "[1899-12-31]", "(1 Jan 2101)"])

@@ -9,8 +9,9 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.extraction.answer import MAX_FACTS_PER_ANSWER, ExtractionError
+from memory.extraction.answer import ExtractionError
 from memory.extraction.extraction import aextract_facts, extract_facts
+from memory.extraction.form import FIELDS, MAX_FACTS_PER_ANSWER
 from memory.facts.changes import Change, Extraction, Refusal, Section
 from tests.extracting import FRIDAY, StructuredModel, extract, found, known, reasons, said
 from tests.fakes import RecordingModel
@@ -50,7 +51,8 @@ def test_a_deployment_says_what_the_memory_model_is_told() -> None:
     extract_facts(model, [said("I live in Bergen")], config=MemoryConfig(extraction_prompt=told))
     extract_facts(model, [said("I live in Bergen")])
 
-    assert [prompt[0].text for prompt in model.prompts] == [told, prompts.EXTRACTION]
+    shipped = prompts.EXTRACTION.replace("{fields}", FIELDS)
+    assert [prompt[0].text for prompt in model.prompts] == [told.replace("{fields}", FIELDS), shipped]
     assert model.prompts[0][1] == model.prompts[1][1]
 
 

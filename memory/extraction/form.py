@@ -1,0 +1,130 @@
+"""The form of an answer: what the memory model is asked for, and what of its answer can be read. Pure.
+
+One class is the schema of the answer, its description in the prompt, and its parser. A field that cannot be read is
+empty, so that one bad field is judged as such and costs no other fact.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from memory.config import MEANINGS, Category, MemoryConfig
+from memory.facts.changes import Action
+from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
+from memory.message import StoredMessage
+from memory.text import one_line
+
+# Holds also where a server takes no schema, and a model that repeats itself goes on to its length limit.
+MAX_FACTS_PER_ANSWER: Final = 50
+# A short message may hold a handful of facts ("I like figs, plums, tea"), a long one about one in so many characters.
+_A_HANDFUL: Final = 5
+_CHARS_PER_FACT: Final = 20
+_MAX_QUOTE_CHARS: Final = 300
+_DAY: Final = len("2026-05-08")
+
+
+def _readable(value: object, read: ValidatorFunctionWrapHandler) -> Any:
+    """Return what can be read of a value; `None` where nothing can: `true` is no number, and NaN is none."""
+    try:
+        found = None if isinstance(value, bool) else read(value)
+    except (ValidationError, OverflowError):
+        return None
+    return None if isinstance(found, float) and not math.isfinite(found) else found
+
+
+_Tolerant: Final = WrapValidator(_readable)
+_Text = Annotated[str, AfterValidator(one_line)]
+
+
+class FoundFact(BaseModel):
+    """One fact of an answer, as far as it can be read; nothing of it is judged yet."""
+
+    message: Annotated[int | None, _Tolerant] = Field(default=None, description="the number of the user's message")
+    quote: Annotated[_Text | None, _Tolerant] = Field(
+        default=None,
+        description="the words of that message that say it, copied exactly; if the user only agrees or chooses, the "
+        "words of the assistant's line before it",
+    )
+    action: Annotated[Action | None, _Tolerant] = Field(
+        default="new",
+        description='"new"; for a known fact "confirms" (said again), "corrects" (the content is the new truth), or '
+        '"ends" (over)',
+    )
+    known: Annotated[int | None, _Tolerant] = Field(
+        default=None, description="the number of the known fact, 0 if it is new"
+    )
+    content: Annotated[_Text | None, _Tolerant] = Field(
+        default=None, description="the sentence, numbers as they were said"
+    )
+    category: Annotated[Category | None, _Tolerant] = Field(
+        default=None, description=", ".join(f'"{name}" ({meaning})' for name, meaning in MEANINGS.items())
+    )
+    confidence: Annotated[Annotated[float, Field(ge=0, le=1)] | None, _Tolerant] = Field(
+        default=None, description="0.9 if the user said it, 0.6 if it only follows"
+    )
+    topic: Annotated[Literal["none", "health", "money", "people"] | None, _Tolerant] = Field(
+        default=None,
+        description='"health", "money", or "people" (anybody but the user) if it tells something private of that; '
+        'otherwise "none"',
+    )
+    valid_from: Annotated[str | None, _Tolerant] = Field(
+        default=None, description='from when it holds, as "2026-05-08", "2026-05" or "2026"; "" if nobody said'
+    )
+    valid_until: Annotated[str | None, _Tolerant] = Field(default=None, description="until when, in the same form")
+
+    @property
+    def cites(self) -> bool:
+        """Whether it names any message, also one that is not there."""
+        return "message" in self.model_fields_set
+
+    @classmethod
+    def of(cls, value: object) -> Self:
+        """Return what can be read of a value; of one that is no object, nothing."""
+        return cls.model_validate(value) if isinstance(value, Mapping) else cls.model_validate({"action": None})
+
+
+FIELDS: Final = "\n".join(f'"{name}": {field.description};' for name, field in FoundFact.model_fields.items())
+"""The fields of a fact as the prompt tells them."""
+
+
+def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[str, object]:
+    """Return the schema of the answer to these new messages of the user.
+
+    A small model may repeat itself without end; the bounds end it. Text one character longer than may be stored is
+    allowed, so that one that was ended by its bound is known as too long.
+    """
+    most = min(MAX_FACTS_PER_ANSWER, _A_HANDFUL + sum(len(message.text) for message in new) // _CHARS_PER_FACT)
+    section = object_schema(
+        section={"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},
+        text={"type": "string", "maxLength": MAX_SECTION_CHARS + 1},
+    )
+    bounds = {"content": config.max_fact_chars + 1, "quote": _MAX_QUOTE_CHARS, "valid_from": _DAY, "valid_until": _DAY}
+    fact = object_schema(
+        **{
+            name: {
+                **{key: each["anyOf"][0][key] for key in ("type", "enum") if key in each["anyOf"][0]},
+                **({"maxLength": bounds[name]} if name in bounds else {}),
+            }
+            for name, each in FoundFact.model_json_schema()["properties"].items()
+        }
+    )
+    return {
+        "title": "memory_update",
+        "description": "What of the messages is worth remembering.",
+        **object_schema(
+            facts={"type": "array", "maxItems": most, "items": fact},
+            profile={"type": "array", "maxItems": len(SECTIONS), "items": section},
+        ),
+    }
+
+
+def object_schema(**properties: dict[str, object]) -> dict[str, object]:
+    """Return the schema of an object with these properties and no others."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
