@@ -4,8 +4,8 @@ import pytest
 
 from graphs.identity import LOCAL_USER, identify, owner_of_run
 from graphs.settings import Settings
-from memory import prompts
 from memory.config import CATEGORIES, MEANINGS, Category, MemoryConfig
+from memory.extraction.form import FIELDS
 from memory.namespaces import Owner
 
 
@@ -33,7 +33,7 @@ def test_a_bad_limit_is_refused_by_name(field: str, value: Any) -> None:
 def test_the_memory_model_is_told_of_every_category_what_belongs_into_it() -> None:
     assert get_args(Category) == CATEGORIES == tuple(MEANINGS)
     for name, meaning in MEANINGS.items():
-        assert f'"{name}" ({meaning})' in prompts.EXTRACTION
+        assert f'"{name}" ({meaning})' in FIELDS
 
 
 def test_the_local_model_is_asked_in_the_form_that_a_small_model_can_bear() -> None:
