@@ -352,7 +352,8 @@ HANDED = ("handed off", "handed on", "handed to two", "done and handed off", "se
 OF_GRAPH = ("cut", "no ids", "doubled ids", "failing call", "thinking calls", "too long", "clearing call", "always cut",
             "no object")  # fmt: skip
 NEVER = {"keep": HANDED, "compact": HANDED, "agent": (*HANDED, *OF_GRAPH), "below": ("clearing call",)}
-# What breaks seldom, or only in two turns: it comes by itself, and what is answered to the second turn is any.
+# What breaks seldom, or only in two turns, comes by itself. What is answered to the second one is any; what a door does
+# not know is answered "well".
 LINKED = (
     (("say", "thinking calls"), "say_long"),
     (("say", "call hangs"), "go_on"),
@@ -362,8 +363,8 @@ LINKED = (
     (("say", "asks"), "fill a garbled call"),
     (("say", "direct"), "say"),
     (("say", "tool of memory"), "fill Claude's"),
-    (("rule", "well"), "rule"),
-    (("another_rule", "well"), "fill much"),
+    (("rule", "sent"), "rule"),
+    (("another_rule", "done and handed off"), "fill much"),
     (("fill much", "well"), "clear input"),
     (("named blank", "well"), "named slash"),
 )
