@@ -1,9 +1,7 @@
 """A user's control items: the epoch that an erase changes, the epochs of erased threads, the time zone.
 
-The epoch is a random token compared for equality (a counter would let two erases meet). Everything stored for a
-user carries the epoch it was written under; readers ignore other epochs, and a writer reads it again afterwards
-and takes its own rows back if it changed. Each control is an item of its own: no store has compare-and-swap, and
-writing one must never undo another.
+The epoch is a random token compared for equality. Everything stored for a user carries the epoch it was written under;
+readers ignore other epochs.
 """
 
 import functools
@@ -16,6 +14,7 @@ from zoneinfo import ZoneInfo
 from langgraph.store.base import GetOp, Item
 
 from memory.config import TOPICS, Topic
+from memory.door import transaction
 from memory.effects import StoreEffects, delete, put, read, read_many, scan
 from memory.namespaces import Owner, unit_of
 from memory.text import digest
@@ -83,13 +82,12 @@ def write_epoch(owner: Owner, epoch: str) -> StoreEffects[None]:
 
 
 def count_edit(owner: Owner) -> StoreEffects[str]:
-    """Count a change that a person makes by hand, before it is written, and return its number.
+    """Count a change that a person makes by hand, as a part of it, and return its number.
 
-    What is said from now on is written down with this number, so that nobody compares clocks of two processes. A change
-    of what may be told is counted again once it is written: whoever read in between has to read again.
+    What is said from now on is written down with this number, so that nobody compares clocks of two processes.
     """
     number, _, _ = edit_in((yield from read(owner.control, EDIT_KEY))).partition(".")
-    # No store has compare-and-swap: two edits at once may count to one number, and their random ends tell them apart.
+    # Erased with all else, numbers begin anew: the random end tells those of before apart.
     edit = f"{int(number) + 1}.{uuid.uuid4().hex[:8]}"
     yield [put(owner.control, EDIT_KEY, {"mark": edit})]
     return edit
@@ -177,6 +175,7 @@ def read_chosen_time_zone(owner: Owner) -> StoreEffects[str | None]:
     return name if isinstance(name, str) and zone_named(name) else None
 
 
+@transaction
 def write_time_zone(owner: Owner, name: str | None) -> StoreEffects[None]:
     """Write the user's time zone, `None` to have none; `ValueError` if there is none of that name."""
     if name is None:
@@ -228,6 +227,7 @@ def learning_in(item: Item | None) -> bool:
     return item is None or item.value.get("learning") is not False
 
 
+@transaction
 def write_learning(owner: Owner, learning: bool) -> StoreEffects[None]:
     """Pause learning or go on. An item of its own: writing it can never undo an erase that happens meanwhile."""
     yield [put(owner.control, LEARNING_KEY, {"learning": learning})]
@@ -243,6 +243,7 @@ def use_in(item: Item | None) -> bool:
     return item is None or item.value.get("use") is not False
 
 
+@transaction
 def write_use(owner: Owner, use: bool) -> StoreEffects[None]:
     """Show memory to models, or show it to none. Learning goes on: it has a switch of its own."""
     yield [put(owner.control, USE_KEY, {"use": use})]
@@ -255,6 +256,7 @@ def read_approval(owner: Owner) -> StoreEffects[frozenset[Topic]]:
     return frozenset(topic for topic in TOPICS if isinstance(said, list) and topic in said)
 
 
+@transaction
 def write_approval(owner: Owner, topics: Collection[Topic]) -> StoreEffects[None]:
     """Write of which topics the user wants to be asked. What is in use stays so, and what waits goes on waiting."""
     yield [put(owner.control, APPROVAL_KEY, {"topics": [topic for topic in TOPICS if topic in topics]})]

@@ -7,9 +7,9 @@ decisions that need them. So every decision is written once, and reads neither a
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -20,6 +20,7 @@ from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
+from memory.door import Batching, Transactional, Write, check_off_loop, collected, turn_of
 from memory.namespaces import vectors_of
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ def _taken(step: Callable[[], Any]) -> Any:
 
 def run(store: BaseStore, effects: StoreEffects[T]) -> T:
     """Carry out what needs a store only, on its synchronous interface, and return the value."""
-    return perform(effects, {list: store.batch})
+    return perform(effects, {list: store.batch, Write: lambda asked: write(store, asked, store.batch)})
 
 
 async def arun(store: BaseStore, effects: StoreEffects[T], seconds: float = STORE_SECONDS, *, aside: bool = False) -> T:
@@ -114,11 +115,72 @@ async def arun(store: BaseStore, effects: StoreEffects[T], seconds: float = STOR
     Args:
         store: Where.
         effects: What.
-        seconds: One batch may take this long, then it is cancelled, and the effects are told `TimeoutError`: whoever
-            works in the background would wait for ever for a store that never answers.
+        seconds: One batch, or one transaction, may take this long, then it is cancelled, and the effects are told
+            `TimeoutError`: whoever works in the background would wait for ever for a store that never answers.
         aside: As for `aperform`.
     """
-    return await aperform(effects, {list: awithin(seconds, store.abatch)}, aside=aside)
+    handlers: AsyncHandlers = {
+        list: awithin(seconds, store.abatch),
+        Write: lambda asked: awrite(store, asked, seconds, aside=aside),
+    }
+    return await aperform(effects, handlers, aside=aside)
+
+
+def write(store: BaseStore, asked: Write, batch: Callable[[Any], list[Any]], seconds: float = STORE_SECONDS) -> Any:
+    """Carry out a transaction and return its value. Blocks the caller, also while the store works on an event loop.
+
+    Raises:
+        MemoryBusy: If others write for longer than so many seconds.
+        asyncio.InvalidStateError: If the store works on the event loop that this call would block.
+    """
+    loop = getattr(store, "loop", None)
+    if isinstance(loop, asyncio.AbstractEventLoop):
+        check_off_loop(loop)
+        return asyncio.run_coroutine_threadsafe(awrite(store, asked, seconds), loop).result()
+    with ExitStack() as turns:
+        for name in asked.names:
+            turns.enter_context(turn_of(name).held(seconds))
+        return perform(collected(asked.effects), {list: batch})
+
+
+async def awrite(store: BaseStore, asked: Write, seconds: float = STORE_SECONDS, *, aside: bool = False) -> Any:
+    """Carry out a transaction and return its value. Cancelled while it commits, it goes on by itself to its end.
+
+    Raises:
+        MemoryBusy: If others write for longer than so many seconds.
+        TimeoutError: If it takes longer.
+    """
+    commits = False
+
+    async def work() -> Any:
+        async with asyncio.timeout(seconds), _begun(store, asked.names, seconds) as batch:
+
+            async def carry_out(ops: Sequence[Op]) -> list[Any]:
+                nonlocal commits
+                commits = PutOp in map(type, ops)  # these are the last batch
+                return await batch(ops)
+
+            return await aperform(collected(asked.effects), {list: carry_out}, aside=aside)
+
+    task = asyncio.ensure_future(work())
+    try:
+        return await asyncio.shield(task)
+    finally:
+        if not commits:
+            task.cancel()
+        # Nobody is told any more what becomes of it.
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+
+@asynccontextmanager
+async def _begun(store: BaseStore, names: Sequence[str], seconds: float) -> AsyncIterator[Batching]:
+    async with AsyncExitStack() as turns:
+        if isinstance(store, Transactional):
+            yield await turns.enter_async_context(store.writing(*names))
+        else:
+            for name in names:
+                await turns.enter_async_context(turn_of(name).aheld(seconds))
+            yield store.abatch
 
 
 def within(seconds: float, call: Callable[[T], U]) -> Callable[[T], U]:

@@ -1,18 +1,18 @@
 """Erase wins: everything of a user, all that came from a thread, or one fact, also while an update is under way.
 
-First it is written that something is erased (a new epoch of the user or the thread, a deletion record of the fact),
-then rows are deleted. An update that started before looks at that after its last write, and takes back what it wrote.
+Each is one transaction of a user: an update that asks a model meanwhile finds its words gone, and writes nothing.
 """
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition, Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, count_edit, forget_thread, forget_time_zone, read_epoch, write_epoch
+from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
 from memory.facts.chain import Chain, read_chain_of_thread
 from memory.facts.confirmations import Confirmations
@@ -117,6 +117,7 @@ async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[],
     return await arun(store, _erase_thread(thread_id, uuid.uuid4().hex, clock()))
 
 
+@transaction
 def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     """Erase one fact, also one that is only history, wherever memory of this agent holds what it said.
 
@@ -154,14 +155,15 @@ def _forget_words(
         chain: The facts; it says which messages go.
         fact_id: Which of them the records name.
         seconds: Since the epoch.
-        is_told: Says which sections go, and which extractions of pending updates are made anew.
+        is_told: Says which sections go.
     """
     epoch = yield from read_epoch(owner)
     gone = find_gone((yield from _read_conversations(owner, epoch)), chain.is_in)
-    # The records come first: who writes one of these messages into the journal meanwhile looks for them afterwards.
-    yield from forget_messages(owner, gone, fact_id, seconds)
+    record = DeletionRecord(fact_id, timestamp(seconds), (yield from count_edit(owner)), epoch)
+    if puts := message_deletion_puts(owner, gone, record):
+        yield puts
     changed = yield from redact(owner, gone)
-    yield from outbox.redact(owner, gone, is_told)
+    yield from outbox.redact(owner, gone)
     telling = yield from sections_telling(owner, epoch, changed)
     dropped = yield from drop_sections(owner, epoch, lambda name, text: name in telling or is_told(text))
     return [*telling, *dropped]
@@ -181,18 +183,6 @@ def _read_conversations(owner: Owner, epoch: str) -> StoreEffects[list[tuple[str
     entries = yield from outbox.read_entries(owner)
     told = [(entry.thread_id, entry.messages) for entry in journal]
     return [*told, *((entry.thread_id, entry.messages) for entry in entries)]
-
-
-def forget_messages(
-    owner: Owner, gone: Mapping[str, Iterable[str]], fact_id: str, seconds: float
-) -> StoreEffects[None]:
-    """See to it that nothing is learned or told of messages (ids by thread) that go with an erased fact."""
-    epoch = yield from read_epoch(owner)
-    edit = yield from count_edit(owner)
-    puts = message_deletion_puts(owner, gone, DeletionRecord(fact_id, timestamp(seconds), edit, epoch))
-    if puts:
-        yield puts
-        yield from count_edit(owner)
 
 
 def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
@@ -221,14 +211,16 @@ def erase_user(user_id: str) -> StoreEffects[int]:
     Returns:
         How many items were deleted.
     """
-    user, epoch = Owner.of(user_id), uuid.uuid4().hex
-    # First of all: from here on nobody reads what is deleted below, and who is writing takes it back.
+    return _erase_user(Owner.of(user_id), uuid.uuid4().hex)
+
+
+@transaction
+def _erase_user(user: Owner, epoch: str) -> StoreEffects[int]:
     yield from write_epoch(user, epoch)
     yield from forget_time_zone(user)
     deleted = 0
     for namespace in (yield from _namespaces(user)):
-        # What was said since carries the new epoch and stays.
-        items = [item for item in (yield from scan(namespace)) if item.value.get("epoch") != epoch]
+        items = yield from scan(namespace)
         if items and namespace != user.control:
             if owner := owner_of(namespace):
                 threads = sorted({_thread_of(item) for item in items} - {""})
@@ -260,18 +252,25 @@ def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> StoreEffects
     # Before the owners are read: a turn that becomes one afterwards finds the new epoch, and writes nothing down.
     yield from write_thread_epoch(thread_id, thread_epoch, now)
     deleted = 0
-    for owner in (yield from outbox.read_owners(thread_id)):
-        yield from forget_thread(owner, thread_id, thread_epoch, now)
-        entries = yield from outbox.read_entries(owner)
-        cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.thread_epoch != thread_epoch]
-        yield from outbox.remove(cancelled)
-        epoch = yield from read_epoch(owner)
-        yield from note_erasure(owner, epoch, thread_epoch, timestamp(now))
-        # While the facts are there, which say what echoes of the thread are found by.
-        said = yield from read_chain_of_thread(owner, epoch, thread_id)
-        if said.ids:
-            dropped = yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
-            yield from tell_again(owner, epoch, dropped)
-        deleted += len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
-        yield from outbox.settle_thread(owner, thread_id)
+    owners = yield from outbox.read_owners(thread_id)
+    for owner in sorted(owners, key=lambda owner: owner.due_key):
+        deleted += yield from _erase_thread_of(owner, thread_id, thread_epoch, now)
+    return deleted
+
+
+@transaction
+def _erase_thread_of(owner: Owner, thread_id: str, thread_epoch: str, now: float) -> StoreEffects[int]:
+    yield from forget_thread(owner, thread_id, thread_epoch, now)
+    entries = yield from outbox.read_entries(owner)
+    cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.thread_epoch != thread_epoch]
+    yield from outbox.remove(cancelled)
+    epoch = yield from read_epoch(owner)
+    yield from note_erasure(owner, epoch, thread_epoch, timestamp(now))
+    # While the facts are there, which say what echoes of the thread are found by.
+    said = yield from read_chain_of_thread(owner, epoch, thread_id)
+    if said.ids:
+        dropped = yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
+        yield from tell_again(owner, epoch, dropped)
+    deleted = len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
+    yield from outbox.settle_thread(owner, thread_id)
     return deleted

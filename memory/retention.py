@@ -11,6 +11,7 @@ from typing import Final
 from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
+from memory.door import transaction
 from memory.effects import StoreEffects, delete, scan
 from memory.facts.fact import moment
 from memory.facts.rows import is_revision
@@ -42,6 +43,7 @@ def owners_to_clean() -> StoreEffects[list[Owner]]:
     return list(found)
 
 
+@transaction
 def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[Cleaned]:
     """Move an owner's facts that are over into history, and delete what waited, or is kept, no longer.
 

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from langgraph.store.base import GetOp, Item, PutOp
 
+from memory.door import in_transaction, thread_name
 from memory.effects import StoreEffects, delete, put, scan
 from memory.forms import plain, read_as
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
@@ -34,6 +35,11 @@ def thread_epoch_in(item: Item | None) -> str:
 
 def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
     """End the epoch of the turns of a thread that are under way now (seconds since 1970); old epochs go."""
+    # A turn that is being written down is written before, or finds the new one.
+    yield from in_transaction((thread_name(thread_id),), _write_epoch(thread_id, epoch, now))
+
+
+def _write_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
     namespace = erased_threads_namespace(thread_id)
     yield [put(namespace, erased_thread_key(thread_id), {"epoch": epoch, "at": now})]
     # Other threads' items: an erase is the one moment at which somebody looks here, so nothing else has to sweep them.

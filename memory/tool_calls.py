@@ -12,19 +12,17 @@ from langchain_core.messages import BaseMessage
 
 from memory.config import MemoryConfig
 from memory.control import read_approval, read_known_time_zone, read_learning
+from memory.door import transaction
 from memory.effects import StoreEffects, put, side_by_side
-from memory.erase import forget_rows
 from memory.extraction.extraction import judge_fact
 from memory.facts.applying import change_facts
 from memory.facts.changes import Outcome, Reason, reasons
 from memory.facts.effects import FactEffects
 from memory.facts.fact import FactNotFound, MemoryFull, is_protected
-from memory.facts.rows import stands
 from memory.facts.snapshot import read_snapshot
 from memory.injection.block import escape
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
-from memory.outbox.outbox import settle_thread
 from memory.outbox.receipts import UpdateReceipt, receipt_put, trim_receipts
 from memory.outbox.transcript import to_turn
 from memory.screening.topics import held_topic
@@ -92,6 +90,7 @@ class Told:
     receipt: UpdateReceipt | None = None
 
 
+@transaction
 def remember(call: ToolCall, content: str, category: str, corrects: str | None) -> StoreEffects[Told]:
     """Remember one fact that the user said in this exchange, by the rules of extraction.
 
@@ -101,8 +100,11 @@ def remember(call: ToolCall, content: str, category: str, corrects: str | None) 
         category: Its category.
         corrects: Id of the fact that it takes the place of, if any.
     """
-    snapshot, zone, learning = yield from side_by_side(
-        read_snapshot(call.owner), read_known_time_zone(call.owner), read_learning(call.owner)
+    snapshot, zone, learning, thread_epoch = yield from side_by_side(
+        read_snapshot(call.owner),
+        read_known_time_zone(call.owner),
+        read_learning(call.owner),
+        read_thread_epoch(call.thread_id),
     )
     if not call.config.enabled or not learning:
         return Told("Not remembered: the user has paused learning.")
@@ -118,7 +120,10 @@ def remember(call: ToolCall, content: str, category: str, corrects: str | None) 
         time_zone=zone,
     )
     epoch, now = call.epochs.user or snapshot.epoch, iso_time(call.now)
-    outcome, note = yield from change_facts(
+    is_erased = bool(call.epochs.thread) and erased_between(call.epochs.thread, thread_epoch)
+    if is_erased or epoch != snapshot.epoch:
+        return Told(f"Not remembered: {_NOT_REMEMBERED['stale']}")
+    outcome = yield from change_facts(
         call.owner, extraction, thread_id=call.thread_id, epoch=epoch, now=now, config=call.config
     )
     told = _told_of(outcome)
@@ -136,21 +141,14 @@ def remember(call: ToolCall, content: str, category: str, corrects: str | None) 
     )
     # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down.
     yield [
-        *note,
         receipt_put(call.owner, call.key, receipt),
         put(thread_namespace(call.thread_id), call.owner.due_key, {}),
     ]
-    # After the last write, so that an erase either sees these rows or is seen here.
-    is_current, thread_epoch, _ = yield from side_by_side(
-        stands(call.owner, epoch), read_thread_epoch(call.thread_id), trim_receipts(call.owner)
-    )
-    if call.epochs.thread and erased_between(call.epochs.thread, thread_epoch):
-        yield from forget_rows(call.owner, call.thread_id, epoch)
-        yield from settle_thread(call.owner, call.thread_id)
-        is_current = False
-    return Told(told, receipt) if is_current else Told(f"Not remembered: {_NOT_REMEMBERED['stale']}")
+    yield from trim_receipts(call.owner)
+    return Told(told, receipt)
 
 
+@transaction
 def forget(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     """Retire a fact as the memory API does: it does not come back by itself, and the user can undo it."""
     facts = FactEffects(call.owner, call.config, lambda: call.now)
@@ -167,6 +165,7 @@ def forget(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     return (yield from _noted(call, receipt, "Forgotten. The user can undo it."))
 
 
+@transaction
 def restore(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     """Bring back a fact that went at the limit; the weakest of the others goes there in its place."""
     if not call.config.enabled or not (yield from read_learning(call.owner)):

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Self, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.control import LEARNING_KEY, ZONE_KEYS, learning_in, note_assistants_time_zone, zone_in
+from memory.door import transaction
 from memory.effects import StoreEffects, read_many, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
@@ -262,6 +263,7 @@ class Closing:
     late: Late | None = None
 
 
+@transaction
 def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEffects[Recorded | None]:
     """Write a turn down for a later update of memory; doing it twice changes nothing.
 
@@ -293,11 +295,8 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
         speaker=closing.epochs.speaker,
         model=closing.model,
     )
-    recorded, _ = yield from side_by_side(
-        outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread, late=closing.late),
-        note_assistants_time_zone(closing.owner, closing.time_zone),
-    )
-    return recorded
+    yield from note_assistants_time_zone(closing.owner, closing.time_zone)
+    return (yield from outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread, late=closing.late))
 
 
 def view_of_thread(

@@ -67,13 +67,6 @@ MUTANTS = (
         ("tests/laws/test_rules_imports.py",),
     ),
     Mutant(
-        "an import writes on while it is taken back",
-        "memory/backfill/taking_in.py",
-        "    if current is None or current.token != source.token:\n        entries",
-        "    if False:\n        entries",
-        (matrix("import-edit"),),
-    ),
-    Mutant(
         "what waits of an import outlives it",
         "memory/backfill/taking_back.py",
         "    yield from outbox.remove(cancelled)\n",
@@ -307,8 +300,8 @@ MUTANTS = (
     Mutant(
         "what a tool remembers outlives its thread",
         "memory/tool_calls.py",
-        "if call.epochs.thread and erased_between(call.epochs.thread, thread_epoch):",
-        "if False:",
+        "    if is_erased or epoch != snapshot.epoch:",
+        "    if epoch != snapshot.epoch:",
         (ERASED_THREADS,),
     ),
     Mutant(
@@ -335,8 +328,8 @@ MUTANTS = (
     Mutant(
         "what is learned is lost where the process is killed before it is applied",
         "memory/worker/update.py",
-        "    outcome, note = yield from change_facts(",
-        "    yield from outbox.remove(claimed)\n    outcome, note = yield from change_facts(",
+        "@transaction\ndef _apply(",
+        "def _apply(",
         (matrix("learn-kill"),),
     ),
     Mutant(
@@ -417,13 +410,6 @@ MUTANTS = (
         (FACTS,),
     ),
     Mutant(
-        "what is erased at the limit stays in history",
-        "memory/facts/writing.py",
-        "if evicted := [fact.id for fact in after.archived]:",
-        "if False and (evicted := [fact.id for fact in after.archived]):",
-        (PROMISES,),
-    ),
-    Mutant(
         "a correction to what is known already is a repeat",
         "memory/extraction/validation.py",
         "if target is None else (said, target) in self._corrected",
@@ -489,22 +475,15 @@ MUTANTS = (
     Mutant(
         "messages that deleted facts came from are written down again",
         "memory/worker/journaling.py",
-        "        if forgotten:\n",
-        "        if not forgotten and forgotten:\n",
-        (PROMISES,),
-    ),
-    Mutant(
-        "a reader misses lines that two wrote at once",
-        "memory/worker/journaling.py",
-        "!= self.known.token:",
-        "== object():",
+        "gone = with_replies(reading.said, forgotten)",
+        "gone = with_replies(reading.said, ())",
         (PROMISES,),
     ),
     Mutant(
         "who reads the journal in the middle of a deletion keeps what they read",
         "memory/facts/deletions.py",
-        "    yield from count_edit(owner)\n    yield [\n",
-        "    yield [\n",
+        "    edit = yield from count_edit(owner)\n    if any(fact.status not in HELD",
+        "    edit = '0.'\n    if any(fact.status not in HELD",
         (PROMISES,),
     ),
     Mutant(
@@ -518,23 +497,15 @@ MUTANTS = (
     Mutant(
         "what failed for good has no line",
         "memory/worker/update.py",
-        "yield from _journal_unread(unread, terms)",
-        "pass",
-        (PROMISES,),
-    ),
-    Mutant(
-        "a model that has answered is asked again after a kill",
-        "memory/worker/update.py",
-        "lease=terms.lease(), extracted=progress)",
-        "lease=terms.lease())",
+        "            yield from _write_lines(read.journaling(unread[-1], terms))",
+        "            pass",
         (PROMISES,),
     ),
     Mutant(
         "what could not be read is not read later",
         "memory/worker/update.py",
-        "    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))\n",
-        "    yield [seen_put(owner, thread_id, epoch, remembered(flushed, reading.all, 9))]\n"
-        "    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))\n",
+        "message for message in read.reading.all if message.id not in later]",
+        "message for message in read.reading.all]",
         (PROMISES,),
     ),
     Mutant(
@@ -547,8 +518,8 @@ MUTANTS = (
     Mutant(
         "no look at the epochs after the last write",
         "memory/worker/update.py",
-        "is_cancelled = _is_cancelled(last, epochs)",
-        "is_cancelled = False",
+        "    if is_changed or _is_cancelled(last, read.epochs) or read.erasure != erasure:",
+        "    if False:",
         (matrix("learn-erase"),),
     ),
     Mutant(
@@ -778,13 +749,6 @@ MUTANTS = (
         ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
-        "portions of other entries count as read",
-        "memory/outbox/entry.py",
-        "is_same = {*self.entries} == {entry.key for entry in entries}",
-        "is_same = True",
-        ("tests/unit/test_interference.py",),
-    ),
-    Mutant(
         "a roll-up that sees no erase",
         "memory/worker/rollup.py",
         "    if (yield from read_epochs(owner)) != epochs:",
@@ -799,11 +763,11 @@ MUTANTS = (
         (QUEUE,),
     ),
     Mutant(
-        "what was rewritten meanwhile is deleted unread",
-        "memory/worker/update.py",
-        "(entry for entry in stored if entry.contents in read)",
-        "claimed",
-        (PROMISES,),
+        "two writers of one user at once",
+        "memory/door.py",
+        "            if self._is_taken:\n",
+        "            if False:\n",
+        ("tests/laws/test_rules_writing.py",),
     ),
     Mutant(
         "an erased thread is fenced for nobody",
@@ -838,13 +802,6 @@ MUTANTS = (
         "memory/facts/applying.py",
         "is_unread = 0 < change.target_revision < target.revision",
         "is_unread = False",
-        (PROMISES,),
-    ),
-    Mutant(
-        "an edit in the middle of an update is overwritten",
-        "memory/facts/rows.py",
-        "    return fact if is_newer and belongs(item.value, epoch) else None",
-        "    return None",
         (PROMISES,),
     ),
     Mutant(
@@ -890,13 +847,6 @@ MUTANTS = (
         (UPDATES,),
     ),
     Mutant(
-        "what fails for good is in no journal",
-        "memory/worker/update.py",
-        "yield from _journal_unread(unread, terms)",
-        "pass",
-        (UPDATES,),
-    ),
-    Mutant(
         "a process that runs on takes nothing that another left",
         "graphs/service.py",
         "return (yield from outbox.due_owners(now))",
@@ -913,8 +863,8 @@ MUTANTS = (
     Mutant(
         "a drain ends with its first portion",
         "memory/worker/update.py",
-        "portions(reading.talk, size)[done:]",
-        "portions(reading.talk, size)[done : done + 1]",
+        "is_done = not later",
+        "is_done = True",
         (HANDS,),
     ),
     Mutant(
@@ -927,8 +877,8 @@ MUTANTS = (
     Mutant(
         "facts of two writers pass the cap",
         "memory/facts/rows.py",
-        "settled = limit(unite(adopt(after, epoch)), config, new, to_history=False)",
-        "settled = unite(adopt(after, epoch))",
+        "kept = limit(unite(adopt(after, epoch)), config, new, to_history=False)",
+        "kept = unite(adopt(after, epoch))",
         (HANDS,),
     ),
     Mutant(

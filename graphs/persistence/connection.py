@@ -128,11 +128,13 @@ class SqliteFile:
         writer: Its transactions begin with the write lock; nobody iterates over rows on it.
         reader: Sees what was committed when it begins to read.
         log: The write-ahead log, to be emptied soon when something was deleted.
+        name: What all that this process has open of this file call it.
     """
 
     writer: aiosqlite.Connection
     reader: aiosqlite.Connection
     log: WriteAheadLog
+    name: str
 
 
 @asynccontextmanager
@@ -158,7 +160,7 @@ async def open_file(path: Path | str) -> AsyncIterator[SqliteFile]:
                 raise FileUnusable(
                     f"{path} was encrypted by an earlier version, which nothing here reads: move it away to begin anew"
                 )
-        yield SqliteFile(writer, reader, log)
+        yield SqliteFile(writer, reader, log, str(await asyncio.to_thread(path.resolve)))
 
 
 @contextmanager

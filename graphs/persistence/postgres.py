@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
+from psycopg.sql import SQL, Literal
 from psycopg_pool import AsyncConnectionPool
 
 from graphs.postgres_locks import BEGIN_ALONE
@@ -36,6 +37,16 @@ _MIGRATION_LOCK: Final = 0x50414C_494D5053  # "PALIMPS": nobody else's lock
 _TRY: Final = f"SELECT pg_try_advisory_xact_lock({_MIGRATION_LOCK}) AS taken"
 # A limit that the operator has set, for the role or in the URI, stays.
 _LIMIT: Final = "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'"
+
+
+# One message, as the snapshot of the first statement must be younger than the lock: where the database's transactions
+# are "repeatable read", a statement that waits for the lock has its snapshot already.
+_BEGIN_ALONE: Final = """
+    BEGIN ISOLATION LEVEL READ COMMITTED;
+    SET LOCAL lock_timeout = '15s';
+    SET LOCAL statement_timeout = '30s';
+    SET LOCAL idle_in_transaction_session_timeout = '30s'"""
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended({}, 0))"
 
 
 class DatabaseAway(ConnectionError):
@@ -78,26 +89,43 @@ async def open_pool(uri: str, connections: int, **options: Any) -> AsyncIterator
 
 
 @asynccontextmanager
-async def transaction(pool: Pool, *, pipelined: bool) -> AsyncIterator[tuple[Connection, AsyncCursor[DictRow]]]:
+async def transaction(
+    pool: Pool, *, pipelined: bool = False, locks: Sequence[str] = ()
+) -> AsyncIterator[tuple[Connection, AsyncCursor[DictRow]]]:
     """Begin a transaction on a connection of its own; yield both that and a cursor as LangGraph's queries want it.
 
     Args:
         pool: Where the connection comes from.
         pipelined: Whether statements are sent without waiting for those before; the client's library must know how.
+        locks: Names that one transaction has at a time, from its beginning to its end; they are taken in this order.
 
     Raises:
+        LockNotAvailable: If others have the name for 15 seconds.
         DatabaseAway: If the database does not answer, or stops answering; whether it has committed nobody knows then.
     """
     try:
         async with pool.connection() as connection, AsyncExitStack() as stack:
             if pipelined:
                 await stack.enter_async_context(connection.pipeline())
-            await stack.enter_async_context(connection.transaction())
+            await stack.enter_async_context(_locked(connection, locks) if locks else connection.transaction())
             yield connection, await stack.enter_async_context(connection.cursor(binary=True, row_factory=dict_row))
     except OperationalError as error:
         if error.sqlstate and not error.sqlstate.startswith(_CONNECTION_LOST):
             raise  # it answers: with a deadlock, a limit of time, a full disk
         raise DatabaseAway(f"the database {place_of(str(pool.conninfo))} is away: {_on_one_line(error)}") from error
+
+
+@asynccontextmanager
+async def _locked(connection: Connection, names: Sequence[str]) -> AsyncIterator[None]:
+    begin = [SQL(_BEGIN_ALONE), *(SQL(_LOCK).format(Literal(name)) for name in names)]
+    try:
+        await AsyncClientCursor(connection).execute(SQL("; ").join(begin))
+        yield
+        await connection.execute("COMMIT")
+    except BaseException:
+        if not connection.closed:
+            await connection.execute("ROLLBACK")
+        raise
 
 
 async def migrated(uri: str, migrate: Callable[[Connection], Awaitable[None]]) -> None:

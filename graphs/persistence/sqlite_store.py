@@ -1,6 +1,6 @@
 """The LangGraph store on SQLite: atomic batches, safe between processes, one caller's bad value harms no other."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -8,8 +8,9 @@ import aiosqlite
 from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from graphs.persistence.connection import SqliteFile, open_file
+from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, open_file
 from graphs.persistence.connection import transaction as _transaction
+from memory.door import Batching, turn_of
 
 
 class DurableSqliteStore(AsyncSqliteStore):
@@ -55,10 +56,26 @@ class DurableSqliteStore(AsyncSqliteStore):
         batch = list(ops)
         if not any(isinstance(op, PutOp) for op in batch):
             return await self._reader.abatch(batch)
-        async with self.lock, _transaction(self.conn):
-            results = await super().abatch(batch)
-        self._file.log.empty_soon()
-        return results
+        async with self.writing() as carry_out:
+            return await carry_out(batch)
+
+    @asynccontextmanager
+    async def writing(self, *names: str) -> AsyncIterator[Batching]:  # noqa: ARG002 - one file, one writer
+        """Begin a transaction with the write lock and yield what carries out batches in it; the end commits."""
+        await self.setup()
+        carry_out = super().abatch
+        has_written = False
+
+        async def noted(ops: Sequence[Op]) -> list[Result]:
+            nonlocal has_written
+            has_written = has_written or PutOp in map(type, ops)
+            return await carry_out(ops)
+
+        # SQLite serves those who wait for its lock in no order: the first of this process stands there alone.
+        async with turn_of(self._file.name).aheld(BUSY_SECONDS), self.lock, _transaction(self.conn):
+            yield noted
+        if has_written:
+            self._file.log.empty_soon()
 
     @asynccontextmanager
     async def _cursor(self, *, transaction: bool = True) -> AsyncIterator[aiosqlite.Cursor]:  # noqa: ARG002 (inherited)

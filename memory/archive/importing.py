@@ -11,14 +11,14 @@ from typing import Final, NamedTuple, TypeVar
 from memory.archive.entries import FORMAT, SCHEMA, Json, read_entry, read_fact, read_texts, read_update
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.effects import StoreEffects, delete
+from memory.door import transaction
+from memory.effects import StoreEffects
 from memory.facts.changes import Reason, Section
 from memory.facts.deletions import unwanted
 from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, timestamp
 from memory.facts.profile import read_profile, write_profile
-from memory.facts.rows import stands
-from memory.journal.journal import append, revision_put
+from memory.journal.journal import append
 from memory.namespaces import Owner
 from memory.outbox.outbox import record
 from memory.screening.door import screened
@@ -94,7 +94,7 @@ class Importer:
     """
 
     def __init__(self, owner: Owner, config: MemoryConfig, seconds: float) -> None:
-        self._owner, self._seconds = owner, seconds
+        self.owner, self._seconds = owner, seconds
         self._now = timestamp(seconds)
         self._line = 0
         self._has_header = False
@@ -153,10 +153,11 @@ class Importer:
         logger.info("took in an export: created %d, known %d, refused %d", *counts)
         return done
 
+    @transaction
     def write(self) -> StoreEffects[None]:
         """Write what was taken."""
         waiting, self._waiting, self._size = self._waiting, [], 0
-        epoch = yield from read_epoch(self._owner)
+        epoch = yield from read_epoch(self.owner)
         self._epoch = self._epoch or epoch
         self._is_erased = self._is_erased or epoch != self._epoch
         if self._is_erased:
@@ -165,28 +166,21 @@ class Importer:
         yield from self._write_facts([line for line in waiting if line.part == "fact"])
         for line in waiting:
             if line.part == "profile" and (texts := self._read(line, read_texts)):
-                there = yield from read_profile(self._owner, epoch)
+                there = yield from read_profile(self.owner, epoch)
                 fit = {name: text for name, text in texts.items() if name not in there and text.strip()}
                 sections = [Section(name=name, text=text) for name, text in fit.items() if screened(text) is None]
-                yield from write_profile(self._owner, sections, epoch=epoch, now=self._now)
+                yield from write_profile(self.owner, sections, epoch=epoch, now=self._now)
                 self._done = replace(self._done, sections=tuple(each.name for each in sections))
         entry_of = partial(read_entry, epoch=epoch)
         entries = [entry for line in waiting if line.part == "journal" and (entry := self._read(line, entry_of))]
-        yield from append(self._owner, entries)
-        draft_of = partial(read_update, owner=self._owner, epoch=epoch, now=self._seconds)
+        yield from append(self.owner, entries)
+        draft_of = partial(read_update, owner=self.owner, epoch=epoch, now=self._seconds)
         drafts = [draft for line in waiting if line.part == "update" and (draft := self._read(line, draft_of))]
         for draft in drafts:  # one that is there already stays as it is, with its progress
             yield from record(draft)
             self.waiting_threads.add(draft.thread_id)
         done = self._done
         self._done = replace(done, journal=done.journal + len(entries), updates=done.updates + len(drafts))
-        if not (yield from stands(self._owner, epoch)):
-            # That took facts and profile back; it does not look through the journal.
-            yield [
-                *(delete(self._owner.namespace("journal"), entry.key) for entry in entries),
-                revision_put(self._owner),
-            ]
-            self._is_erased = True
 
     def _write_facts(self, lines: Sequence[_Line]) -> StoreEffects[None]:
         if not lines:
@@ -194,7 +188,7 @@ class Importer:
         given = [(line.number, read_fact(line.entry, epoch=self._epoch, now=self._now)) for line in lines]
         waiting = [fact.content for _, fact in given if isinstance(fact, Fact) and fact.status == "waiting"]
         # Who said no, or changed it, is not asked once more.
-        answered = yield from unwanted(self._owner, self._epoch, waiting)
+        answered = yield from unwanted(self.owner, self._epoch, waiting)
         drafts = [
             (at, fact)
             for at, fact in given

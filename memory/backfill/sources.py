@@ -9,6 +9,7 @@ from langgraph.store.base import Item, Op
 
 from memory.backfill.conversation import ORIGINS, Conversation, Origin
 from memory.control import belongs, read_epoch
+from memory.door import transaction
 from memory.effects import StoreEffects, delete, put, read, scan, side_by_side
 from memory.facts.fact import timestamp
 from memory.namespaces import Owner, checked_source, imported_thread, source_unit
@@ -104,21 +105,15 @@ def thread_of(owner: Owner, source: ImportSource, conversation: Conversation) ->
     return imported_thread(source.unit(owner), f"{conversation.origin}\0{conversation.id}")
 
 
+@transaction
 def open_source(owner: Owner, name: str, origin: Origin, now: float) -> StoreEffects[ImportSource]:
     """Return the source of a name, as it is there or begun now (seconds since 1970)."""
     epoch, item = yield from side_by_side(read_epoch(owner), read(owner.namespace("sources"), source_key(name)))
     if (there := ImportSource.of_item(item, epoch)) is not None:
         return there
     fresh = ImportSource(name, origin, uuid.uuid4().hex, timestamp(now), epoch)
-    yield from write_source(owner, fresh)
-    # Two that begin at once: both go on with what is there in the end.
-    item = yield from read(owner.namespace("sources"), source_key(name))
-    return ImportSource.of_item(item, epoch) or fresh
-
-
-def write_source(owner: Owner, source: ImportSource) -> StoreEffects[None]:
-    """Write a source; with another token, pieces of before are not taken in any more."""
-    yield [put(owner.namespace("sources"), source_key(source.name), source.to_json())]
+    yield [put(owner.namespace("sources"), source_key(name), fresh.to_json())]
+    return fresh
 
 
 def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:

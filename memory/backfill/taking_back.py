@@ -4,15 +4,16 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from memory.backfill.sources import drop_source, read_source, write_source
+from memory.backfill.sources import drop_source, read_source
 from memory.config import MemoryConfig
 from memory.control import count_edit, forget_thread, read_epoch
+from memory.door import transaction
 from memory.effects import StoreEffects, delete, scan, side_by_side
 from memory.erase import forget_rows_of
 from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import note_erasure
 from memory.facts.fact import Fact, timestamp
-from memory.facts.rows import OUTCOMES, read_fact_set, read_history, settle, write_difference
+from memory.facts.rows import read_fact_set, read_history, save
 from memory.facts.undo import brought_back
 from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
 from memory.outbox import outbox
@@ -39,6 +40,7 @@ class TakenBack:
     restored: int
 
 
+@transaction
 def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> StoreEffects[TakenBack]:
     """Take back what was imported under a name; what is under way of it is cancelled, and comes to nothing.
 
@@ -54,18 +56,15 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     Raises:
         SourceNotFound: If there is none.
     """
-    if (source := (yield from read_source(owner, name))) is None:
+    if (yield from read_source(owner, name)) is None:
         raise SourceNotFound(name)
     unit, fresh = source_unit(owner, name), uuid.uuid4().hex
 
     def is_gone(thread_id: str) -> bool:
         return unit_of(thread_id) == unit
 
-    # First of all: whoever writes something of it from here on finds that it is erased, and takes it back.
-    yield from write_thread_epoch(unit, fresh, now)
     yield from forget_thread(owner, unit, fresh, now)
-    # The source itself goes last: whoever is killed before that finds it again, and no piece is let in meanwhile.
-    yield from write_source(owner, replace(source, token=fresh))
+    yield from write_thread_epoch(unit, fresh, now)
     entries = yield from outbox.read_entries(owner)
     cancelled = [entry for entry in entries if is_gone(entry.thread_id) and entry.thread_epoch != fresh]
     yield from outbox.remove(cancelled)
@@ -73,8 +72,6 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     yield from note_erasure(owner, epoch, fresh, timestamp(now))
     kept, replaced = yield from _judge(owner, epoch, is_gone)
     deleted = yield from forget_rows_of(owner, is_gone, epoch, kept)
-    # Of the same words in the same thread it would say, when they come again, that they were applied.
-    yield [delete(owner.namespace("history"), OUTCOMES)]
     restored = yield from _put_back(owner, epoch, replaced, now, config)
     threads = yield from drop_source(owner, name)
     named = {*threads, *(entry.thread_id for entry in cancelled)} - {""}
@@ -123,6 +120,5 @@ def _put_back(owner: Owner, epoch: str, replaced: list[Fact], now: float, config
     edit = yield from count_edit(owner)
     before = yield from read_fact_set(owner, epoch)
     after = brought_back(before, replaced, now=timestamp(now), edit=edit)
-    yield from write_difference(owner, epoch, before, after)
-    yield from settle(owner, epoch, before, config)
+    yield from save(owner, epoch, before, after, config)
     return len(after.rows) - len(before.rows)

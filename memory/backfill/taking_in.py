@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 from memory.backfill.conversation import PASTED, Conversation, portions, short_id
-from memory.backfill.sources import ConversationProgress, ImportSource, read_source, source_key, talk_key, thread_of
+from memory.backfill.sources import ConversationProgress, ImportSource, source_key, talk_key, thread_of
 from memory.config import Topic
 from memory.control import INITIAL_EDIT, read_approval, read_epoch, read_known_time_zone, read_learning
-from memory.effects import StoreEffects, delete, put, read_many, side_by_side
-from memory.erase import forget_rows
+from memory.door import transaction
+from memory.effects import StoreEffects, put, read_many, side_by_side
 from memory.facts.deletions import forgotten_messages
 from memory.facts.fact import timestamp
 from memory.journal.entry import JournalEntry, day_of, entries_of
-from memory.journal.journal import append, redact
+from memory.journal.journal import append
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -58,6 +58,7 @@ class TakenIn:
     thread_id: str = ""
 
 
+@transaction
 def take_in(
     owner: Owner,
     source: ImportSource,
@@ -118,7 +119,6 @@ def take_in(
     after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
     if after != talk:
         yield [put(owner.namespace("sources"), talk_key(conversation), after.to_json(epoch))]
-    yield from _look_again(owner, source, conversation, thread_id, [one.id for one in said])
     fresh = [one for portion in cut for one in portion if not one.seen]
     return TakenIn(
         told=len(ids - talk.told),
@@ -137,20 +137,3 @@ def _without_forgotten(
     dropped = with_replies(messages, gone)
     # Whatever people changed by hand here, they changed after this was said.
     return [replace(one, edit=INITIAL_EDIT) for one in messages if one.id not in dropped]
-
-
-def _look_again(
-    owner: Owner, source: ImportSource, conversation: Conversation, thread_id: str, ids: list[str]
-) -> StoreEffects[None]:
-    """Take back, after the last write, what an erase meanwhile did not see."""
-    current = yield from read_source(owner, source.name)
-    if current is None or current.token != source.token:
-        entries = yield from outbox.read_entries(owner)
-        yield from outbox.remove(entry for entry in entries if entry.thread_id == thread_id)
-        yield from forget_rows(owner, thread_id, source.epoch)
-        yield [delete(owner.namespace("sources"), talk_key(conversation))]
-        yield from outbox.settle_thread(owner, thread_id)
-        raise SourceGone
-    gone = yield from forgotten_messages(owner, source.epoch, thread_id, ids)
-    if gone:
-        yield from redact(owner, {thread_id: with_replies(conversation.messages, gone)})

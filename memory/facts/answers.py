@@ -13,6 +13,7 @@ from langgraph.store.base import Item
 
 from memory.config import HOLDS, Hold
 from memory.control import belongs, count_edit
+from memory.door import transaction
 from memory.effects import StoreEffects, delete, put, scan, side_by_side
 from memory.facts.confirmations import Confirmations
 from memory.facts.fact import HELD, Fact, may_be_used
@@ -106,6 +107,7 @@ def _waiting(exchange: Exchange, covered: Mapping[tuple[str, str], set[Hold]], a
     )
 
 
+@transaction
 def write_answer(
     owner: Owner, epoch: str, exchanges: Iterable[Exchange], *, yes: bool | None, now: str
 ) -> StoreEffects[None]:

@@ -1,20 +1,17 @@
 """How an extraction changes the facts: what is new, confirmed, corrected or over; applied twice as once."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-
-from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
 from memory.control import read_approval, read_epoch
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
-from memory.facts.deletions import forgotten, let_go, read_erasure, take_back_erased, was_said_before
+from memory.facts.deletions import forgotten, let_go, was_said_before
 from memory.facts.fact import Fact, Status, is_protected, moment
 from memory.facts.profile import approved_sections, drop_sections_about, read_sections, write_profile
-from memory.facts.rows import give_way, read_fact_set, read_outcomes, settle, trim_history, write_difference
+from memory.facts.rows import read_fact_set, save
 from memory.facts.rules import (
     MAX_HELD,
     Confirmation,
@@ -36,10 +33,8 @@ logger = logging.getLogger(__name__)
 
 def change_facts(
     owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
-) -> StoreEffects[tuple[Outcome, list[Op]]]:
-    """Write what an extraction changes, and return what it did, and the writes that note that it was done.
-
-    Callers have more to write: they note it with theirs, and only then look whether the epoch still stands.
+) -> StoreEffects[Outcome]:
+    """Write what an extraction changes, as a part of what a caller writes, and return what it did.
 
     Args:
         owner: Whose memory it is.
@@ -49,78 +44,42 @@ def change_facts(
         now: ISO 8601.
         config: The limit, and which categories are protected.
     """
-    (current, chosen), erasure, recent, gone, before, profile = yield from side_by_side(
+    (current, chosen), gone, before, profile = yield from side_by_side(
         side_by_side(read_epoch(owner), read_approval(owner)),
-        read_erasure(owner, epoch),
-        read_outcomes(owner, epoch),
         forgotten(owner, epoch, thread_id, extraction.changes),
         read_fact_set(owner, epoch, [each.content for each in extraction.changes if each.content], said_again=True),
         read_sections(owner, epoch),
     )
     # An erase came between the message and now: nothing that was said before it may be written.
     if current != epoch:
-        return refused_as_stale(extraction), []
-    digest = extraction.digest(thread_id)
-    # The worker that applied it was killed before it could remove the entry.
-    if digest in recent.by_digest:
-        return recent.by_digest[digest], []
+        return refused_as_stale(extraction)
     if is_imported(thread_id):
         # Sections tell how things are now, and have no dates by which an old conversation would give way.
         extraction = replace(extraction, profile=())
     config = replace(config, approval=config.approval | chosen)
     in_use = [fact.content for fact in before.active().values()]
     extraction = replace(extraction, profile=approved_sections(extraction.profile, profile, in_use, config.approval))
-    rules = partial(
-        apply_extraction,
-        extraction=extraction, forgotten=gone, thread_id=thread_id, epoch=epoch, now=now, config=config,
-    )  # fmt: skip
-    sections = write_profile(owner, extraction.profile, epoch=epoch, now=now, stored=profile)
-    before, update = yield from _write_facts(owner, epoch, before, rules, beside=sections, now=now)
-    # Another worker may have noted its own meanwhile: what is noted is read again, just before.
-    settled, recent, _ = yield from side_by_side(
-        settle(owner, epoch, before, config),
-        read_outcomes(owner, epoch),
-        take_back_erased(owner, epoch, erasure, [fact.id for fact in update.fact_set.archived]),
+    update = apply_extraction(
+        before, extraction, thread_id=thread_id, epoch=epoch, now=now, config=config, forgotten=gone
     )
+    yield from write_profile(owner, extraction.profile, epoch=epoch, now=now, stored=profile)
+    settled = yield from save(owner, epoch, before, update.fact_set, config)
+    if update.let_go or update.waiting:
+        # Also where only something new waits: who holds the journal has to leave out what it came from.
+        stays = {each for fact in update.fact_set.rows.values() for each in fact.message_ids}
+        yield from let_go(owner, epoch, update.let_go, now=now, but=stays)
     if update.fact_set.archived:
         # Or the profile would go on telling what is no longer true; the next update writes such a section anew.
         fresh = {section.name for section in extraction.profile}
         over = [fact.content for fact in update.fact_set.archived if fact.status != "evicted"]
-        yield from side_by_side(drop_sections_about(owner, epoch, over, kept=fresh), trim_history(owner))
+        yield from drop_sections_about(owner, epoch, over, kept=fresh)
     outcome = update.result(settled)
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, waiting %d, refused %s",
         *map(len, (outcome.created, outcome.confirmed, outcome.superseded, outcome.waiting)),
         reasons(outcome.refused),
     )
-    return outcome, [recent.with_one(digest, outcome).write(owner, epoch)]
-
-
-def _write_facts(
-    owner: Owner,
-    epoch: str,
-    before: FactSet,
-    rules: Callable[[FactSet], "FactUpdate"],
-    *,
-    beside: StoreEffects[None],
-    now: str,
-) -> StoreEffects[tuple[FactSet, "FactUpdate"]]:
-    """Write what `rules` make of the facts, with what goes `beside` it in one batch; return these facts and the update.
-
-    A fact that a person edited after they were read is put back, and counts as it is now.
-    """
-    update = rules(before)
-    edited, _ = yield from side_by_side(write_difference(owner, epoch, before, update.fact_set), beside)
-    if edited:
-        was = [replace(before.rows[key], status="superseded", replaced_by=fact.id) for key, fact in edited.items()]
-        before = replace(before, rows={**before.rows, **edited}, archived=tuple(was))
-        wrong, update = update, rules(before)
-        yield from give_way(owner, epoch, wrong.fact_set, update.fact_set, edited)
-    if update.let_go or update.waiting:
-        # Also where only something new waits: who holds the journal has to leave out what it came from.
-        stays = {each for fact in update.fact_set.rows.values() for each in fact.message_ids}
-        yield from let_go(owner, epoch, update.let_go, now=now, but=stays)
-    return before, update
+    return outcome
 
 
 def refused_as_stale(extraction: Extraction) -> Outcome:
@@ -303,6 +262,9 @@ class FactUpdate:
         )
 
     def _confirm(self, target: Fact, change: Change) -> None:
+        if self._made(target, change):  # a store that writes a batch in pieces was killed in it
+            self._created.append(target)
+            return
         self._note_again(target, change)
         self._confirmed.append(target.id)
 

@@ -1,14 +1,10 @@
 """What one extraction found and what applying it did: frozen values that survive the way through JSON."""
 
-import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Self, get_args
+from typing import Final, Literal, get_args
 
 from memory.config import Category, Topic
-from memory.forms import plain, read_as
-from memory.text import digest
 
 Action = Literal["new", "confirms", "corrects", "ends"]
 Reason = Literal[
@@ -82,11 +78,6 @@ class Change:
             said_at=self.said_at,
         )
 
-    def to_json(self) -> dict[str, object]:
-        """Return plain JSON, without what is rare and empty: an extraction is known again by its JSON."""
-        rare = {"valid_from", "valid_to", "topic"}
-        return {name: each for name, each in plain(self).items() if each or name not in rare}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
@@ -138,19 +129,6 @@ class Extraction:
     refused: tuple[Refusal, ...] = ()
     profile: tuple[Section, ...] = ()
 
-    def to_json(self) -> dict[str, object]:
-        """Return plain JSON, to be journaled before it is applied."""
-        return {**plain(self), "changes": [change.to_json() for change in self.changes]}
-
-    def digest(self, thread_id: str) -> str:
-        """Return what this extraction of a thread is recognized by; no text."""
-        return digest("applied", thread_id, json.dumps(self.to_json(), sort_keys=True))[:32]
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the extraction of its JSON form; `ValueError` if it is none."""
-        return read_as(cls, {"changes": None, "refused": None, **value})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -161,16 +139,6 @@ class Outcome:
     superseded: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
     waiting: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Return plain JSON, in ids and reasons: no text."""
-        value = {**plain(self), "refused": [refusal.reason for refusal in self.refused]}
-        return {name: each for name, each in value.items() if each or name != "waiting"}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the outcome of its JSON form."""
-        return read_as(cls, {**value, "refused": [{"reason": each} for each in value["refused"]]})
 
 
 def reasons(refused: tuple[Refusal, ...]) -> dict[str, int]:

@@ -4,7 +4,6 @@ They stand among the history, each under a digest of what the fact said or of a 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -15,9 +14,8 @@ from memory.effects import StoreEffects, delete, put, read, read_many, scan, sid
 from memory.facts.chain import Chain, dormant, read_chain
 from memory.facts.changes import Change, Section
 from memory.facts.confirmations import read_provenance
-from memory.facts.fact import HELD, Fact, FactNotFound, fact_key, moment
+from memory.facts.fact import HELD, Fact, fact_key, moment
 from memory.facts.rows import DELETION, ERASED, history_key, read_fact_set, read_history
-from memory.facts.rules import FactSet
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import Owner
 from memory.text import digest
@@ -62,10 +60,6 @@ class DeletionRecord:
     def is_of(self, fact: Fact) -> bool:
         """Say whether it tells that this fact was deleted, and not only that an edit took this text of it away."""
         return self.status == "deleted" and self.fact_id == fact.id
-
-    def is_since(self, fact: Fact) -> bool:
-        """Say whether it tells so of this fact, and not of one with the same id that was erased before."""
-        return self.is_of(fact) and self.at >= fact.created_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +128,6 @@ def let_go(
     for fact in facts:
         chain = Chain.of([replace(fact, message_ids=tuple(each for each in fact.message_ids if each not in but))], ())
         yield deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch)
-    # Whoever read the journal before the last of these records has to read it again.
-    yield from count_edit(owner)
 
 
 def deletion_drops(owner: Owner, chain: Chain) -> list[Op]:
@@ -146,9 +138,6 @@ def deletion_drops(owner: Owner, chain: Chain) -> list[Op]:
 
 def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> StoreEffects[Chain]:
     """Delete a fact's chain for good: rows, revisions, confirmations; and record what it was made from.
-
-    The records stand before the rows are read for the last time: a writer under way is seen here, or sees them and
-    takes back what it wrote (`take_back_erased`).
 
     Args:
         owner: Whose fact.
@@ -163,60 +152,17 @@ def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> S
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    edit = yield from count_edit(owner)
     chain = yield from read_chain(owner, epoch, fact_id)
-    yield deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch)
+    edit = yield from count_edit(owner)
     if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
         yield from note_erasure(owner, epoch, token, now)
-    with suppress(FactNotFound):  # the one who deletes the same fact at the same time was faster
-        chain = yield from read_chain(owner, epoch, fact_id)
-        yield deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch)
-    yield from count_edit(owner)
     yield [
+        *deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch),
         *(delete(owner.namespace("history"), history_key(fact.id, fact.revision)) for fact in chain.revisions),
         *(delete(owner.namespace("confirmations"), each) for each in chain.ids),
         *(delete(owner.namespace("facts"), key) for key in chain.keys),
     ]
     return chain
-
-
-def take_back_erased(owner: Owner, epoch: str, before: LastErasure, ids: Collection[str]) -> StoreEffects[bool]:
-    """Say, after facts were written, whether somebody erased one of them in between; if so, delete what was written.
-
-    Args:
-        owner: Whose facts.
-        epoch: The epoch they were written under.
-        before: The last erase as it was read before.
-        ids: The facts that were there before and were written again.
-    """
-    # The usual case, and one read: nobody erased anything meanwhile.
-    if (yield from read_erasure(owner, epoch)) == before:
-        return False
-    fact_set, history = yield from side_by_side(read_fact_set(owner, epoch), read_history(owner, epoch))
-    written = [fact for fact in (*history, *fact_set.rows.values()) if fact.id in ids]
-    records = yield from _read_records(owner, epoch, [_text_key(fact.content) for fact in written])
-    gone = {fact.id for fact, record in zip(written, records, strict=True) if record and record.is_since(fact)}
-    if not gone:
-        return False
-    yield [
-        *(delete(owner.namespace("history"), history_key(one.id, one.revision)) for one in history if one.id in gone),
-        *(delete(owner.namespace("facts"), key) for key, fact in fact_set.rows.items() if fact.id in gone),
-        *(delete(owner.namespace("confirmations"), each) for each in sorted(gone)),
-    ]
-    return True
-
-
-def take_back_deleted(owner: Owner, epoch: str, fact_set: FactSet, fact: Fact) -> StoreEffects[bool]:
-    """Say, after a fact was rewritten, whether somebody deleted it in between; if so, delete what was written."""
-    (record,) = yield from _read_records(owner, epoch, [_text_key(fact.content)])
-    if record is None or not record.is_since(fact):
-        return False
-    revisions = [history_key(fact.id, number) for number in range(1, fact.revision + 1)]
-    yield [
-        *(delete(owner.namespace("facts"), key) for key, row in fact_set.rows.items() if row.id == fact.id),
-        *(delete(owner.namespace("history"), key) for key in revisions),
-    ]
-    return True
 
 
 def forgotten(owner: Owner, epoch: str, thread_id: str, changes: Sequence[Change]) -> StoreEffects[frozenset[Change]]:

@@ -10,16 +10,18 @@ from dataclasses import dataclass, replace
 
 from memory.config import MemoryConfig
 from memory.control import count_edit, read_epoch
+from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
-from memory.facts.applying import change_facts, refused_as_stale
-from memory.facts.chain import Chain, corrections, with_ends
+from memory.facts.applying import change_facts
+from memory.facts.chain import Chain, corrections, dormant, with_ends
 from memory.facts.changes import Extraction, Outcome
-from memory.facts.confirmations import Confirmations, read_confirmations
+from memory.facts.confirmations import Confirmations, read_confirmations, read_provenance
 from memory.facts.deletions import (
     DeletionRecord,
     aside_drop,
     aside_put,
     deletion_drops,
+    deletion_puts,
     forget,
     message_deletion_puts,
     read_erasure,
@@ -30,7 +32,6 @@ from memory.facts.fact import (
     Fact,
     FactChanged,
     FactNotFound,
-    MemoryFull,
     Source,
     Status,
     checked_category,
@@ -46,10 +47,8 @@ from memory.facts.rows import (
     read_current_fact_set,
     read_fact_set,
     read_history,
-    settle,
-    stands,
+    save,
     still_evicted,
-    write_difference,
 )
 from memory.facts.rules import (
     FactSet,
@@ -57,7 +56,6 @@ from memory.facts.rules import (
     create,
     find,
     insert,
-    is_full,
     remove,
     retire,
     same_content,
@@ -66,7 +64,7 @@ from memory.facts.rules import (
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.facts.undo import UndoneFacts, undo
 from memory.facts.waiting import lapsed, release
-from memory.facts.writing import FactWriting, end_held
+from memory.facts.writing import end_held
 from memory.namespaces import Owner
 from memory.recall.search import search_facts
 from memory.recall.vectors import QueryVector, read_vectors
@@ -76,9 +74,6 @@ from memory.text import normalize
 logger = logging.getLogger(__name__)
 
 Facts = list[Fact]
-
-_ERASED = "the memory was erased again and again while this was written"
-_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +95,8 @@ class FactEffects:
 
     def __init__(self, owner: Owner, config: MemoryConfig, clock: Callable[[], float]) -> None:
         self.owner, self.config, self._clock = owner, config, clock
-        self._writing = FactWriting(owner, config)
 
+    @transaction
     def create(
         self,
         content: str,
@@ -133,28 +128,20 @@ class FactEffects:
         suspect = admitted(said, "content") is not None
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
         until = checked_expiry(expires_at)
-        for _ in range(_TRIES):
-            epoch, before = yield from self._current((said,), said_again=True)
-            known = same_content(before, said)
-            now = self._now()
-            draft = Fact(
-                id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
-                pinned=pinned, epoch=epoch, status="quarantined" if suspect and known is None else "active",
-                valid_to=until,
-            )  # fmt: skip
-            after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
-            settled = yield from self._writing.write(epoch, before, after)
-            yield from self._writing.take_back_evicted(epoch, after)
-            # The person wants it all the same: it is written again, under the new epoch.
-            if settled is None:
-                continue
-            # Somebody else took the last place while this was written.
-            if same_content(settled, said, draft.status) is None and is_full(settled, self.config):
-                raise MemoryFull(self.config.max_facts)
-            logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
-            return fact
-        raise RuntimeError(_ERASED)
+        epoch, before = yield from self._current((said,), said_again=True)
+        known = same_content(before, said)
+        now = self._now()
+        draft = Fact(
+            id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
+            pinned=pinned, epoch=epoch, status="quarantined" if suspect and known is None else "active",
+            valid_to=until,
+        )  # fmt: skip
+        after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
+        yield from save(self.owner, epoch, before, after, self.config)
+        logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
+        return fact
 
+    @transaction
     def restore(self, fact_id: str) -> StoreEffects[Fact]:
         """Make a fact that went at the limit an active one, in the weakest's place; `FactNotFound` for any other id."""
         for fact in (yield from self.list("evicted")):
@@ -166,17 +153,16 @@ class FactEffects:
                 )
         raise FactNotFound(fact_id)
 
+    @transaction
     def insert(self, epoch: str, drafts: Sequence[Fact], fresh: frozenset[str]) -> StoreEffects[InsertedFacts]:
         """Add facts that were exported, beside those that are there (`memory.facts.rules.insert`).
 
-        Nothing looks whether the epoch still stands afterwards: the caller does, who writes more.
+        It is a part of what a caller writes.
         """
         before = yield from read_fact_set(self.owner, epoch, [draft.content for draft in drafts], said_again=True)
         after, done = insert(before, drafts, self.config, fresh)
-        yield from write_difference(self.owner, epoch, before, after)
-        yield from self._writing.take_back_evicted(epoch, after)
         older = replace(before, rows={key: row for key, row in before.rows.items() if key not in fresh})
-        settled = yield from settle(self.owner, epoch, older, self.config)
+        settled = yield from save(self.owner, epoch, before, after, self.config, older)
         keys = {fact.id: key for key, fact in settled.rows.items()}
         there = [fact for fact in done if isinstance(fact, Fact) and fact.id in keys]
         if there:  # a person wants them: that they were deleted once no longer counts
@@ -245,6 +231,7 @@ class FactEffects:
             raise FactNotFound(fact_id)
         return found
 
+    @transaction
     def update(
         self,
         fact_id: str,
@@ -286,7 +273,7 @@ class FactEffects:
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
             source=writer, edit=edit, expires_at=expires_at,
         )  # fmt: skip
-        yield from self._writing.rewrite(epoch, before, after, old)
+        yield from save(self.owner, epoch, before, after, self.config)
         if normalize(fact.content) != normalize(old.content):
             # What was said before an edit does not bring back what the fact said then.
             aside = aside_put(self.owner, old, at=fact.edited_at, edit=fact.edit, epoch=epoch)
@@ -299,14 +286,14 @@ class FactEffects:
         """Make a quarantined fact an active one, after a person read it; arguments and errors are `approve`'s."""
         return self._release(fact_id, "quarantined", content)
 
+    @transaction
     def _release(self, fact_id: str, status: Status, content: str | None) -> StoreEffects[Fact]:
         edit = yield from count_edit(self.owner)
         epoch, before = yield from self._current(said_again=True)
         old = find(before, fact_id)[1]
         now = self._now()
         after, fact = release(before, fact_id, self.config, now=now, edit=edit, status=status, content=content)
-        yield from self._writing.rewrite(epoch, before, after, old)
-        yield from self._writing.take_back_evicted(epoch, after)
+        yield from save(self.owner, epoch, before, after, self.config)
         if normalize(fact.content) != normalize(old.content):
             # In the words of the message it must not be used either.
             record = DeletionRecord(fact.id, now, edit, epoch, "edited")
@@ -315,8 +302,6 @@ class FactEffects:
         yield [aside_drop(self.owner, fact)]
         over = [each.content for each in after.archived if each.status == "superseded"]
         yield from drop_sections_about(self.owner, epoch, over)
-        # Who read the journal before this has to read it again: what the fact came from may be told from now on.
-        yield from count_edit(self.owner)
         return fact
 
     def approve(self, fact_id: str, *, source: Source, content: str | None = None) -> StoreEffects[Fact]:
@@ -336,6 +321,7 @@ class FactEffects:
             raise ValueError(f"source must be one of {', '.join(sorted(BY_HAND))}, as only a person approves")
         return (yield from self._release(fact_id, "waiting", content))
 
+    @transaction
     def retire(self, *fact_ids: str) -> StoreEffects[str]:
         """Stop using facts: they go to history, from where one `undo` restores them, and do not come back otherwise.
 
@@ -347,8 +333,7 @@ class FactEffects:
         Raises:
             FactNotFound: If there is none of them.
         """
-        epoch = yield from read_epoch(self.owner)
-        before, erasure = yield from side_by_side(read_fact_set(self.owner, epoch), read_erasure(self.owner, epoch))
+        epoch, before = yield from read_current_fact_set(self.owner)
         there, now = {fact.id: (key, fact) for key, fact in before.rows.items()}, self._now()
         found = [there[each] for each in dict.fromkeys(fact_ids) if each in there]
         if not found:
@@ -361,7 +346,7 @@ class FactEffects:
             rest = after = remove(before, *held)
             for fact in going:
                 after = retire(after, fact.id, "ended", now=now)
-            yield from self._writing.take_back(epoch, rest, after, UndoneFacts(removed=going), edit, erasure)
+            yield from self._take_back(epoch, rest, after, UndoneFacts(removed=going), edit)
         logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
         return now
 
@@ -381,6 +366,7 @@ class FactEffects:
         """
         yield from self.delete_chain(fact_id)
 
+    @transaction
     def delete_chain(self, fact_id: str) -> StoreEffects[DeletedFacts]:
         """Do what `delete` does, and tell what it took."""
         epoch = yield from read_epoch(self.owner)
@@ -389,6 +375,7 @@ class FactEffects:
         logger.info("deleted %s", fact_id)
         return DeletedFacts(chain, tuple(sections))
 
+    @transaction
     def undo(self, at: str = "") -> StoreEffects[UndoneFacts | None]:
         """Take back the last change of the facts, whoever made it; undoing again does it again.
 
@@ -409,10 +396,34 @@ class FactEffects:
         if undone is None:
             return None
         after, done = undone
-        if not (yield from self._writing.take_back(epoch, before, after, done, edit, erasure)):
-            return None
+        yield from self._take_back(epoch, before, after, done, edit)
         logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
         return done
+
+    def _take_back(
+        self, epoch: str, before: FactSet, after: FactSet, done: UndoneFacts, edit: str
+    ) -> StoreEffects[None]:
+        """Write facts that a person takes back or restores."""
+        now = max((fact.updated_at for fact in after.archived), default="")
+        earlier, chains = yield from side_by_side(
+            read_history(self.owner, epoch), self._alone([*done.removed, *done.restored])
+        )
+        for fact in done.removed:
+            yield deletion_puts(self.owner, chains[fact.id], at=now, edit=edit, epoch=epoch)
+        for fact in done.restored:
+            yield deletion_drops(self.owner, chains[fact.id])
+        yield from save(self.owner, epoch, before, after, self.config)
+        # A section may tell of what the fact corrected, too; not if a fact of the chain is still in use.
+        silent = dormant((*earlier, *after.archived, *after.rows.values()), [fact.id for fact in done.removed])
+        said = [*(fact for fact in earlier if fact.id in silent), *done.removed]
+        yield from drop_sections_about(self.owner, epoch, [fact.content for fact in said])
+
+    def _alone(self, facts: Sequence[Fact]) -> StoreEffects[dict[str, Chain]]:
+        """Read the chain of each fact as it is now, without what it corrected: that may be true again."""
+        found = {}
+        for fact in facts:
+            found[fact.id] = Chain.of([fact], (yield from read_provenance(self.owner, [fact.id])))
+        return found
 
     def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
         """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""
@@ -427,14 +438,10 @@ class FactEffects:
         """
         return read_snapshot(self.owner)
 
+    @transaction
     def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> StoreEffects[Outcome]:
         """Apply what was extracted; applying it twice is the same as once."""
-        outcome, writes = yield from change_facts(
-            self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config
-        )
-        if writes:
-            yield writes
-        return outcome if (yield from stands(self.owner, epoch)) else refused_as_stale(extraction)
+        return change_facts(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)
 
     def _now(self) -> str:
         return timestamp(self._clock())

@@ -9,6 +9,7 @@ from langgraph.store.base import Item, Op
 
 from memory.config import Topic
 from memory.control import belongs, count_edit
+from memory.door import transaction
 from memory.effects import StoreEffects, delete, put, scan
 from memory.facts.changes import Section
 from memory.facts.deletions import was_said_before
@@ -171,6 +172,7 @@ def approved_sections(
     return tuple(each for each, was in zip(kept, sections, strict=True) if each.text or not was.text)
 
 
+@transaction
 def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) -> StoreEffects[None]:
     """Write a section as a person wants it; an empty text empties it, with its past."""
     edit = yield from count_edit(owner)

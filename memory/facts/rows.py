@@ -1,22 +1,20 @@
 """How an owner's facts are read from a store, and what changes of them is written back."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
-from langgraph.store.base import GetOp, Item, Op
+from langgraph.store.base import Item, Op
 
 from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
-from memory.effects import StoreEffects, delete, put, read, read_many, scan, side_by_side
-from memory.facts.changes import Outcome
+from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.confirmations import Confirmations, confirmation_puts
 from memory.facts.fact import Fact, from_item, is_proper, to_item
 from memory.facts.rules import FactSet, adopt, candidates, identify, limit, suspects, unite
-from memory.namespaces import Kind, Owner
+from memory.namespaces import Owner
 from memory.text import normalize
 
 logger = logging.getLogger(__name__)
@@ -31,8 +29,6 @@ _CANDIDATES: Final = 4
 DELETION: Final = "gone."
 # What keys of a person's answers about past messages begin with (`memory.facts.answers`).
 ANSWER: Final = "asked."
-# The item among the revisions that names the extractions applied last (`memory.facts.applying`).
-OUTCOMES: Final = "applied"
 # The item among the revisions that tells when facts were erased last (`memory.facts.deletions`).
 ERASED: Final = "erased"
 
@@ -118,13 +114,8 @@ def _fact_set_of(owner: Owner, epoch: str, read: _Rows) -> FactSet:
     return identify(fact_set)
 
 
-def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[dict[str, Fact]]:
-    """Write what makes the stored facts the new ones: rows put and deleted, revisions archived, repeats noted.
-
-    Returns:
-        The rows that this overwrote or deleted though a person had edited them since the old ones were read: no store
-        has compare-and-swap, but one batch can read what it is about to write.
-    """
+def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[None]:
+    """Write what makes the stored facts the new ones: rows put and deleted, revisions archived, repeats noted."""
     facts = owner.namespace("facts")
     history = owner.namespace("history")
     present = frozenset(fact.id for fact in new.rows.values())
@@ -145,84 +136,31 @@ def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> St
     retired = {fact.id for fact in new.archived}
     operations += [delete(owner.namespace("confirmations"), fact_id) for fact_id in gone if fact_id not in retired]
     operations += yield from confirmation_puts(owner, epoch, new.confirmations[len(old.confirmations) :], present)
-    if not operations:
-        return {}
-    touched = [key for key, fact in old.rows.items() if new.rows.get(key) != fact]
-    # Reads of a batch see the store before its writes.
-    reads: list[Op] = [GetOp(facts, key, refresh_ttl=False) for key in touched]
-    items = (yield [*reads, *operations])[: len(touched)]
-    return {
-        item.key: fact
-        for item in items
-        if item and (fact := _edited_since(old.rows[item.key], item, epoch)) is not None
-    }
+    if operations:
+        yield operations
 
 
-def _edited_since(known: Fact, item: Item, epoch: str) -> Fact | None:
-    try:
-        fact = from_item(item.value, epoch=epoch, written_at=item.created_at)
-    except ValueError:
-        return None
-    is_newer = bool(fact.edited_at) and fact.id == known.id and fact.revision > known.revision
-    return fact if is_newer and belongs(item.value, epoch) else None
-
-
-def give_way(
-    owner: Owner, epoch: str, wrong: FactSet, right: FactSet, edited: Mapping[str, Fact]
-) -> StoreEffects[None]:
-    """Write the right facts in the place of those that were written though a person had edited these rows."""
-    yield from put_back(owner, edited)
-    yield from write_difference(owner, epoch, replace(wrong, archived=(), confirmations=()), right)
-
-
-def put_back(owner: Owner, edited: Mapping[str, Fact]) -> StoreEffects[None]:
-    """Write rows again that a person edited and somebody else overwrote or deleted."""
-    if edited:
-        yield [put(owner.namespace("facts"), key, to_item(fact)) for key, fact in edited.items()]
-
-
-def settle(owner: Owner, epoch: str, before: FactSet, config: MemoryConfig) -> StoreEffects[FactSet]:
-    """Look again after writing: one row for each content, never more than the limit; return what is there now.
-
-    No store has compare-and-swap, so the laws are enforced on what is there afterwards, in an order that every
-    writer agrees on.
+def save(
+    owner: Owner, epoch: str, before: FactSet, after: FactSet, config: MemoryConfig, older: FactSet | None = None
+) -> StoreEffects[FactSet]:
+    """Write what became of facts, and return them as they are stored: one a content, and never more than the limit.
 
     Args:
-        owner: Whose facts were written.
-        epoch: The epoch it was written under.
+        owner: Whose facts.
+        epoch: The user's current epoch.
         before: The facts as they were read.
+        after: What they are to be.
         config: The limit, and which categories are protected.
+        older: Those that do not count as new at the limit; by default what was there before.
     """
-    after = yield from read_fact_set(owner, epoch, said_again=True)
     # What a person has just released is as new as what was just learned.
-    there = before.active()
+    there = (older or before).active()
     new = frozenset(key for key in after.active() if key not in there)
-    # Nobody looks afterwards whether these were erased meanwhile, so their words must not be written once more.
-    settled = limit(unite(adopt(after, epoch)), config, new, to_history=False)
-    edited = yield from write_difference(owner, epoch, after, settled)
-    yield from put_back(owner, edited)
-    return replace(settled, rows={**settled.rows, **edited})
-
-
-def stands(owner: Owner, epoch: str) -> StoreEffects[bool]:
-    """Say, as the last step of writing, whether the epoch is still the current one; if not, take back what it wrote."""
-    if (yield from read_epoch(owner)) == epoch:
-        return True
-    yield from take_back(owner, epoch)
-    return False
-
-
-def take_back(owner: Owner, epoch: str) -> StoreEffects[None]:
-    """Delete everything that still stands under an epoch that an erase has ended."""
-    # The journal and the outbox are not among them: who writes those takes them back.
-    kinds: tuple[Kind, ...] = ("facts", "history", "confirmations", "profile")
-    stale: list[Op] = []
-    for kind in kinds:
-        items = yield from scan(owner.namespace(kind))
-        stale += [delete(item.namespace, item.key) for item in items if item.value.get("epoch") == epoch]
-    if stale:
-        yield stale
-    logger.info("took back %d items written across an erase", len(stale))
+    kept = limit(unite(adopt(after, epoch)), config, new, to_history=False)
+    yield from write_difference(owner, epoch, before, kept)
+    if len(kept.archived) > len(before.archived):
+        yield from trim_history(owner)
+    return kept
 
 
 def read_history(owner: Owner, epoch: str) -> StoreEffects[list[Fact]]:
@@ -263,7 +201,7 @@ def _revisions(items: Iterable[Item], epoch: str) -> Iterator[Fact]:
 def trim_history(owner: Owner) -> StoreEffects[None]:
     """Delete the oldest revisions, deletion records and answers above their bounds; what lost its answer waits."""
     # By the store's time of the last write, which items of every kind have.
-    items = sorted((yield from scan(owner.namespace("history"))), key=lambda item: (item.updated_at, item.key))
+    items = sorted((yield from scan(owner.namespace("history"))), key=_written)
     evicted = [item for item in items if item.value.get("status") == "evicted"]
     revisions = [item for item in items if is_revision(item) and item.value.get("status") != "evicted"]
     deletions = [item for item in items if item.key.startswith(DELETION)]
@@ -274,52 +212,16 @@ def trim_history(owner: Owner) -> StoreEffects[None]:
         yield [delete(item.namespace, item.key) for item in surplus]
 
 
+def _written(item: Item) -> tuple[datetime, str]:
+    at = item.updated_at  # of some stores without a zone
+    return at if at.tzinfo else at.replace(tzinfo=UTC), item.key
+
+
 def is_revision(item: Item) -> bool:
     """Say whether an item of history is a fact's revision, not a record of what was deleted or answered."""
-    return item.key not in (OUTCOMES, ERASED) and not item.key.startswith((DELETION, ANSWER))
+    return item.key != ERASED and not item.key.startswith((DELETION, ANSWER))
 
 
 def history_key(fact_id: str, revision: int) -> str:
     """Return the key under which history keeps one revision of a fact."""
     return f"{fact_id}.{revision}"
-
-
-KEPT_OUTCOMES: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class RecentOutcomes:
-    """What applying the newest 32 extractions did, by the extractions' digests, oldest first.
-
-    At the cap, the rules alone cannot make applying twice the same as once: what the first time found no room would
-    find it the second time, in the place of what the first time brought.
-    """
-
-    by_digest: Mapping[str, Outcome]
-
-    def with_one(self, digest: str, outcome: Outcome) -> Self:
-        """Return these with one more."""
-        others = [(each, known) for each, known in self.by_digest.items() if each != digest]
-        return replace(self, by_digest=dict([*others, (digest, outcome)][-KEPT_OUTCOMES:]))
-
-    def write(self, owner: Owner, epoch: str) -> Op:
-        """Return the write of these, in ids and reasons."""
-        done = [[digest, outcome.to_json()] for digest, outcome in self.by_digest.items()]
-        return put(owner.namespace("history"), OUTCOMES, {"epoch": epoch, "done": done})
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return those of a stored item; what a hand garbled in it is left out, and may be applied twice."""
-        found = {}
-        done = value.get("done")
-        for each in done if isinstance(done, list) else ():
-            with suppress(KeyError, TypeError, ValueError):
-                digest, outcome = each
-                found[str(digest)] = Outcome.from_json(outcome)
-        return cls(found)
-
-
-def read_outcomes(owner: Owner, epoch: str) -> StoreEffects[RecentOutcomes]:
-    """Read what applying the newest extractions did."""
-    item = yield from read(owner.namespace("history"), OUTCOMES)
-    return RecentOutcomes.from_json(item.value if item and belongs(item.value, epoch) else {})

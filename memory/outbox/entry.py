@@ -2,13 +2,12 @@
 
 import os
 import socket
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 from uuid import uuid4
 
-from memory.facts.changes import Extraction
-from memory.forms import plain, read_as
+from memory.forms import read_as
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.state import EntryState
@@ -105,47 +104,6 @@ def process_exists(pid: int) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractionProgress:
-    """What a model found so far in entries that are read together: a worker that follows a killed one goes on from it.
-
-    Attributes:
-        entries: Keys of the entries.
-        edited_away: Ids of their messages that were not read, as the user had edited them away.
-        portions: How many portions of the messages were read.
-        size: How many messages made a portion.
-        result: What was found.
-    """
-
-    entries: tuple[str, ...]
-    edited_away: tuple[str, ...] = ()
-    portions: int
-    size: int
-    result: Extraction
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that the store keeps."""
-        return {**plain(self), "result": self.result.to_json()}
-
-    def covers(self, entries: Sequence["Entry"], size: int) -> bool:
-        """Say whether it was made from just these entries and what of them is read now, in portions of this size."""
-        is_same = {*self.entries} == {entry.key for entry in entries}
-        return is_same and self.size == size and self.edited_away == edited_away_in(entries)
-
-    @classmethod
-    def from_json(cls, value: Any) -> Self | None:
-        """Return the progress of a stored JSON form, or `None` if none can be read: then the model is asked again."""
-        try:
-            return read_as(cls, {**value, "result": Extraction.from_json(value["result"])})
-        except (KeyError, TypeError, ValueError):
-            return None
-
-
-def edited_away_in(entries: Iterable["Entry"]) -> tuple[str, ...]:
-    """Return the ids of all messages of the entries that the user edited away, sorted."""
-    return tuple(sorted({message_id for entry in entries for message_id in entry.edited_away}))
-
-
 EntryKind = Literal["turn", "cut"]
 
 
@@ -173,7 +131,6 @@ class Entry:
         waits: How often its model could not be asked.
         not_before: Until when its provider wants not to be asked, in seconds since the epoch.
         lease: Who works on it.
-        extracted: What was extracted so far from this entry and others; `None` before.
         state: `dead` needs a hand: it failed for good.
         error: Sort of the last failure, without any text of the conversation.
     """
@@ -194,7 +151,6 @@ class Entry:
     waits: int = 0
     not_before: float = 0.0
     lease: Lease | None = None
-    extracted: ExtractionProgress | None = None
     state: EntryState = "pending"
     error: str = ""
 
@@ -250,7 +206,6 @@ class Entry:
             "edited_away": list(self.edited_away),
             **({"overlapped": True} if self.overlapped else {}),
             "model": self.model,
-            "extracted": self.extracted.to_json() if self.extracted else None,
             "state": self.state,
             "error": self.error,
         }
@@ -265,7 +220,6 @@ class Entry:
                 "owner": Owner(segment, agent_name),
                 "thread_epoch": str(value.get("generation") or ""),
                 "lease": Lease.from_json(value.get("lease")),
-                "extracted": ExtractionProgress.from_json(value.get("extracted")),
             }
             return read_as(cls, {**value, **own})
         except (KeyError, TypeError, OverflowError) as error:

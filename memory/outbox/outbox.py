@@ -1,15 +1,14 @@
 """Pending updates, written down before the turn ends: entries and due markers.
 
 An entry lives under its owner's own namespace; its due marker, in a shard that all users share, lets any process
-find it. The order of writes is the promise: entry, then marker; after applying, the entry is deleted, the marker
-last. Killed between any two of them, nothing is lost and nothing is applied twice.
+find it.
 """
 
-import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
@@ -23,6 +22,7 @@ from memory.control import (
     forgotten_thread_key,
     learning_in,
 )
+from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.outbox.entry import Entry
@@ -31,6 +31,8 @@ from memory.outbox.transcript import ThreadView, without_edits
 from memory.threads import erased_between, thread_epoch_get, thread_epoch_in
 
 logger = logging.getLogger(__name__)
+
+_ID: Final = attrgetter("id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,14 @@ class Recorded:
     since: float
 
 
+@transaction
 def record(
     draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "", late: Late | None = None
 ) -> StoreEffects[Recorded | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
-    Nothing of it stays in the store, and the value is `None`, if everything was erased since the draft's epoch, if the
-    thread was erased since the thread's epoch, or while the user has learning paused.
+    Nothing is written, and the value is `None`, if everything was erased since the draft's epoch, if the thread was
+    erased since the thread's epoch, or while the user has learning paused.
 
     Args:
         draft: The entry; without an epoch it gets the user's current one.
@@ -64,57 +67,46 @@ def record(
         late: When it was said, of a turn that is written down after it ended: once, whatever became of it since, and
             only if it certainly may be.
     """
-    owner, threads = draft.owner, thread_namespace(draft.thread_id)
-    found = _Found(*(yield _reads(draft)))
+    owner, threads, key = draft.owner, thread_namespace(draft.thread_id), draft.key
+    items, entries = yield from side_by_side(
+        _as_one(_reads(draft, key)), read_entries(owner) if view is not None else _as_one([])
+    )
+    found = _Found(*items)
     fresh = found.filled_in(draft)
     if not found.allows(fresh, thread_epoch) or (late and not found.allows_late(draft, late)):
         return None
     earlier = _entry(found.stored) if found.stored else None
-    # What is written down already keeps its progress.
+    # What is written down already keeps its attempts.
     entry = earlier if earlier and earlier.contents == fresh.contents else fresh
-    writes = [] if found.note else [put(threads, owner.due_key, {})]
+    writes = [put(threads, owner.due_key, late.noted(found.note) if late else {})] if late or not found.note else []
     if entry is fresh:
-        writes.append(put(owner.namespace("outbox"), entry.key, entry.to_json()))
-    if writes:
-        yield writes
-    # A marker without an entry would be dropped as settled; an entry without a marker is found once a day. With one
-    # more entry the marker is due no later than before.
+        writes.append(put(owner.namespace("outbox"), key, entry.to_json()))
+    # With one more entry the marker is due no later than before.
     value = found.marker.value if found.marker else {}
     due = min(_seconds(value, "due", entry.due), entry.due)
     since = min(_seconds(value, "since", entry.created), entry.created)
-    (_, control, thread), entries = yield from side_by_side(
-        _as_one([put(owner.due_namespace, owner.due_key, {"due": due, "since": since}), *_epoch_reads(draft)]),
-        read_entries(owner) if view is not None else _as_one([]),
-    )
-    # An erase that began before the entry was there may not have seen it.
-    if _is_erased(entry, thread_epoch, control, thread):
-        stored_now = yield from read_entries(owner, [entry.key])
-        yield from remove(one for one in stored_now if one.epoch == entry.epoch)
-        yield from settle_thread(owner, entry.thread_id)
-        return None
+    yield [*writes, put(owner.due_namespace, owner.due_key, {"due": due, "since": since})]
     if view is not None:
-        changed = without_edits((one for one in entries if one.thread_id == entry.thread_id), view, fresh.created)
+        place = (entry.kind, *map(_ID, entry.messages))
+        mine = [one for one in entries if one.thread_id == entry.thread_id]
+        others = [one for one in mine if (one.kind, *map(_ID, one.messages)) != place]
+        changed = without_edits(oldest_first([*others, entry]) if others else [entry], view, fresh.created)
         yield from write(changed)
         if changed:
             logger.info("thread %s: %d pending updates hold what it does not", entry.thread_id, len(changed))
-    if late:
-        yield [put(threads, owner.due_key, late.noted(found.note))]
-    return Recorded(entry.key, entry.due, since)
+    return Recorded(key, entry.due, since)
 
 
-def _epoch_reads(draft: Entry) -> list[Op]:
-    return [_get(draft.owner.control, CONTROL_KEY), thread_epoch_get(draft.thread_id)]
-
-
-def _reads(draft: Entry) -> list[Op]:
+def _reads(draft: Entry, key: str) -> list[Op]:
     """Return the reads of what `_Found` holds, in its order."""
     owner = draft.owner
     return [
-        *_epoch_reads(draft),
+        _get(owner.control, CONTROL_KEY),
+        thread_epoch_get(draft.thread_id),
         _get(owner.control, LEARNING_KEY),
         _get(owner.control, EDIT_KEY),
         _get(owner.control, forgotten_thread_key(draft.thread_id)),
-        _get(owner.namespace("outbox"), draft.key),
+        _get(owner.namespace("outbox"), key),
         _get(thread_namespace(draft.thread_id), owner.due_key),
         _get(owner.due_namespace, owner.due_key),
     ]
@@ -217,53 +209,27 @@ def remove(entries: Iterable[Entry]) -> StoreEffects[None]:
         yield operations
 
 
-def redact(owner: Owner, gone: Mapping[str, Collection[str]], is_told: Callable[[str], bool]) -> StoreEffects[None]:
-    """Take messages, by thread, out of what is pending; what was extracted of them is extracted again.
-
-    Args:
-        owner: Whose updates.
-        gone: The ids of the messages.
-        is_told: Says whether what a model extracted (JSON) holds what goes, whatever it was extracted from.
-    """
-    for entry in (yield from read_entries(owner)):
+def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[None]:
+    """Take messages, by thread, out of what is pending: whoever has asked a model about them finds them changed."""
+    entries = yield from read_entries(owner)
+    there = {entry.key for entry in entries}
+    for entry in entries:
         message_ids = gone.get(entry.thread_id, ())
-        is_about = entry.extracted is not None and is_told(json.dumps(entry.extracted.to_json(), ensure_ascii=False))
-        yield from _take_out(entry, message_ids, is_stale=bool(message_ids) or is_about)
+        kept = tuple(message for message in entry.messages if message.id not in message_ids)
+        if kept != entry.messages:
+            # An entry without them has another key.
+            shorter = replace(entry, messages=kept, lease=None)
+            is_new = any(not message.seen for message in kept)
+            yield from remove([entry])
+            yield from write([shorter] if is_new and shorter.key not in there else [])
     yield from settle(owner)
 
 
-def _take_out(entry: Entry, message_ids: Collection[str], *, is_stale: bool) -> StoreEffects[None]:
-    """Take messages out of an entry, and what was extracted if that is stale."""
-    kept = tuple(message for message in entry.messages if message.id not in message_ids)
-    if kept != entry.messages:
-        shorter = replace(entry, messages=kept, extracted=None, lease=None)
-        is_new = any(not message.seen for message in kept)
-        # An entry without them has another key. It is written before the old one is deleted: killed in between, both
-        # are there, and merge into what the old one says when they are read, or lose the messages at the next try.
-        existing = (yield from read_entries(entry.owner, [shorter.key])) if is_new else []
-        yield from write([shorter] if is_new and not existing else [])
-        yield from remove([entry])
-    elif is_stale and entry.extracted is not None:
-        yield from write([replace(entry, extracted=None, lease=None)])
-
-
-def settle(owner: Owner, expected: Sequence[Entry] | None = None) -> StoreEffects[list[Entry]]:
-    """Bring the due marker in line with what is left, and return what that is, dead letters aside.
-
-    Another worker may finish an entry, or a turn write one down, just before the marker is written or goes: it is
-    looked at again afterwards, until the marker says what is there.
-
-    Args:
-        owner: Whose entries.
-        expected: What is probably left; it is read first by default.
-    """
-    left = (yield from _waiting(owner)) if expected is None else expected
-    while True:
-        marker = _marker(owner, left)
-        yield [marker]
-        left = yield from _waiting(owner)
-        if _marker(owner, left) == marker:
-            return left
+def settle(owner: Owner) -> StoreEffects[list[Entry]]:
+    """Bring the due marker in line with what is left, and return what that is, dead letters aside."""
+    left = [entry for entry in (yield from read_entries(owner)) if entry.state != "dead"]
+    yield [_marker(owner, left)]
+    return left
 
 
 def settle_thread(owner: Owner, thread_id: str) -> StoreEffects[None]:
@@ -273,15 +239,11 @@ def settle_thread(owner: Owner, thread_id: str) -> StoreEffects[None]:
         yield [delete(thread_namespace(thread_id), owner.due_key)]
 
 
-def _waiting(owner: Owner) -> StoreEffects[list[Entry]]:
-    return [entry for entry in (yield from read_entries(owner)) if entry.state != "dead"]
-
-
 def _marker(owner: Owner, left: Sequence[Entry]) -> Op:
     if not left:
         return delete(owner.due_namespace, owner.due_key)
-    marker = {"due": min(entry.due for entry in left), "since": min(entry.created for entry in left)}
-    return put(owner.due_namespace, owner.due_key, marker)
+    times = {"due": min(entry.due for entry in left), "since": min(entry.created for entry in left)}
+    return put(owner.due_namespace, owner.due_key, times)
 
 
 def due_owners(now: float | None) -> StoreEffects[list[Owner]]:
@@ -320,6 +282,7 @@ def dead_letters(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffect
     return [entry for entry in entries if entry.state == "dead"]
 
 
+@transaction
 def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> StoreEffects[int]:
     """Give dead letters another chance, all or those with the given keys, and return how many."""
     dead = yield from dead_letters(owner, keys)
@@ -328,6 +291,7 @@ def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> S
     return len(dead)
 
 
+@transaction
 def discard_dead(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[int]:
     """Delete dead letters, all or those with the given keys, and return how many."""
     dead = yield from dead_letters(owner, keys)

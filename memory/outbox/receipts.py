@@ -80,14 +80,14 @@ def seen_put(owner: Owner, thread_id: str, epoch: str, flushed: Mapping[str, str
 
 
 def receipt_put(owner: Owner, key: str, receipt: UpdateReceipt) -> Op:
-    """Return the write of what an update did; `trim_receipts` comes after it."""
+    """Return the write of what an update did; `trim_receipts` goes with it."""
     return put(owner.namespace("receipts"), key, receipt.to_json())
 
 
-def trim_receipts(owner: Owner) -> StoreEffects[None]:
-    """Delete the oldest receipts above `MAX_RECEIPTS`."""
+def trim_receipts(owner: Owner, room: int = 0) -> StoreEffects[None]:
+    """Delete the oldest receipts above `MAX_RECEIPTS`, with room for so many more."""
     items = yield from scan(owner.namespace("receipts"))
-    surplus = sorted(items, key=lambda item: (str(item.value.get("time", "")), item.key))[:-MAX_RECEIPTS]
+    surplus = sorted(items, key=lambda item: (str(item.value.get("time", "")), item.key))[: room - MAX_RECEIPTS]
     if surplus:
         yield [delete(item.namespace, item.key) for item in surplus]
 

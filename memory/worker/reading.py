@@ -143,9 +143,3 @@ def portions(talk: Iterable[StoredMessage], limit: int = PORTION_MESSAGES) -> li
 
 def _is_too_much(messages: Collection[StoredMessage], limit: int) -> bool:
     return len(messages) > limit or sum(map(read_chars, messages)) > limit * CHARS_PER_MESSAGE
-
-
-def covered(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return the entries that were extracted together, the one that holds the progress of the extraction last."""
-    keys = entry.extracted.entries if entry.extracted else ()
-    return (*(one for one in entries if one.key in keys and one is not entry), entry)

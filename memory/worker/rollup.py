@@ -13,14 +13,16 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from memory import prompts
 from memory.budget import BudgetUsedUp
+from memory.config import MemoryConfig
 from memory.control import Epochs, belongs, read_approval, read_epochs, read_time_zone
-from memory.effects import StoreEffects, delete, put, read, side_by_side
+from memory.door import transaction
+from memory.effects import StoreEffects, put, read, side_by_side
 from memory.facts.answers import Exchange, read_waiting
 from memory.facts.changes import Section
 from memory.facts.deletions import forgotten_messages, read_gone
 from memory.facts.profile import Profile, approved_sections, read_profile, read_sections, texts_of, write_profile
 from memory.facts.rows import read_fact_set
-from memory.journal.entry import JournalEntry, day_of, days_before
+from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import prune, read_journal
 from memory.message import StoredMessage
 from memory.namespaces import Owner
@@ -217,7 +219,7 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
         return False
     config = terms.config
     # Before the model is asked: what nobody has to tell of first must not be kept for as long as a model fails.
-    dropped = yield from prune(owner, today, config.journal_days, config.journal_bytes, {"turn"})
+    dropped = yield from _prune(owner, today, config, frozenset({"turn"}))
     journal = [entry for entry in (yield from read_journal(owner, epoch)) if entry.source == "cut"]
     texts = texts_of((yield from read_profile(owner, epoch)))
     planned, reached = plan_rollup(today, progress, journal)
@@ -231,21 +233,41 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
         logger.info("the roll-up of %s waits for tomorrow: the budget of the day is used up", owner.due_key)
         raise BudgetUsedUp(until)
     sections = yield from _sections(owner, folds, texts, terms)
-    if sections:
-        sections = yield from _approved(owner, epoch, sections, terms)
-    if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
+    written = yield from _write(owner, sections, folds, texts, replace(reached, looked=today), epochs, terms)
+    if written is None:
         return False
-    yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
-    yield [put(owner.namespace("journal"), PROGRESS_KEY, {**replace(reached, looked=today).to_json(), "epoch": epoch})]
-    if (yield from _is_erased(owner, epochs, folds)):
-        # What was just written goes, so that the days are told anew.
-        yield [
-            delete(owner.namespace("journal"), PROGRESS_KEY),
-            *(delete(owner.namespace("profile"), section.name) for section in sections),
-        ]
-    dropped += yield from prune(owner, today, config.journal_days, config.journal_bytes)
+    dropped += written
     logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
     return bool(folds)
+
+
+@transaction
+def _prune(owner: Owner, today: str, config: MemoryConfig, sources: frozenset[LineSource]) -> StoreEffects[int]:
+    return prune(owner, today, config.journal_days, config.journal_bytes, sources)
+
+
+@transaction
+def _write(
+    owner: Owner,
+    sections: Sequence[Section],
+    folds: Sequence[Fold],
+    texts: Profile,
+    reached: RollupProgress,
+    epochs: Epochs,
+    terms: Terms,
+) -> StoreEffects[int | None]:
+    """Write what the model made of the days, and how far it came; return how many lines went.
+
+    `None` if something was erased, or a person edited the profile, since what the model was shown was read.
+    """
+    epoch, config = epochs.epoch, terms.config
+    if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
+        return None
+    if sections:
+        sections = yield from _approved(owner, epoch, sections, terms)
+    yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
+    yield [put(owner.namespace("journal"), PROGRESS_KEY, {**reached.to_json(), "epoch": epoch})]
+    return (yield from prune(owner, reached.looked, config.journal_days, config.journal_bytes))
 
 
 def _sections(owner: Owner, folds: Sequence[Fold], texts: Profile, terms: Terms) -> WorkerEffects[list[Section]]:

@@ -1,7 +1,6 @@
-"""How the pending updates of one owner get into the tiers: claimed, extracted, applied, acknowledged.
+"""How the pending updates of one owner get into the tiers: claimed, extracted, applied and acknowledged in one commit.
 
-Killed at any point, the next worker ends in the same place: what the model found is journaled in an entry before
-it is applied, applying twice is the same as once, and the entries go last.
+Killed before that commit, the model is asked again for one portion; after it, the update is done.
 """
 
 import logging
@@ -11,32 +10,36 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import partial
 
-from langgraph.store.base import Item
-
 from memory.budget import BudgetUsedUp
-from memory.control import INITIAL_EPOCH, Epochs, read_approval, read_epochs, read_known_time_zone
+from memory.config import MemoryConfig, Topic
+from memory.control import INITIAL_EPOCH, Epochs, count_edit, read_approval, read_epochs, read_known_time_zone
+from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
-from memory.erase import forget_rows
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction, reasons
-from memory.facts.deletions import LastErasure, read_erasure
-from memory.facts.profile import drop_sections, texts_of
-from memory.facts.rows import take_back
+from memory.facts.deletions import LastErasure, forgotten_messages, read_erasure
+from memory.facts.profile import texts_of
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
-from memory.journal.journal import HeldJournal, read_held
+from memory.journal.journal import HeldJournal, read_held, redact
+from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox import outbox
-from memory.outbox.entry import Entry, ExtractionProgress, edited_away_in
+from memory.outbox.entry import Entry
 from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
 from memory.queue.schedule import asked_to_wait, is_retryable, may_blame_text, retry_delay, says_not_now
+from memory.text import digest
 from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 from memory.worker.journaling import Journaling
-from memory.worker.reading import Reading, covered, portions, read_together, remembered, together
+from memory.worker.reading import Reading, portions, read_together, remembered, together
 
 logger = logging.getLogger(__name__)
 
 _WAITS_TOGETHER = 3
+
+
+class _Overtaken(Exception):
+    """What was read for a model is no longer what is there: nothing of its answer is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,40 +74,33 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     epochs, stored = yield from side_by_side(read_epochs(owner), outbox.read_entries(owner))
     entries = [entry for entry in stored if thread_id in (None, entry.thread_id)]
     cancelled = [entry for entry in entries if _is_cancelled(entry, epochs)]
-    yield from outbox.remove(cancelled)
-    receipts: list[UpdateReceipt] = []
-    done = {entry.key for entry in cancelled}
-    failed = 0
     now, longest, answering = terms.clock(), terms.config.retry_max_seconds, terms.answering
     ready = [one for one in entries if not _is_cancelled(one, epochs) and one.is_ready(now, longest, answering)]
     # One of those that wait may be what its model's server does not survive.
     alone: list[tuple[Entry, ...]] = [(entry,) for entry in ready if entry.waits >= _WAITS_TOGETHER]
     ready = [entry for entry in ready if entry.waits < _WAITS_TOGETHER]
-    # What was extracted and not applied comes first, in the batch in which it was extracted.
-    started = [covered(entry, ready) for entry in ready if entry.extracted]
-    rest = [entry for entry in ready if not any(entry in batch for batch in started)]
-    waiting = deque(started + together(rest, terms.config.portion_messages) + alone)
+    waiting = deque(together(ready, terms.config.portion_messages) + alone)
     until = (yield from terms.purse.look(owner)) if waiting else None
+    receipts: list[UpdateReceipt] = []
+    failed = 0
     while waiting and until is None:
         batch = waiting.popleft()
         if any(map(terms.is_held, batch)):
             continue
         try:
-            receipt = yield from _update(batch, terms)
+            yield from _update(batch, terms, receipts)
         except BudgetUsedUp as used_up:
-            # No failure: what was read of the batch is journaled, the rest of it waits as it is.
+            # No failure: what was read of the batch is applied, the rest of it waits as it is.
             until = used_up.until
-            yield from outbox.write((yield from _released(batch, terms)))
+            yield from _release(owner, batch, terms)
+        except _Overtaken:
+            logger.info("what was read of %d updates is read anew: it has changed", len(batch))
+            yield from _release(owner, batch, terms)
         except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-            parted, noted = yield from _after_failure(batch, error, terms)
+            parted, noted = yield from _after_failure(owner, batch, error, terms)
             waiting.extend((entry,) for entry in parted)
             failed += noted
-        else:
-            receipts.extend([receipt] if receipt else [])
-            done |= {entry.key for entry in batch}
-    left = yield from outbox.settle(
-        owner, [entry for entry in stored if entry.key not in done and entry.state != "dead"]
-    )
+    left = yield from _settle(owner, cancelled)
     due = min((entry.due for entry in left if thread_id in (None, entry.thread_id)), default=None)
     if until is not None and due is not None:
         logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", owner.due_key)
@@ -113,17 +109,28 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     return Drained(tuple(receipts), len(cancelled), failed, due, waits)
 
 
-def _released(batch: Sequence[Entry], terms: Terms) -> StoreEffects[list[Entry]]:
-    """Read the entries of a batch that nobody else has taken over, as ones that nobody works on."""
-    entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
-    return [entry.released() for entry in entries if entry.lease is None or terms.holds(entry)]
+@transaction
+def _settle(owner: Owner, cancelled: Sequence[Entry]) -> StoreEffects[list[Entry]]:
+    """Delete entries that an erase has cancelled, bring the due marker in line, and return what is left."""
+    yield from outbox.remove(cancelled)
+    return (yield from outbox.settle(owner))
+
+
+@transaction
+def _release(owner: Owner, batch: Sequence[Entry], terms: Terms) -> StoreEffects[None]:
+    """Write the entries of a batch that nobody else has taken over as ones that nobody works on."""
+    entries = yield from outbox.read_entries(owner, [entry.key for entry in batch])
+    yield from outbox.write(entry.released() for entry in entries if terms.holds(entry))
 
 
 def _is_cancelled(entry: Entry, epochs: Epochs) -> bool:
     return epochs.cancels(entry.epoch, entry.thread_id, entry.thread_epoch)
 
 
-def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> StoreEffects[tuple[Sequence[Entry], int]]:
+@transaction
+def _after_failure(
+    owner: Owner, batch: Sequence[Entry], error: Exception, terms: Terms
+) -> StoreEffects[tuple[Sequence[Entry], int]]:
     """Release a batch that failed for good, so that each entry is tried alone; of any other, note the failure.
 
     Returns:
@@ -136,7 +143,7 @@ def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> St
     def is_final(entry: Entry) -> bool:
         return not is_wait and (entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error))
 
-    entries = yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])
+    entries = yield from outbox.read_entries(owner, [entry.key for entry in batch])
     # What another worker took over meanwhile is that worker's to judge.
     mine = [entry for entry in entries if entry.lease is None or terms.holds(entry)]
     if len(batch) > 1 and may_blame_text(error) and any(map(is_final, batch)):
@@ -157,9 +164,11 @@ def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> St
         )
         for entry in mine
     ]
-    # Before they are marked: from then on nobody would write these lines, or not for long.
+    # Nobody would write the lines of these, or not for long.
     if unread := [entry for entry in failed if entry.state == "dead" or (is_wait and entry.waits == 1)]:
-        yield from _journal_unread(unread, terms)
+        read = yield from _read(unread)
+        if not _is_cancelled(unread[-1], read.epochs):
+            yield from _write_lines(read.journaling(unread[-1], terms))
     yield from outbox.write(failed)
     for entry in failed:
         tries = ("wait", entry.waits) if is_wait else ("attempt", entry.attempts)
@@ -167,43 +176,154 @@ def _after_failure(batch: Sequence[Entry], error: Exception, terms: Terms) -> St
     return (), len(failed)
 
 
-def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt | None]:
-    """Carry entries of one thread into the tiers; the last of them holds the progress of an extraction, if any does.
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What memory holds beside entries of one thread: what they say that is new, and what an update of them needs."""
 
-    Returns:
-        The receipt, or `None` if somebody else took the entries or an erase cancelled them.
-    """
-    yield AwaitStart()
-    claimed = yield from _claim(batch, terms)
-    if not claimed:
-        return None
-    last = claimed[-1]
+    epochs: Epochs
+    reading: Reading
+    flushed: dict[str, str]
+    erasure: LastErasure
+    zone: tzinfo | None
+    held: HeldJournal
+    approval: frozenset[Topic]
+    forgotten: frozenset[str]
+
+    def journaling(self, entry: Entry, terms: Terms) -> Journaling:
+        """Return the lines of what was read; `entry` is the newest of the entries."""
+        approval = terms.config.approval | self.approval
+        return Journaling.of(
+            entry, self.reading, self.held, self.forgotten, zone=self.zone, now=terms.now(), approval=approval
+        )
+
+
+def _read(entries: Sequence[Entry]) -> StoreEffects[_Read]:
+    last = entries[-1]
     owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
-    is_mine, epochs, flushed, snapshot, erasure, (zone, held, chosen) = yield from side_by_side(
-        _are_mine(claimed, terms),
+    ids = list(dict.fromkeys(message.id for entry in entries for message in entry.messages))
+    is_cut = any(entry.kind == "cut" for entry in entries)
+    epochs, flushed, erasure, zone, (held, approval, forgotten) = yield from side_by_side(
         read_epochs(owner),
         read_seen(owner, thread_id, epoch),
-        read_snapshot(owner),
         read_erasure(owner, epoch),
-        side_by_side(read_known_time_zone(owner), _read_held(claimed), read_approval(owner)),
+        read_known_time_zone(owner),
+        side_by_side(
+            read_held(owner, epoch, thread_id, ids, whole_thread=is_cut),
+            read_approval(owner),
+            forgotten_messages(owner, epoch, thread_id, ids),
+        ),
     )
-    if not is_mine:
-        return None
-    # Claiming may have written again what an erase had deleted; its text must not reach a model.
-    if _is_cancelled(last, epochs):
-        yield from outbox.remove(claimed)
-        return None
-    reading = read_together(claimed, flushed, after_erase=epoch != INITIAL_EPOCH)
-    config = replace(terms.config, approval=terms.config.approval | chosen)
-    extraction = yield from _extraction(claimed, reading, snapshot, zone, replace(terms, config=config))
-    if extraction is None:
-        return None
-    outcome, note = yield from change_facts(
-        owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config
+    reading = read_together(entries, flushed, after_erase=epoch != INITIAL_EPOCH)
+    return _Read(epochs, reading, flushed, erasure, zone, held, approval, forgotten)
+
+
+def _update(batch: Sequence[Entry], terms: Terms, receipts: list[UpdateReceipt]) -> WorkerEffects[None]:
+    """Carry entries of one thread into the tiers, portion by portion, each with a receipt."""
+    yield AwaitStart()
+    owner = batch[0].owner
+    if (found := (yield from _claim(owner, batch, terms))) is None:
+        return
+    claimed, read, snapshot = found
+    config = replace(terms.config, approval=terms.config.approval | read.approval)
+    cut = portions(read.reading.talk, terms.config.portion_messages) or [()]
+    for number, portion in enumerate(cut, 1):
+        if number > 1:  # it may be about what the portion before has taught
+            snapshot = yield from read_snapshot(owner)
+        extraction = yield from _extraction(claimed[-1], portion, snapshot, read.zone, config, terms)
+        later = frozenset(message.id for part in cut[number:] for message in part)
+        receipts.append((yield from _apply(owner, claimed, portion, later, extraction, read.erasure, terms)))
+
+
+@transaction
+def _claim(
+    owner: Owner, batch: Sequence[Entry], terms: Terms
+) -> StoreEffects[tuple[tuple[Entry, ...], _Read, MemorySnapshot] | None]:
+    """Put this worker's lease on the entries, and read what an update of them needs; `None` if there is none to make.
+
+    Somebody else was faster then, or changed them meanwhile.
+    """
+    there, read, snapshot = yield from side_by_side(
+        outbox.read_entries(owner, [entry.key for entry in batch]), _read(batch), read_snapshot(owner)
     )
-    journaling = Journaling.of(last, reading, held, zone=zone, now=terms.now(), approval=config.approval)
-    # Not before everything is applied: what counts as flushed is never read again.
-    flushed = remembered(flushed, reading.all, terms.config.seen_limit)
+    if there != outbox.oldest_first(batch):
+        return None
+    if _is_cancelled(batch[-1], read.epochs):
+        yield from outbox.remove(batch)
+        return None
+    claimed = tuple(replace(entry, state="running", lease=terms.lease()) for entry in batch)
+    yield from outbox.write(claimed)
+    return claimed, read, snapshot
+
+
+def _extraction(
+    entry: Entry,
+    portion: Sequence[StoredMessage],
+    snapshot: MemorySnapshot,
+    zone: tzinfo | None,
+    config: MemoryConfig,
+    terms: Terms,
+) -> WorkerEffects[Extraction]:
+    """Return what a model finds in a portion; nothing is asked where there is nothing new."""
+    if not portion:
+        return Extraction()
+    extract = partial(
+        extract_facts,
+        messages=portion,
+        existing=snapshot.facts,
+        profile=texts_of(snapshot.profile),
+        config=config,
+        time_zone=zone,
+    )
+    terms.purse.check(entry.owner)
+    try:
+        found: Extraction = yield ModelCall(entry.model, extract, entry.owner, "extraction")
+    except Exception:
+        yield from terms.purse.save(entry.owner)  # a call that fails is paid for, too
+        raise
+    terms.answering.add(entry.model)
+    yield from terms.purse.save(entry.owner)
+    return found
+
+
+@transaction
+def _apply(
+    owner: Owner,
+    claimed: Sequence[Entry],
+    portion: Sequence[StoredMessage],
+    later: frozenset[str],
+    extraction: Extraction,
+    erasure: LastErasure,
+    terms: Terms,
+) -> StoreEffects[UpdateReceipt]:
+    """Write what a portion taught, its lines and its receipt, and take it off the entries.
+
+    Args:
+        owner: Whose memory.
+        claimed: The entries, as they were read for the model.
+        portion: What the model was asked about.
+        later: Ids of messages that it is asked about later: only after the last portion the entries are done.
+        extraction: What it found.
+        erasure: The last erase of facts before it was asked.
+        terms: Limits, worker and clock.
+
+    Raises:
+        _Overtaken: If the entries are others now, or something was erased that the model was shown.
+    """
+    last = claimed[-1]
+    thread_id, epoch = last.thread_id, last.epoch
+    there, read, outcome, _ = yield from side_by_side(
+        outbox.read_entries(owner, [entry.key for entry in claimed]),
+        _read(claimed),
+        change_facts(owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config),
+        trim_receipts(owner, 1),
+    )
+    mine = {entry.contents for entry in there if terms.holds(entry)}
+    is_changed = any(entry.contents not in mine for entry in claimed)
+    if is_changed or _is_cancelled(last, read.epochs) or read.erasure != erasure:
+        raise _Overtaken
+    is_done = not later
+    journaling = read.journaling(last, terms) if is_done else None
+    messages = [message for message in read.reading.all if message.id not in later]
     receipt = UpdateReceipt(
         time=terms.now(),
         thread_id=thread_id,
@@ -212,152 +332,28 @@ def _update(batch: Sequence[Entry], terms: Terms) -> WorkerEffects[UpdateReceipt
         superseded=outcome.superseded,
         refused=reasons(outcome.refused),
         waiting=outcome.waiting,
-        messages=tuple(message.id for message in reading.talk if not message.seen),
-        journal=journaling.counts,
+        messages=tuple(message.id for message in portion if not message.seen and message.id not in later),
+        journal=journaling.counts if journaling else {},
         epoch=epoch,
     )
-    overwritten, *_ = yield journaling.with_reading(
-        *note, seen_put(owner, thread_id, epoch, flushed), receipt_put(owner, last.key, receipt)
-    )
-    is_cancelled = yield from _look_again(claimed, extraction, erasure, journaling, overwritten)
-    return None if is_cancelled else receipt
-
-
-def _look_again(
-    claimed: Sequence[Entry],
-    extraction: Extraction,
-    erasure: LastErasure,
-    journaling: Journaling,
-    overwritten: Item | None,
-) -> StoreEffects[bool]:
-    """Take back what an erase or another worker made wrong meanwhile, then remove the entries.
-
-    It is called after the last write, so that an erase either sees these rows or is seen here.
-
-    Returns:
-        Whether an erase cancelled the update.
-    """
-    last = claimed[-1]
-    owner, epoch = last.owner, last.epoch
-    epochs, erased, stored, gone, _ = yield from side_by_side(
-        read_epochs(owner),
-        read_erasure(owner, epoch),
-        outbox.read_entries(owner, [entry.key for entry in claimed]),
-        journaling.read_forgotten(),
-        trim_receipts(owner),
-    )
-    yield from journaling.settle(overwritten, gone)
-    if erased != erasure:
-        # The model was shown a profile that may have told of what is erased by now.
-        told = {section.name for section in extraction.profile}
-        yield from drop_sections(owner, epoch, lambda name, _: name in told)
-    is_cancelled = _is_cancelled(last, epochs)
-    if epochs.epoch != epoch:
-        yield from take_back(owner, epoch)
-    if is_cancelled:
-        yield from forget_rows(owner, last.thread_id, epoch)
-    # The entries go last: a worker that is killed before this is followed by one that ends in the same place.
-    read = {entry.contents for entry in claimed}
-    # One that says something else now stays: nobody has read that.
-    yield from outbox.remove(entry for entry in stored if entry.contents in read)
-    return is_cancelled
-
-
-def _journal_unread(entries: Sequence[Entry], terms: Terms) -> StoreEffects[None]:
-    """Write the lines of entries that no model has read: what was said is known, whatever one makes of it."""
-    last = entries[-1]
-    owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
-    epochs, flushed, zone, (held, chosen) = yield from side_by_side(
-        read_epochs(owner),
-        read_seen(owner, thread_id, epoch),
-        read_known_time_zone(owner),
-        side_by_side(_read_held(entries), read_approval(owner)),
-    )
-    reading = read_together(entries, flushed, after_erase=epoch != INITIAL_EPOCH)
-    journaling = Journaling.of(last, reading, held, zone=zone, now=terms.now(), approval=terms.config.approval | chosen)
-    if _is_cancelled(last, epochs) or not journaling.writes:
-        return
-    overwritten, *_ = yield journaling.with_reading()
-    epochs, gone = yield from side_by_side(read_epochs(owner), journaling.read_forgotten())
-    if _is_cancelled(last, epochs):
-        yield from forget_rows(owner, thread_id, epoch)
+    yield [
+        # What counts as flushed is never read again.
+        seen_put(owner, thread_id, epoch, remembered(read.flushed, messages, terms.config.seen_limit)),
+        receipt_put(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt),
+    ]
+    if journaling:
+        yield from _write_lines(journaling)
+        yield from outbox.remove(claimed)
     else:
-        yield from journaling.settle(overwritten, gone)
+        yield from outbox.write(replace(entry, lease=terms.lease()) for entry in claimed)
+    return receipt
 
 
-def _read_held(entries: Sequence[Entry]) -> StoreEffects[HeldJournal]:
-    """Read what the journal has of what entries of one thread hold."""
-    last = entries[-1]
-    ids = dict.fromkeys(message.id for entry in entries for message in entry.messages)
-    is_cut = any(entry.kind == "cut" for entry in entries)
-    return read_held(last.owner, last.epoch, last.thread_id, ids, whole_thread=is_cut)
-
-
-def _claim(batch: Sequence[Entry], terms: Terms) -> StoreEffects[tuple[Entry, ...]]:
-    """Put this worker's lease on the entries; return none if somebody else was faster, or changed them meanwhile.
-
-    Somebody may still do so at the same moment: `_are_mine` tells who was the last.
-    """
-    if (yield from outbox.read_entries(batch[0].owner, [entry.key for entry in batch])) != outbox.oldest_first(batch):
-        return ()
-    claimed = tuple(replace(entry, state="running", lease=terms.lease()) for entry in batch)
-    yield from outbox.write(claimed)
-    return claimed
-
-
-def _are_mine(claimed: Sequence[Entry], terms: Terms) -> StoreEffects[bool]:
-    """Say whether every entry is still there under this worker's lease; if not, those that are get free again."""
-    entries = yield from outbox.read_entries(claimed[0].owner, [entry.key for entry in claimed])
-    mine = [entry for entry in entries if terms.holds(entry)]
-    if len(mine) == len(claimed):
-        return True
-    yield from outbox.write(entry.released() for entry in mine)
-    return False
-
-
-def _extraction(
-    claimed: Sequence[Entry], reading: Reading, snapshot: MemorySnapshot, zone: tzinfo | None, terms: Terms
-) -> WorkerEffects[Extraction | None]:
-    """Return what the messages say: as journaled before, the rest from the model, journaled portion by portion.
-
-    `None` if the entries were taken away while the model was asked.
-    """
-    last = claimed[-1]
-    size = terms.config.portion_messages
-    found, done = Extraction(), 0
-    if last.extracted and last.extracted.covers(claimed, size):
-        found, done = last.extracted.result, last.extracted.portions
-    for number, portion in enumerate(portions(reading.talk, size)[done:], done + 1):
-        extract = partial(
-            extract_facts,
-            messages=portion,
-            existing=snapshot.facts,
-            profile=texts_of(snapshot.profile),
-            config=terms.config,
-            time_zone=zone,
-        )
-        terms.purse.check(last.owner)
-        try:
-            part: Extraction = yield ModelCall(last.model, extract, last.owner, "extraction")
-        except Exception:
-            yield from terms.purse.save(last.owner)  # a call that fails is paid for, too
-            raise
-        terms.answering.add(last.model)
-        yield from terms.purse.save(last.owner)
-        # Others may have taken over while the model was slow, and found it in other words: then theirs count.
-        if not (yield from _are_mine(claimed, terms)):
-            return None
-        found = Extraction(
-            changes=found.changes + part.changes,
-            refused=found.refused + part.refused,
-            profile=found.profile + part.profile,
-        )
-        progress = ExtractionProgress(
-            entries=tuple(entry.key for entry in claimed),
-            edited_away=edited_away_in(claimed),
-            portions=number,
-            size=size,
-            result=found,
-        )
-        yield from outbox.write([replace(last, lease=terms.lease(), extracted=progress)])
-    return found
+def _write_lines(journaling: Journaling) -> StoreEffects[None]:
+    if journaling.writes:
+        yield list(journaling.writes)
+    if journaling.gone:
+        yield from redact(journaling.owner, journaling.gone)
+    if journaling.hides:
+        # The prompts that show a line know it by its id: after an edit by hand they choose anew.
+        yield from count_edit(journaling.owner)

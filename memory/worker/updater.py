@@ -12,7 +12,8 @@ from langgraph.store.base import BaseStore
 
 from memory.budget import BudgetUsedUp, DailyBudget, Purse
 from memory.config import MemoryConfig
-from memory.effects import aperform, awithin, perform, run, tolerated, within
+from memory.door import Write
+from memory.effects import aperform, awithin, awrite, perform, run, tolerated, within, write
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -184,10 +185,13 @@ class MemoryUpdater:
         )
 
     def _perform(self, effects: WorkerEffects[T]) -> T:
+        seconds = self._config.store_timeout_seconds
+        batch = within(seconds, self._store.batch)
         return perform(
             effects,
             {
-                list: within(self._config.store_timeout_seconds, self._store.batch),
+                list: batch,
+                Write: lambda asked: write(self._store, asked, batch, seconds),
                 ModelCall: lambda effect: self._calls.run(*self._call(effect)),
                 AwaitStart: lambda _: self._gate.wait_turn(self._config.update_spacing_seconds),
             },
@@ -198,6 +202,7 @@ class MemoryUpdater:
             effects,
             {
                 list: awithin(self._config.store_timeout_seconds, self._store.abatch),
+                Write: lambda asked: awrite(self._store, asked, self._config.store_timeout_seconds, aside=True),
                 ModelCall: lambda effect: self._calls.arun(*self._call(effect)),
                 AwaitStart: lambda _: self._gate.await_turn(self._config.update_spacing_seconds),
             },

@@ -2,7 +2,8 @@
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from langgraph.store.base import BaseStore, Op, PutOp, Result
@@ -14,7 +15,7 @@ BESIDE: tuple[How, ...] = ("erase", "edit", "worker")
 HOWS: tuple[How, ...] = ("none", "kill", "fail once", "fail on", "hang", *BESIDE, "clock")
 
 Do = Callable[[Sequence[Op]], Awaitable[list[Result]]]
-_BESIDE_SECONDS = 1.0
+_BESIDE_SECONDS = 0.2
 _HOUR = 3_600.0
 _WITHIN = 3
 
@@ -109,8 +110,27 @@ class _Tapped:
         return await self.tap.carry_out(list(ops), store.abatch)
 
 
+class _Transactional(_Tapped):
+    """The same of a store that has transactions: there are places within one, and one after its end."""
+
+    __slots__ = ()
+
+    @asynccontextmanager
+    async def writing(self, *names: str) -> AsyncIterator[Do]:
+        store: Any = super()
+        async with store.writing(*names) as carry_out:
+            yield (lambda ops: self.tap.carry_out(list(ops), carry_out)) if names else carry_out
+        if names:
+            await self.tap.carry_out([PutOp(("end",), names[0], None)], _nothing)
+
+
+async def _nothing(_: Sequence[Op]) -> list[Result]:
+    return []
+
+
 def tapped(store: BaseStore, tap: Tap) -> BaseStore:
     """Return another handle to the same data, which goes through the tap."""
     handle = copy.copy(store)
-    handle.__class__ = type("Tapped", (_Tapped, type(store)), {"__slots__": (), "tap": tap})
+    base = _Transactional if hasattr(store, "writing") else _Tapped
+    handle.__class__ = type("Tapped", (base, type(store)), {"__slots__": (), "tap": tap})
     return handle

@@ -54,7 +54,6 @@ async def test_eight_threads_at_the_cap_never_pass_it_nor_double_a_fact(kind: st
         assert 0 < len(active) == len(set(active)) <= CAP
 
 
-@pytest.mark.xfail(strict=True, reason="of two facts that are written at once at the cap, one may be lost")
 async def test_two_facts_at_once_at_the_cap_lose_none() -> None:
     def write(store: InMemoryStore, tap: Tap | None, content: str) -> Any:
         facts = FactStore(tapped(store, tap) if tap else store, "ada", config=MemoryConfig(max_facts=2))

@@ -1,6 +1,8 @@
 """Erase wins over a turn that is under way: what was said before is not learned after, the rest is."""
 
+import asyncio
 from collections.abc import Callable, Iterable
+from threading import Thread
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
@@ -67,16 +69,32 @@ async def test_an_erase_of_another_thread_costs_no_turn() -> None:
     assert await talk.learn() == ["Likes figs"]
 
 
+class Beside:
+    """What somebody else does, on a thread, as it may have to wait for who is at work."""
+
+    def __init__(self) -> None:
+        self._threads: list[Thread] = []
+
+    def begin(self, happens: Callable[[], object]) -> None:
+        self._threads.append(Thread(target=happens))
+        self._threads[-1].start()
+
+    async def end(self) -> None:
+        for each in self._threads:
+            await asyncio.to_thread(each.join)
+
+
 class ErasesLate(InMemoryStore):
-    """Erases the thread just before the turn is written down, after the turn looked for an erase."""
+    """Begins to erase the thread just before the turn is written down, after the turn looked for an erase."""
 
     is_erased = False
+    beside = Beside()
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         listed = list(ops)
         if not self.is_erased and any(isinstance(op, PutOp) and "figs" in str(op.value) for op in listed):
             self.is_erased = True
-            erase_thread(self, "T")
+            self.beside.begin(lambda: erase_thread(self, "T"))
         return await super().abatch(listed)
 
 
@@ -84,6 +102,7 @@ async def test_a_turn_that_is_being_written_down_while_its_thread_is_erased_is_t
     talk = Talk(store=ErasesLate())
     await talk.say("I like figs")
     assert talk.store.is_erased
+    await talk.store.beside.end()
     assert await talk.learn() == []
 
 
@@ -133,15 +152,17 @@ async def test_an_erase_at_any_moment_leaves_nothing_of_what_a_tool_remembers(er
     call = {"name": "remember", "args": {"content": "Collects beetles", "category": "preference"}, "id": "1"}
 
     async def lived(at: int) -> Talk:
-        talk = Talk(store=Counts(), context=Context(memory_tools=("remember",)))
-        talk.store.at, talk.store.happens = at, lambda: erase(talk)
+        talk, beside = Talk(store=Counts(), context=Context(memory_tools=("remember",))), Beside()
+        talk.store.at, talk.store.happens = at, lambda: beside.begin(lambda: erase(talk))
         talk.chat.replies = [AIMessage("", tool_calls=[call])]
         await talk.say("I collect beetles.")
+        await beside.end()
         return talk
 
     whole = await lived(-1)
+    calls = whole.store.calls
     assert await whole.known() == ["Collects beetles"]
-    for at in range(2, whole.store.calls + 1):
+    for at in range(2, calls + 1):
         talk = await lived(at)
         assert await talk.known() == [], at
         assert "beetles" not in talk.stored(), at

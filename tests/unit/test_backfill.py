@@ -134,26 +134,6 @@ def imported(bench: MemoryBench) -> None:
     bench.drain_all()
 
 
-def test_two_runs_at_once_learn_once() -> None:
-    whole = MemoryBench()
-    imported(whole)
-    for call in range(1, 40):
-        bench = MemoryBench()
-        state = {"left": call}
-
-        def fault(_: int, bench: MemoryBench = bench, state: dict[str, int] = state) -> None:
-            state["left"] -= 1
-            if state["left"] == 0:
-                take(bench, FIGS, PLUMS)
-                bench.drain()
-
-        bench.store.fault = fault
-        take(bench, FIGS, PLUMS)
-        bench.store.fault = lambda _: None
-        bench.drain_all()
-        assert ended(bench) == ended(whole), call
-
-
 def test_facts_that_others_support_stay() -> None:
     bench = MemoryBench()
     imported(bench)

@@ -1,9 +1,6 @@
 """Erasing a fact takes what it corrected and what corrected it along, and no undo reaches behind an erase."""
 
-import pytest
-
 from memory.facts.changes import Change, Extraction
-from memory.facts.fact import FactNotFound
 from memory.facts.store import FactStore
 from memory.facts.undo import UndoneFacts
 from memory.namespaces import Owner
@@ -88,34 +85,3 @@ def test_a_change_under_a_clock_that_was_ahead_is_not_undone_behind_an_erase() -
     corrected.clock.advance(-3600)
     erase_fact(corrected.store, ADA, corrected.ids[-1], clock=corrected.clock)
     assert corrected.undo() is None
-
-
-@pytest.mark.parametrize("call", range(1, 30))
-@pytest.mark.parametrize("write", ["undo", "delete", "correct", "edit"])
-def test_a_change_that_is_under_way_while_its_fact_is_erased_leaves_nothing(write: str, call: int) -> None:
-    corrected = Corrected(2)
-    _, newest = corrected.ids
-    begun = corrected.store.calls
-
-    def erase(number: int) -> None:
-        if number == begun + call:
-            corrected.store.fault = lambda _: None
-            erase_fact(corrected.store, ADA, newest, clock=corrected.clock)
-
-    corrected.store.fault = erase
-    try:
-        if write == "undo":
-            corrected.undo()
-        elif write == "delete":
-            corrected.facts.retire(newest)
-        elif write == "edit":
-            corrected.facts.update(newest, content="Lives in Bergen, Norway")
-        else:
-            corrected.learn("Lives in a boat", "T9", newest)
-    except FactNotFound:
-        assert write in ("delete", "edit")
-    if corrected.store.fault is erase:  # it was over before
-        corrected.store.fault = lambda _: None
-        erase_fact(corrected.store, ADA, newest, clock=corrected.clock)
-    assert "Oslo" not in corrected.stored()
-    assert "Bergen" not in corrected.stored()

@@ -92,7 +92,6 @@ def test_F3_a_confidence_that_is_no_number_from_0_to_1_is_refused_alone(literal:
 
     assert reasons(extraction) == ["bad_confidence"]
     assert [change.content for change in extraction.changes] == ["User lives in Bergen"]
-    assert Extraction.from_json(json.loads(json.dumps(extraction.to_json()))) == extraction
 
 
 def test_F3_a_number_written_as_text_is_read() -> None:
@@ -127,7 +126,7 @@ def test_F1_each_bad_fact_is_refused_for_itself_and_its_neighbours_stay(fact: An
 def test_a_refused_secret_is_not_kept_even_in_its_refusal() -> None:
     extraction = extract(found("User's Bergen key is sk-abcdefghijklmnopqrst"))
 
-    assert "sk-abcdef" not in json.dumps(extraction.to_json())
+    assert "sk-abcdef" not in repr(extraction)
 
 
 def test_F7_a_repeat_of_what_is_known_is_refused_and_counts_as_a_confirmation() -> None:

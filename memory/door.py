@@ -1,0 +1,237 @@
+"""A write is one transaction of one user: it reads, decides by pure rules, and writes, or it does nothing.
+
+Our stores begin a transaction of their database before the first read (`writing`). Over any other store, one process
+writes at a time: a lock of the process keeps the writers of one user apart, and all writes go in one batch at the end.
+No model, embedder or network is asked inside: who carries a transaction out knows nothing but batches.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
+from weakref import WeakValueDictionary
+
+from langgraph.store.base import GetOp, Item, Op, PutOp, SearchOp
+
+from memory.namespaces import Owner, erased_thread_key
+
+P = ParamSpec("P")
+E = TypeVar("E")
+
+Batching = Callable[[Sequence[Op]], Awaitable[list[Any]]]
+_Written = dict[tuple[tuple[str, ...], str], PutOp]
+
+
+class MemoryBusy(TimeoutError):
+    """Others have written for so long that this write did not begin; nothing of it was stored."""
+
+
+@runtime_checkable
+class Transactional(Protocol):
+    """A store that keeps writers of one name apart, also those of other processes."""
+
+    def writing(self, *names: str) -> AbstractAsyncContextManager[Batching]:
+        """Begin to write under these names, taken in order, and yield what carries out batches; the end commits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """The effect of a transaction; its value is sent back. Within another one it is a part of that.
+
+    Attributes:
+        names: Of the user, and then of the thread: whoever writes under one of them waits.
+        effects: Yields batches for the store, and returns the value.
+    """
+
+    names: tuple[str, ...]
+    effects: Any
+
+
+def transaction(operation: Callable[P, E]) -> Callable[P, E]:
+    """Make what yields batches one transaction of its owner: its first argument, or the `owner` of that.
+
+    Where that argument is of a thread, no erase of the thread begins meanwhile.
+    """
+
+    @wraps(operation)
+    def whole(*args: P.args, **kwargs: P.kwargs) -> Any:
+        of: Any = args[0]
+        owner = of if isinstance(of, Owner) else of.owner
+        thread_id = getattr(of, "thread_id", "")
+        names = (owner.segment, thread_name(thread_id)) if thread_id else (owner.segment,)
+        return (yield from in_transaction(names, operation(*args, **kwargs)))
+
+    return cast("Callable[P, E]", whole)
+
+
+def in_transaction(names: tuple[str, ...], effects: Any) -> Any:
+    """Do what yields batches as one transaction under these names."""
+    return (yield Write(names, effects))
+
+
+def thread_name(thread_id: str) -> str:
+    """Return under which name a thread is erased, and its turns are written down."""
+    return f"thread.{erased_thread_key(thread_id)}"
+
+
+def collected(effects: Any, written: _Written | None = None) -> Any:
+    """Return effects of which reads are done at once, and see the writes before them; all writes are the last batch."""
+    puts: _Written = {} if written is None else written
+    step: Callable[[], Any] = lambda: next(effects)  # noqa: E731 - as in `perform`
+    while True:
+        try:
+            effect = step()
+        except StopIteration as stop:
+            value = stop.value
+            break
+        try:
+            result = (yield from collected(effect.effects, puts)) if isinstance(effect, Write) else None
+            if isinstance(effect, list):
+                reads = [op for op in effect if not isinstance(op, PutOp)]
+                found = iter((yield [_widened(op, puts) for op in reads] if puts else reads) if reads else ())
+                result = [None if isinstance(op, PutOp) else next(found) for op in effect]
+                if puts:
+                    result = [_seen(op, each, puts) for op, each in zip(effect, result, strict=True)]
+                if len(reads) < len(effect):
+                    puts |= {(tuple(op.namespace), op.key): op for op in effect if isinstance(op, PutOp)}
+        except Exception as error:  # whatever it is, the generator decides
+            step = lambda error=error: effects.throw(error)  # type: ignore[misc]  # noqa: E731
+        else:
+            step = lambda result=result: effects.send(result)  # type: ignore[misc]  # noqa: E731
+    if written is None and puts:
+        yield [*puts.values()]
+    return value
+
+
+def _widened(op: Op, puts: _Written) -> Op:
+    """Return a search that finds as many as were asked for though some of what it finds is deleted by now."""
+    return op._replace(limit=op.limit + len(puts)) if isinstance(op, SearchOp) else op
+
+
+def _seen(op: Op, found: Any, puts: _Written) -> Any:
+    """Return the result of a read as it is after the writes."""
+    if isinstance(op, GetOp):
+        put = puts.get((tuple(op.namespace), op.key))
+        return _item(put) if put else found
+    if not isinstance(op, SearchOp):
+        return found
+    prefix, fields = tuple(op.namespace_prefix), op.filter or {}
+    new = [_item(put) for (place, _), put in puts.items() if place[: len(prefix)] == prefix]
+    return [
+        *(item for item in found if (tuple(item.namespace), item.key) not in puts),
+        *(item for item in new if item and all(item.value.get(name) == each for name, each in fields.items())),
+    ]
+
+
+def _item(put: PutOp) -> Item | None:
+    now = datetime.now(UTC)  # as a store would
+    value: Mapping[str, Any] | None = put.value
+    return None if value is None else Item(
+        value=dict(value), key=put.key, namespace=tuple(put.namespace), created_at=now, updated_at=now
+    )  # fmt: skip
+
+
+class Turnstile:
+    """One at a time, first come, first served, across all threads and event loops of the process."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._is_taken = False
+        self._holder: object = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue: deque[Future[None]] = deque()
+
+    @contextmanager
+    def held(self, seconds: float) -> Iterator[None]:
+        """Have the turn; `MemoryBusy` if it does not come in so many seconds. Blocks."""
+        place = self._stand(threading.get_ident())
+        try:
+            if not place.done() and self._loop and self._loop is _running_loop():
+                raise asyncio.InvalidStateError(f"{ON_LOOP}: what it waits for goes on there")
+            place.result(seconds)
+            self._holder = threading.get_ident()
+        except BaseException as error:
+            self._leave(place)
+            raise (MemoryBusy() if isinstance(error, TimeoutError) else error) from error
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    @asynccontextmanager
+    async def aheld(self, seconds: float) -> AsyncIterator[None]:
+        """Do what `held` does, on an event loop."""
+        me = asyncio.current_task()
+        place = self._stand(me)
+        try:
+            if not place.done():
+                async with asyncio.timeout(seconds):
+                    await asyncio.wrap_future(place)
+            self._holder, self._loop = me, asyncio.get_running_loop()
+        except BaseException as error:
+            self._leave(place)
+            raise (MemoryBusy() if isinstance(error, TimeoutError) else error) from error
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    def _stand(self, who: object) -> "Future[None]":
+        place: Future[None] = Future()
+        with self._guard:
+            if self._is_taken and self._holder == who:
+                raise RuntimeError("who writes a user's memory asked to write it once more in between")
+            if self._is_taken:
+                self._queue.append(place)
+            else:
+                self._is_taken = True
+                place.set_result(None)
+        return place
+
+    def _leave(self, place: "Future[None]") -> None:
+        if not place.cancel():  # the turn came meanwhile
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        with self._guard:
+            self._holder = self._loop = None
+            while self._queue:
+                place = self._queue.popleft()
+                if place.set_running_or_notify_cancel():
+                    place.set_result(None)
+                    return
+            self._is_taken = False
+
+
+ON_LOOP: Final = "a synchronous call would block the event loop: await its async twin"
+
+_GUARD: Final = threading.Lock()
+_TURNS: Final[WeakValueDictionary[str, Turnstile]] = WeakValueDictionary()
+
+
+def turn_of(name: str) -> Turnstile:
+    """Return the turnstile of a name, one for the whole process: a store may be opened once a thread."""
+    with _GUARD:
+        turn = _TURNS.get(name)
+        if turn is None:
+            turn = _TURNS[name] = Turnstile()
+        return turn
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def check_off_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Raise where a synchronous call blocks the event loop that its store works on."""
+    if loop is _running_loop():
+        raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")
