@@ -1112,13 +1112,6 @@ MUTANTS = (
         "return given or Context()",
         (BELOW,),
     ),
-    Mutant(
-        "what an agent above says is learned as the user's",
-        "graphs/turn/run.py",
-        'is_below="|" in str(configurable.get("checkpoint_ns")),',
-        "is_below=False,",
-        (BELOW,),
-    ),
 )
 
 
