@@ -160,6 +160,7 @@ class Settings:
             open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
             trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
+            requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
             thread_days=reader.count("PALIMPSEST_THREAD_DAYS", 0, 0),
             auth=reader.auth(),
             memory=reader.memory(memory_model or model),
@@ -372,6 +373,8 @@ class _Variables:
                 max_facts=self.count("PALIMPSEST_MAX_FACTS", default.max_facts),
                 approval=cast("frozenset[Topic]", self.names("PALIMPSEST_APPROVAL")),  # checked by MemoryConfig
                 debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
+                max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),
+                sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
                 drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
                 journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
                 budget_calls=self.count("PALIMPSEST_BUDGET_CALLS", default.budget_calls, 0),
