@@ -48,19 +48,3 @@ def test_C7_C8_a_program_written_for_langmem_lives_on_a_server(server: DevServer
     assert values["context"]["running_summary"]["summary"] == "what was said"
     ids = [message["id"] for message in values["messages"]]
     assert (len(ids), SUMMARY_ID in ids) == ((2 * TURNS, False) if graph == "two_keys" else (len(ids), True))
-
-
-def test_S_the_words_of_a_summary_are_not_in_the_users_stream(server: DevServer, model: StubModel) -> None:
-    model.respond = answering
-    with get_sync_client(url=server.url) as client:
-        thread_id = client.threads.create()["thread_id"]
-        spoken = ""
-        for turn in range(8):
-            for part in client.runs.stream(
-                thread_id, "two_keys", input=say(f"question {turn} {words(15)}"), stream_mode="messages-tuple"
-            ):
-                if part.event == "messages" and part.data[1]["langgraph_node"] == "call_model":
-                    spoken += part.data[0]["content"]
-    assert any(map(is_summary, model.requests))
-    assert "answer" in spoken
-    assert "what was said" not in spoken

@@ -25,23 +25,6 @@ def scripted(model: StubModel) -> None:
     model.respond = Scripted()
 
 
-def test_five_hundred_facts_go_and_come_back_at_once(page: Any, server: DevServer) -> None:
-    take_in(page, server.url, 500)
-    page.reload()
-    with shown_anew(page):
-        page.get_by_label("Category", exact=True).last.select_option("goal")
-    page.get_by_role("checkbox", name="All 500").check()
-    page.locator("#choose").get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Yes", exact=True).click()
-    expect(page.get_by_text("500 deleted.")).to_be_visible()
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("500 restored.")).to_be_visible()
-    page.get_by_role("checkbox", name="All 500").check()
-    page.locator("#choose").get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Yes", exact=True).click()
-    expect(page.get_by_text("500 deleted.")).to_be_visible()
-
-
 def test_a_look_at_the_list_keeps_what_somebody_has_begun_in_it(page: Any, server: DevServer) -> None:
     for content in ("Likes figs", "Likes plums", "Likes quinces", "Likes pears"):
         page.request.post(f"{server.url}/memory/facts", data={"content": content, "category": "preference"})
@@ -182,27 +165,6 @@ def test_what_is_searched_for_before_the_scripts_are_there_is_found(page: Any, s
     held.pop().continue_()
     expect(page.locator(".facts > li")).to_have_count(1)
     expect(page.get_by_role("searchbox")).to_be_focused()
-    erase(page)
-
-
-def test_without_its_scripts_the_page_does_what_was_pressed_as_plain_forms_and_links(
-    page: Any, server: DevServer
-) -> None:
-    held = loads_late(page, server, "Likes figs", "Likes plums")
-    # They hang: whoever presses again does not wait for them.
-    pin = fact(page, "plums").get_by_role("button", name="Pin")
-    pin.click()
-    expect(pin).to_have_attribute("aria-busy", "true")
-    pin.click()
-    page.wait_for_url("**/facts?saved=1*", wait_until="commit")
-    expect(fact(page, "plums").get_by_role("button", name="Unpin")).to_be_visible()
-    # They fail: what was pressed is done then.
-    fact(page, "figs").get_by_role("link", name="Edit").click()
-    held.pop().abort()
-    expect(page.get_by_label("What it says")).to_be_focused()
-    page.unroute("**/static/htmx.js")
-    page.goto(f"{server.url}/memory")
-    page.locator("#chat-words").wait_for()
     erase(page)
 
 

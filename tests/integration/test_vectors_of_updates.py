@@ -86,18 +86,3 @@ async def test_without_an_embedder_there_are_no_vectors() -> None:
     await say(service, store, "I like figs")
     assert (await service.adrain(store, ADA)).receipts
     assert store.search(ADA.namespace("vectors")) == []
-
-
-def test_who_asks_while_vectors_are_being_made_is_served_by_the_same_thread() -> None:
-    store, embeddings = InMemoryStore(), Slow()
-    service = service_with("slow", embeddings)
-    facts = FactStore(store, "ada")
-    facts.create("Likes figs", "preference", 0.9)
-    for _ in range(5):
-        service.vectors.make(store, ADA)
-    wait_for(lambda: sum(thread.name == "palimpsest-vectors" for thread in threading.enumerate()) == 1)
-    facts.create("Likes plums", "preference", 0.9)
-    service.vectors.make(store, ADA)
-    embeddings.gate.set()
-    wait_for(lambda: len(vectors(store, "slow")) == 2)
-    assert sorted(embeddings.asked) == ["Likes figs", "Likes plums"]
