@@ -142,15 +142,19 @@ async def test_what_is_said_under_an_id_while_its_update_is_applied_is_learned_t
     async def anew() -> tuple[int, Any]:
         return 200, await talk.say("I like plums", id="u1")
 
+    beside: list[Thread] = []
+
     def meanwhile(_: int) -> None:
         if any(item.namespace[-1] == "facts" for item in store.items(())):
             store.fault = lambda _: None
-            in_thread(anew())
+            beside.append(Thread(target=lambda: asyncio.run(anew())))
+            beside[0].start()  # it may have to wait for the update
 
     talk.chat.respond = lambda _: AIMessage("Noted.", id="a1")
     await talk.say("I like figs", id="u1")
     store.fault = meanwhile
     assert await talk.learn() == ["Likes figs"]
+    await asyncio.to_thread(beside[0].join)
     assert await talk.learn() == ["Likes figs", "Likes plums"]
 
 
