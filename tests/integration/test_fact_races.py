@@ -4,11 +4,10 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from memory.facts.fact import Fact, FactNotFound
+from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from tests.fact_sets import facts_of
 
@@ -26,20 +25,6 @@ class DeletingStore(InMemoryStore):
             for fact in facts.list():
                 facts.delete(fact.id)
         return results
-
-
-@pytest.mark.parametrize("moment", range(1, 5))
-def test_F5_an_edit_does_not_bring_back_what_is_deleted_meanwhile(moment: int) -> None:
-    store = DeletingStore()
-    facts = facts_of(store)
-    fact = facts.create("Lives in Oslo", "knowledge", 0.9)
-    store.left = moment
-
-    with pytest.raises(FactNotFound):
-        facts.update(fact.id, content="Lives in Bergen")
-    store.left = 10**9
-
-    assert facts.list() == facts.list("superseded") == []
 
 
 async def test_one_user_s_unstorable_value_fails_no_other_user_s_write_of_the_same_tick(durable: BaseStore) -> None:

@@ -90,8 +90,9 @@ async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View,
         answer, kept = await acting, await world.items()
         if how != "none" and not tap.was_reached:
             return None
-        if tap.task:
+        if tap.task:  # it may have had to wait, and be answered last
             await tap.task
+            kept = await world.items()
         await asyncio.sleep(0)
         world.clock.advance(1)
         if how == "kill":
