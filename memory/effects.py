@@ -180,7 +180,8 @@ async def _begun(store: BaseStore, names: Sequence[str], seconds: float) -> Asyn
         else:
             for name in names:
                 await turns.enter_async_context(turn_of(name).aheld(seconds))
-            yield store.abatch
+            # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
+            yield lambda ops: asyncio.shield(asyncio.ensure_future(store.abatch(ops)))
 
 
 def within(seconds: float, call: Callable[[T], U]) -> Callable[[T], U]:
