@@ -816,7 +816,7 @@ MUTANTS = (
         "memory/facts/rules.py",
         "source = source if source and is_rewritten else old.source",
         "source = old.source",
-        ("tests/laws/test_rules_by_hand.py",),
+        ("tests/laws/test_rules_promises.py",),
     ),
     Mutant(
         "what is done is looked at again and again",
@@ -844,7 +844,7 @@ MUTANTS = (
         "memory/worker/update.py",
         'state="dead" if is_final(entry) else "pending"',
         'state="pending"',
-        (UPDATES,),
+        ("tests/laws/test_rules_promises.py",),
     ),
     Mutant(
         "a process that runs on takes nothing that another left",

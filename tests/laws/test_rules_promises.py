@@ -304,6 +304,18 @@ async def test_an_edit_at_any_moment_of_an_update_stays_or_is_refused() -> None:
     assert at > 5
 
 
+async def test_F8_what_a_hand_edited_outlives_what_nobody_did_at_the_limit() -> None:
+    talk = Talk(memory={"max_facts": 3})
+    await talk.say("I like figs")
+    await talk.learn()
+    (fact,) = await FactStore(talk.store, "ada").alist()
+    await house_of(talk).ask("PATCH", f"/facts/{fact.id}", {"content": "Loves figs", "confidence": 0.1})
+    for number in range(5):
+        await talk.say(f"I like thing{number}")
+    known = await talk.learn()
+    assert (len(known), "Loves figs" in known) == (3, True)
+
+
 class Unreadable(Exception):
     status_code = 400
 
