@@ -30,6 +30,7 @@ _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _SERVER_URL = "LANGGRAPH_API_URL"
 _PREFIX, _NEAR, _SLIP = "PALIMPSEST_", 0.66, 0.85
 _PASSWORD = re.compile(r"[^/@]*@")
+_SENDABLE = re.compile("[!-~]*")
 _IN_HEADERS = ("_API_KEY", "_ORG_ID", "_PROJECT_ID", "_TOKEN")
 _LOCAL_MODEL = "qwen2.5-coder-1.5b"
 _SERVER_KEY = "LANGGRAPH_AES_KEY"
@@ -216,7 +217,7 @@ def database_of(environ: Mapping[str, str]) -> dict[str, str]:
 def unfit_for_headers() -> str:
     """Return the names of the providers' variables that no header of a request can hold as this process has them."""
     given = {name: value for name, value in os.environ.items() if name.endswith(_IN_HEADERS)}
-    return " and ".join(name for name, value in given.items() if not re.fullmatch("[!-~]*", value))
+    return " and ".join(name for name, value in given.items() if not _SENDABLE.fullmatch(value))
 
 
 def proxy_of(url: str) -> str:

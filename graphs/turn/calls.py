@@ -10,7 +10,6 @@ Nothing outlives the process without a checkpointer, or with one that stores not
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -28,7 +27,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
 
-from memory.context.turns import own_name, sent_name
+from memory.context.turns import UNFIT_IN_TOOLS, own_name, sent_name
 
 Result = ToolMessage | Command[Any]
 Execute = Callable[[ToolCallRequest], Awaitable[Result]]
@@ -197,7 +196,7 @@ def with_own_ids(answer: AIMessage, taken: set[str | None]) -> AIMessage:
         own = own_name(call["id"] or "call", lambda name: name not in taken)
         taken.add(own)
         args = call["args"] if isinstance(call["args"], dict) else {GARBLED: call["args"]}
-        calls.append(tool_call(name=sent_name(call["name"] or "", re.ASCII), args=args, id=own))
+        calls.append(tool_call(name=sent_name(call["name"] or "", UNFIT_IN_TOOLS), args=args, id=own))
     return answer if calls == answer.tool_calls else with_calls(answer, calls)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -15,7 +14,7 @@ from graphs.turn.calls import UNKNOWN, with_calls, with_own_ids
 from memory import prompts, text
 from memory.context.budget import fit, shorten_text
 from memory.context.tokens import TokenCounter
-from memory.context.turns import in_turns, one_after_another, sent_name
+from memory.context.turns import UNFIT_IN_TOOLS, in_turns, one_after_another, sent_name
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         if isinstance(message, ToolMessage):
             if places := waiting.get(message.tool_call_id):
                 at, own = places.pop(0)
-                fit = {"tool_call_id": own, "name": message.name and sent_name(message.name, re.ASCII)}
+                fit = {"tool_call_id": own, "name": message.name and sent_name(message.name, UNFIT_IN_TOOLS)}
                 sent[at] = message.model_copy(update=fit)
             continue
         if not isinstance(message, AIMessage):

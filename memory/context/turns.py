@@ -15,6 +15,8 @@ Message = TypeVar("Message", bound=BaseMessage)
 _SPEAKERS = (HumanMessage, AIMessage)
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 _LONGEST_NAME = 64
+_UNFIT = re.compile(r"[^\w-]+")
+UNFIT_IN_TOOLS = re.compile(r"[^\w-]+", re.ASCII)
 
 
 def in_turns(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
@@ -50,9 +52,9 @@ def is_empty(message: BaseMessage) -> bool:
     return _fit(message, {}) is None
 
 
-def sent_name(name: str, flags: re.RegexFlag = re.UNICODE) -> str:
-    """Return a name as providers take it; one of a tool, with `re.ASCII`."""
-    return re.sub(r"[^\w-]+", "_", name, flags=flags)[:_LONGEST_NAME] or "_"
+def sent_name(name: str, unfit: re.Pattern[str] = _UNFIT) -> str:
+    """Return a name as providers take it; one of a tool, with `UNFIT_IN_TOOLS`."""
+    return unfit.sub("_", name)[:_LONGEST_NAME] or "_"
 
 
 def own_name(name: str, is_own: Callable[[str], bool]) -> str:
