@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
 from weakref import WeakValueDictionary
 
@@ -83,7 +83,7 @@ def thread_name(thread_id: str) -> str:
 def collected(effects: Any, written: _Written | None = None) -> Any:
     """Return effects of which reads are done at once, and see the writes before them; all writes are the last batch."""
     puts: _Written = {} if written is None else written
-    step: Callable[[], Any] = lambda: next(effects)  # noqa: E731 - as in `perform`
+    step: Callable[[], Any] = partial(next, effects)
     while True:
         try:
             effect = step()
@@ -101,9 +101,9 @@ def collected(effects: Any, written: _Written | None = None) -> Any:
                 if len(reads) < len(effect):
                     puts |= {(tuple(op.namespace), op.key): op for op in effect if isinstance(op, PutOp)}
         except Exception as error:  # whatever it is, the generator decides
-            step = lambda error=error: effects.throw(error)  # type: ignore[misc]  # noqa: E731
+            step = partial(effects.throw, error)
         else:
-            step = lambda result=result: effects.send(result)  # type: ignore[misc]  # noqa: E731
+            step = partial(effects.send, result)
     if written is None and puts:
         yield [*puts.values()]
     return value
@@ -150,15 +150,12 @@ class Turnstile:
     @contextmanager
     def held(self, seconds: float) -> Iterator[None]:
         """Have the turn; `MemoryBusy` if it does not come in so many seconds. Blocks."""
-        place = self._stand(threading.get_ident())
-        try:
+        me = threading.get_ident()
+        with self._standing(me) as place:
             if not place.done() and self._loop and self._loop is _running_loop():
                 raise asyncio.InvalidStateError(f"{ON_LOOP}: what it waits for goes on there")
             place.result(seconds)
-            self._holder = threading.get_ident()
-        except BaseException as error:
-            self._leave(place)
-            raise (MemoryBusy() if isinstance(error, TimeoutError) else error) from error
+        self._holder = me
         try:
             yield
         finally:
@@ -168,21 +165,19 @@ class Turnstile:
     async def aheld(self, seconds: float) -> AsyncIterator[None]:
         """Do what `held` does, on an event loop."""
         me = asyncio.current_task()
-        place = self._stand(me)
-        try:
+        with self._standing(me) as place:
             if not place.done():
                 async with asyncio.timeout(seconds):
                     await asyncio.wrap_future(place)
-            self._holder, self._loop = me, asyncio.get_running_loop()
-        except BaseException as error:
-            self._leave(place)
-            raise (MemoryBusy() if isinstance(error, TimeoutError) else error) from error
+        self._holder, self._loop = me, asyncio.get_running_loop()
         try:
             yield
         finally:
             self._pass_on()
 
-    def _stand(self, who: object) -> "Future[None]":
+    @contextmanager
+    def _standing(self, who: object) -> "Iterator[Future[None]]":
+        """Yield a place in the queue, to be waited for; it is given up if that fails."""
         place: Future[None] = Future()
         with self._guard:
             if self._is_taken and self._holder == who:
@@ -192,11 +187,14 @@ class Turnstile:
             else:
                 self._is_taken = True
                 place.set_result(None)
-        return place
-
-    def _leave(self, place: "Future[None]") -> None:
-        if not place.cancel():  # the turn came meanwhile
-            self._pass_on()
+        try:
+            yield place
+        except BaseException as error:
+            if not place.cancel():  # the turn came meanwhile
+                self._pass_on()
+            if isinstance(error, TimeoutError):
+                raise MemoryBusy from error
+            raise
 
     def _pass_on(self) -> None:
         with self._guard:

@@ -79,7 +79,7 @@ def provider_reason(error: BaseException, said: Iterable[str] = ()) -> ProviderR
                 parameter=_without(told.get("param") or told.get("parameter"), spoken),
                 message=_without(told.get("message") or told.get("detail"), spoken),
             )
-    return ProviderReason(status=next(filter(None, map(status_of, chain(error))), None))
+    return ProviderReason(status=first_status(error))
 
 
 def words_of(message: BaseMessage) -> str:
@@ -120,6 +120,11 @@ def status_of(error: BaseException) -> int | None:
     answer = getattr(error, "response", None)
     found = (getattr(error, "status_code", None), getattr(error, "code", None), getattr(answer, "status_code", None))
     return next((status for status in found if isinstance(status, int)), None)
+
+
+def first_status(error: BaseException) -> int | None:
+    """Return the HTTP status of a failure, or of what caused it."""
+    return next(filter(None, map(status_of, chain(error))), None)
 
 
 def _without(text: object, spoken: set[str]) -> str:

@@ -14,7 +14,7 @@ from memory.config import MemoryConfig
 from memory.failure_chain import chain
 from memory.message import StoredMessage, identified
 from memory.namespaces import Owner
-from memory.provider_reason import status_of
+from memory.provider_reason import first_status, status_of
 from memory.text import check_encodable
 
 Message = BaseMessage | StoredMessage
@@ -129,7 +129,7 @@ def says_not_now(error: BaseException) -> bool:
 
     A request that is too large is at fault, and one may be that runs into a time limit.
     """
-    if status := next(filter(None, map(status_of, chain(error))), None):
+    if status := first_status(error):
         is_not_now = status in _NOT_NOW or (status in (400, 403) and _NO_MONEY.search(str(error)))
         return bool(is_not_now) and not _TOO_MUCH.search(str(error))
     kinds = {kind.__name__ for one in chain(error) for kind in type(one).__mro__}

@@ -1,7 +1,7 @@
 """One process at a time updates a user, where something can promise that; elsewhere leases on entries do what they can.
 
-Two workers that claim an entry at the same moment may both take themselves for its worker, and ask a model twice. What
-they apply is the same then, and stands once: a lock spares the second call, and is not what keeps memory right.
+Over a store that is not ours, workers of two processes that claim an entry at the same moment may both take themselves
+for its worker, and ask a model twice. A lock spares the second call, and is not what keeps memory right.
 """
 
 import asyncio
