@@ -9,8 +9,8 @@ import re
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.state import InputState
 from memory.config import MemoryConfig
+from memory.door import Batching
 from memory.effects import arun
 from memory.namespaces import Owner
 from memory.outbox.outbox import read_entries
@@ -96,7 +97,7 @@ class Orders:
             open_checkpointer(folder / "checkpoints.sqlite") as saver,
         ):
             if self.store_hangs:
-                store.batch = _hanging(store.batch)  # type: ignore[assignment, method-assign]
+                store.writing = _hanging(store.writing)  # type: ignore[assignment, method-assign]
             yield store, saver
 
     def memory(self) -> MemoryConfig:
@@ -147,15 +148,22 @@ class Orders:
         return memory.get("receipt", {}), values.get("palimpsest_summary", {}).get("running_summary")
 
 
-def _hanging(batch: Callable[[Iterable[Op]], list[Result]]) -> Callable[[Iterable[Op]], list[Result]]:
-    def hang(ops: Iterable[Op]) -> list[Result]:
-        given = list(ops)
-        if any(isinstance(op, PutOp) and "facts" in op.namespace for op in given):
-            say("hangs")
-            time.sleep(3600)
-        return batch(given)
+def _hanging(
+    writing: Callable[..., AbstractAsyncContextManager[Batching]],
+) -> Callable[..., AbstractAsyncContextManager[Batching]]:
+    @asynccontextmanager
+    async def hangs(*names: str) -> AsyncIterator[Batching]:
+        async with writing(*names) as batch:
 
-    return hang
+            async def hang(ops: Sequence[Op]) -> list[Result]:
+                if any(isinstance(op, PutOp) and "facts" in op.namespace for op in ops):
+                    say("hangs")
+                    await asyncio.sleep(3600)
+                return await batch(ops)
+
+            yield hang
+
+    return hangs
 
 
 async def talk(orders: Orders) -> None:
