@@ -263,6 +263,13 @@ MUTANTS = (
         (SPEAKERS,),
     ),
     Mutant(
+        "below another graph an agent that speaks in a person's place is a person",
+        "graphs/turn/run.py",
+        'is_below="|" in str(configurable.get("checkpoint_ns"))',
+        "is_below=False",
+        (BELOW,),
+    ),
+    Mutant(
         "what an agent says in a person's place below another graph is learned",
         "graphs/turn/opening.py",
         'if run.is_below and role_of(one, speaker) == "other"',

@@ -80,7 +80,9 @@ class Door(Talk):
         return Command(goto="chat", update={"messages": [self._task()]})
 
     def _task(self) -> HumanMessage:
-        return HumanMessage(self.thread.says(learned=(0, 0)), name="ben")
+        task = HumanMessage(self.thread.says(learned=(0, 0)), name="ben")
+        self.thread.of_agents |= {*MARK.findall(task.text)}
+        return task
 
     def _tools(self) -> list[BaseTool]:
         @tool
@@ -119,6 +121,7 @@ class History:
         undone: Of that, what need not be.
         done: What they did, by what they were asked.
         alone: Marks of a task that is sent to the graph without the thread.
+        of_agents: Marks of what an agent said in the user's place: they are not to be read to be learned.
     """
 
     def __init__(self, door: Door) -> None:
@@ -130,7 +133,7 @@ class History:
         self.learned: dict[str, tuple[int, int]] = {}
         self.names: dict[str, str] = {}
         self.done: Counter[str] = Counter()
-        self.called, self.undone, self.alone = set[str](), set[str](), set[str]()
+        self.called, self.undone, self.alone, self.of_agents = set[str](), set[str](), set[str](), set[str]()
         self.marks, self.faults = itertools.count(1), list[str]()
         self.saved: list[tuple[RunnableConfig, set[str], set[str]]] = []
         self.is_pressed = self.is_open = self.is_pruned = False
@@ -298,6 +301,7 @@ class History:
         )
         wrong = {mark: read[mark] for mark, (least, most) in self.learned.items() if not least <= read[mark] <= most}
         assert not wrong, f"learned otherwise than once: {wrong}"
+        assert not (heard := self.of_agents & {*MARK.findall("".join(self.wire.told))}), f"of an agent above: {heard}"
         assert {*self.done.values()} <= {1}, f"done otherwise than once: {self.done}"
         assert self.done.keys() <= self.called, f"done unasked: {self.done.keys() - self.called}"
 

@@ -8,7 +8,8 @@ once.
 """
 
 import asyncio
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -51,6 +52,16 @@ def threads(kind: str) -> st.SearchStrategy[Turns]:
     return st.binary(min_size=8, max_size=8).map(thread)
 
 
+def fresh(kind: str) -> Iterator[Door]:
+    """Yield a door for each thread, a new one for every ten.
+
+    LangGraph's InMemoryStore goes on listing each user who ever had something to be learned, and a process that starts,
+    as one does with each `learn`, looks at all of them: threads at one door would each take longer than the one before.
+    """
+    while True:
+        yield from itertools.repeat(Door(kind), 10)
+
+
 async def live(door: Door, turns: Turns) -> None:
     """Live a thread, and end it with a plain turn."""
     thread = History(door)
@@ -76,18 +87,18 @@ def test_a_thread_goes_on_whatever_stands_in_it(kind: str, request: pytest.Fixtu
         suppress_health_check=[*HealthCheck],
     )
     with asyncio.Runner() as runner:
-        door = Door(kind)
+        doors = fresh(kind)
 
         @many
         @given(turns=threads(kind))
         @example(turns=FOUND[kind])
         @example(turns=[("say", "two calls" if kind == "agent" else "cut")])
         def lived(turns: Turns) -> None:
-            nonlocal door
+            nonlocal doors
             try:
-                runner.run(live(door, turns))
+                runner.run(live(next(doors), turns))
             except BaseException:
-                door = Door(kind)  # the next thread is not to find what is left of this one
+                doors = fresh(kind)  # the next thread is not to find what is left of this one
                 raise
 
         lived()
