@@ -1,27 +1,21 @@
 """What every command about memory shares: where it is, whose it is, and how the answer is printed."""
 
-import asyncio
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import httpx
 import typer
 
-from graphs.address import address_of
-from graphs.cli.client import NOT_HERE, MemoryClient, connect
-from graphs.cli.output import Output
-from graphs.cli.shell import Refused, Shell
-from graphs.settings import ClientSettings, environment
+from graphs.cli.shell import Output, Refused, Shell
 
 if TYPE_CHECKING:
+    from graphs.cli.client import MemoryClient
     from graphs.cli.local_files import Files
+    from graphs.settings import ClientSettings
 
-ENV_FILE = Path(".env")
 _PANEL = "Which memory"
 
 
@@ -50,62 +44,68 @@ Local = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's own answer as JSON.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The options that every command about memory has."""
+def variables(shell: Shell) -> dict[str, str]:
+    """Return the variables as the server of this folder sees them."""
+    from graphs.settings import environment  # in functions, as in all commands: a help does not wait for imports
 
-    url: Url = None
-    token: Token = None
-    agent: AsAgent = "default"
-    local: Local = False
-    as_json: AsJson = False
+    return environment(Path(".env"), shell.environ)
 
 
-def client_settings(shell: Shell) -> ClientSettings:
+def client_settings(environ: Mapping[str, str]) -> "ClientSettings":
     """Return which server is meant where the command line does not say; its URL is empty where none is known."""
+    from dataclasses import replace
+
+    from graphs.address import address_of
+    from graphs.settings import ClientSettings
+
     try:
-        given = ClientSettings.from_environment(environment(ENV_FILE, shell.environ))
+        given = ClientSettings.from_environment(environ)
     except ValueError as error:
         raise Refused(f"{error}.") from error
     return given if given.url else replace(given, url=address_of(given.data_dir))
 
 
 @asynccontextmanager
-async def open_memory(shell: Shell, where: Where, files: "Files" = "there") -> AsyncIterator[MemoryClient]:
+async def open_memory(
+    shell: Shell,
+    files: "Files" = "there",
+    *,
+    url: Url = None,
+    token: Token = None,
+    agent: AsAgent = "default",
+    local: Local = False,
+) -> AsyncIterator["MemoryClient"]:
     """Open the memory that a command is about.
 
     Args:
         shell: What the command works with.
-        where: What the command line says.
         files: What is needed of local files.
+        url: The server.
+        token: Who asks it.
+        agent: Whose memory.
+        local: Ask the same API in this process, on this folder's files.
 
     Raises:
         Refused: If there is none.
     """
-    if where.local:
-        # Both at once would leave open which memory was meant.
-        if where.url or where.token:
-            raise typer.BadParameter("--local asks no server: leave out --url and --token")
-        from graphs.cli.local_files import (
-            open_files,  # with the graph and the API, which a server's clients do not need
-        )
+    from graphs.cli.client import NO_SERVER, MemoryClient, connect
 
-        async with (
-            open_files(environment(ENV_FILE, shell.environ), files) as (transport, place),
-            httpx.AsyncClient(transport=transport, base_url="http://localhost") as http,
-        ):
-            yield MemoryClient(http, where.agent, place, is_local=True)
+    environ = variables(shell)
+    if local:
+        # Both at once would leave open which memory was meant.
+        if url or token:
+            raise typer.BadParameter("--local asks no server: leave out --url and --token")
+        from graphs.cli.local_files import open_files
+
+        async with open_files(environ, files) as (transport, place):
+            yield MemoryClient(connect("http://localhost", "", transport), agent, place, is_local=True)
         return
-    given = client_settings(shell)
-    url = where.url or given.url
+    given = client_settings(environ)
+    url = url or given.url
     if not url:
-        raise Refused(f"{NOT_HERE}, or read its files with --local")
-    try:
-        http = connect(url, where.token or given.token, shell.transport)
-    except ValueError as error:
-        raise Refused(str(error)) from None
-    async with http:
-        yield MemoryClient(http, where.agent, url)
+        raise Refused(f"no server of this folder runs: {NO_SERVER}, or read its files with --local")
+    async with connect(url, token or given.token, shell.transport) as http:
+        yield MemoryClient(http, agent, url)
 
 
 Command = Callable[..., Coroutine[Any, Any, None]]
@@ -122,23 +122,26 @@ def asks_memory(files: "Files" = "there") -> Callable[[Command], Callable[..., N
     """
 
     def decorate(command: Command) -> Callable[..., None]:
-        shared = inspect.signature(Where).parameters
+        shared = list(inspect.signature(open_memory).parameters.values())[2:]
 
-        @functools.wraps(command)
-        def run(ctx: typer.Context, **given: Any) -> None:
+        def run(ctx: typer.Context, as_json: AsJson = False, **given: Any) -> None:
+            import asyncio
+
             shell = ctx.find_object(Shell) or Shell()
-            where = Where(**{name: given.pop(name) for name in shared})
-            shell.as_json = where.as_json
+            shell.as_json = as_json
+            where = {each.name: given.pop(each.name) for each in shared}
 
             async def ask() -> None:
-                async with open_memory(shell, where, files) as memory:
-                    await command(memory, Output(where.as_json), **given)
+                async with open_memory(shell, files, **where) as memory:
+                    await command(memory, Output(as_json), **given)
 
             asyncio.run(ask())
 
+        context, json_option, _ = inspect.signature(run).parameters.values()
         own = list(inspect.signature(command).parameters.values())[2:]  # without memory and output
-        of_typer = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-        taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (of_typer, *own, *shared.values())]
+        functools.update_wrapper(run, command)
+        all_options = (context, *own, *shared, json_option)
+        taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in all_options]
         # These two are where typer looks for what a command takes.
         run.__dict__["__signature__"] = inspect.Signature(taken)
         run.__annotations__ = {each.name: each.annotation for each in taken}

@@ -1,12 +1,14 @@
 """`palimpsest backfill`: conversations that were held elsewhere, learned here; `palimpsest sources`: what was."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphs.cli.asking import asks_memory
-from graphs.cli.client import MemoryClient
-from graphs.cli.output import Output
+from graphs.cli.shell import Output
+
+if TYPE_CHECKING:
+    from graphs.cli.client import MemoryClient
 
 _FLAWS_SHOWN = 10
 
@@ -27,7 +29,7 @@ NoLearn = Annotated[bool, typer.Option("--no-learn", help="Only write it into th
 
 @asks_memory(files="made")
 async def backfill(
-    memory: MemoryClient,
+    memory: "MemoryClient",
     out: Output,
     files: Files,
     source: SourceName = None,
@@ -38,37 +40,32 @@ async def backfill(
 
     First all of it goes into the journal, at its own dates. Then it is learned, oldest first, as turns are.
     """
-    # Only here, as other commands do not need what reads messages.
-    from graphs.cli.importing import ImportPlan, estimate, gather, send_all, tell
+    from graphs.cli.importing import gather, send_all, tell
     from memory.namespaces import checked_source
 
     try:
         name = checked_source(source) if source else None
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    plan = ImportPlan()
-    flaws = gather(files, plan)
+    plan, flaws = gather(files)
     if dry_run:
-        out.answer(estimate(plan), lambda: tell(out, plan))
+        tell(out, plan)
     else:
         await send_all(memory, out, plan, name, learn=not no_learn)
+    for flaw in flaws[:_FLAWS_SHOWN]:
+        out.note(f"left out: {flaw.place}: {flaw.reason}")
+    if len(flaws) > _FLAWS_SHOWN:
+        out.note(f"left out: {len(flaws) - _FLAWS_SHOWN} more")
     if flaws:  # the others are in, and a script must know that these are not
-        for flaw in flaws[:_FLAWS_SHOWN]:
-            out.note(f"left out: {flaw.place}: {flaw.reason}")
-        if len(flaws) > _FLAWS_SHOWN:
-            out.note(f"left out: {len(flaws) - _FLAWS_SHOWN} more")
         raise typer.Exit(1)
 
 
 @asks_memory()
-async def sources(memory: MemoryClient, out: Output) -> None:
+async def sources(memory: "MemoryClient", out: Output) -> None:
     """List what was imported, and how much of it waits."""
     found = await memory.get("/sources")
+    out.answer(found)
     columns = ["name", "origin", "begun", "conversations", "messages", "learned", "waiting", "dead"]
-
-    def rows() -> None:
-        out.table(columns, [[str(each[name])[:19] for name in columns] for each in found["sources"]])
-        if not found["sources"]:
-            out.note("nothing was imported: `palimpsest backfill FILE` does")
-
-    out.answer(found, rows)
+    out.table(columns, [[str(each[name])[:19] for name in columns] for each in found["sources"]])
+    if not found["sources"]:
+        out.note("nothing was imported: `palimpsest backfill FILE` does")

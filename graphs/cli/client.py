@@ -12,12 +12,11 @@ from graphs.address import is_loopback
 from graphs.causes import cause_of
 from graphs.cli.shell import Json, Refused
 
-_CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 
 NO_SERVER = "start one with `palimpsest dev`, or name another with --url or PALIMPSEST_URL"
-NOT_HERE = f"no server of this folder runs: {NO_SERVER}"
-LOGIN = (
+_LOGIN = (
     "give your token with --token or PALIMPSEST_TOKEN; where tokens are signed with a shared secret, "
     "`palimpsest token USER` makes one on the server's machine"
 )
@@ -32,29 +31,21 @@ def connect(url: str, token: str, transport: httpx.AsyncBaseTransport | None = N
         transport: What carries the requests; the network by default.
 
     Raises:
-        ValueError: If the URL is none of a server, or the token none.
+        Refused: If the URL is none of a server, or the token none.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"the server's URL must begin with http:// or https://, not {url!r}")
-    # A proxy that the user has for the world would be asked for loopback, too.
+        raise Refused(f"the server's URL must begin with http:// or https://, not {url!r}")
+    if not (token.isascii() and token.isprintable()):  # without its value: it is a secret
+        raise Refused("the token of --token or PALIMPSEST_TOKEN must be one line of ASCII: it may be broken in two")
     return httpx.AsyncClient(
         base_url=url.rstrip("/"),
-        headers=bearer(token),
+        headers={"Authorization": f"Bearer {token}"} if token else {},
         transport=transport,
+        timeout=httpx.Timeout(_ANSWER_SECONDS, connect=CONNECT_SECONDS),
+        # A proxy that the user has for the world would be asked for loopback, too.
         trust_env=not is_loopback(parts.hostname),
     )
-
-
-def bearer(token: str) -> dict[str, str]:
-    """Return the header that says who asks; none without a token.
-
-    Raises:
-        ValueError: If no header can hold the token.
-    """
-    if not (token.isascii() and token.isprintable()):  # without its value: it is a secret
-        raise ValueError("the token of --token or PALIMPSEST_TOKEN must be one line of ASCII: it may be broken in two")
-    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 class ServerAnswer(dict[str, Json]):
@@ -70,11 +61,7 @@ class ServerAnswer(dict[str, Json]):
         self._place = place
 
     def __missing__(self, name: str) -> Json:
-        raise Refused(_not_ours(self._place))
-
-
-def _not_ours(place: str) -> str:
-    return f"{place} is no Palimpsest server, as its JSON tells: {NO_SERVER}"
+        raise Refused(f"{self._place} is no Palimpsest server, as its JSON tells: {NO_SERVER}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +88,6 @@ class MemoryClient:
         """Write something, or have something done; what is `None` in the body is left out."""
         return await self.ask("POST", path, body=body)
 
-    async def patch(self, path: str, **body: object) -> Json:
-        """Change what is there; what is `None` stays as it is."""
-        return await self.ask("PATCH", path, body=body)
-
-    async def delete(self, path: str) -> Json:
-        """Delete something."""
-        return await self.ask("DELETE", path)
-
     async def ask(
         self,
         method: str,
@@ -134,7 +113,7 @@ class MemoryClient:
         Raises:
             Refused: If the API refuses, or cannot be reached.
         """
-        with self.told():
+        with self.explained():
             answer = await self.http.request(
                 method,
                 f"/memory{path}",
@@ -142,33 +121,31 @@ class MemoryClient:
                 json=None if body is None else {name: value for name, value in body.items() if value is not None},
                 content=content,
                 headers={"Content-Type": "application/jsonl"} if content is not None else {},
-                timeout=httpx.Timeout(patience, connect=_CONNECT_SECONDS),
+                timeout=httpx.Timeout(patience, connect=CONNECT_SECONDS),
             )
             if waits and answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
                 await asyncio.sleep(float(answer.headers.get("Retry-After", 1)))
                 return await self.ask(method, path, query=query, body=body, patience=patience, waits=True)
-            self._check(answer)
+            self.check(answer)
             fields = answer.json() if answer.content else {}
-            if not isinstance(fields, dict):
-                raise Refused(_not_ours(self.place))
-            return ServerAnswer(fields, self.place)
+            return ServerAnswer(fields if isinstance(fields, dict) else {}, self.place)
 
     @contextlib.asynccontextmanager
     async def reading(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open an answer that may be larger than memory, and hand on its bytes as they come."""
-        patience = httpx.Timeout(None, connect=_CONNECT_SECONDS)
-        with self.told():
+        patience = httpx.Timeout(None, connect=CONNECT_SECONDS)
+        with self.explained():
             async with self.http.stream("GET", f"/memory{path}", params=self._query({}), timeout=patience) as answer:
                 if answer.is_error:
                     await answer.aread()
-                self._check(answer)
+                self.check(answer)
                 yield answer.aiter_bytes()
 
     def _query(self, query: Mapping[str, object]) -> dict[str, str]:
         return {"agent_name": self.agent} | {name: str(value) for name, value in query.items() if value is not None}
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Say in a sentence why a server cannot be asked, and what to do."""
         try:
             yield
@@ -184,20 +161,21 @@ class MemoryClient:
         except ValueError as error:  # no JSON
             raise Refused(f"{self.place} answers something else than JSON: is it a Palimpsest server?") from error
 
-    def _check(self, answer: httpx.Response) -> None:
-        """Raise `Refused` unless the API has done what it was asked."""
+    def check(self, answer: httpx.Response) -> None:
+        """Raise `Refused` unless the server has done what it was asked."""
         if answer.is_success:
             return
         try:
-            problem = answer.json()
-        except ValueError:
+            problem = dict(answer.json())
+        except (ValueError, TypeError):
             problem = {}
-        said = problem.get("detail") if isinstance(problem, dict) else None
-        # Only our own refusals name fields: a 404 without is a server that does not know `/memory`.
-        is_ours = isinstance(problem, dict) and isinstance(problem.get("errors"), list)
+        # Only our own refusals name fields: a 404 of memory without is a server that does not know `/memory`.
+        is_ours = isinstance(problem.get("errors"), list)
+        told = str(problem.get("detail") or f"it answers with status {answer.status_code}; its log says more")
         if answer.status_code == httpx.codes.UNAUTHORIZED:
-            raise Refused(f"{self.place} asks for a login: {LOGIN}", problem if is_ours else None)
-        if answer.status_code == httpx.codes.NOT_FOUND and not is_ours:
-            raise Refused(f"{self.place} is another server, without /memory: {NO_SERVER}")
-        told = str(said) if said else f"it answers with status {answer.status_code}; its log says more"
-        raise Refused(told if is_ours else f"{self.place}: {told}", problem if is_ours else None)
+            told = f"{self.place} asks for a login: {_LOGIN}"
+        elif answer.status_code == httpx.codes.NOT_FOUND and not is_ours and "/memory" in answer.url.path:
+            told = f"{self.place} is another server, without /memory: {NO_SERVER}"
+        elif not is_ours:
+            told = f"{self.place} refuses with status {answer.status_code}: {told}"
+        raise Refused(told, problem if is_ours else None)

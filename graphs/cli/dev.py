@@ -1,4 +1,4 @@
-"""`palimpsest dev`: choose the model, bring the local one up if needed, run `langgraph dev`, end both together."""
+"""What `palimpsest dev` does: choose the model, bring the local one up if needed, run `langgraph dev`, end both."""
 
 import errno
 import json
@@ -11,14 +11,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
 
-import click
 import typer
 
 from graphs.address import is_loopback, served_at
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import PYTHON, Child, settle, start, stop
+from graphs.cli.shell import Refused
 from graphs.data_folder import unfit
 from graphs.local.weights import WeightsUnavailable, cache_folder
 from graphs.settings import LOCAL, Settings, database_of, environment, under_langgraph_dev
@@ -39,7 +38,6 @@ EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _ELSEWHERE = "start in another one, or let this user write there"
 _IN_THIS_FOLDER = Path("langgraph.json")
 _SHIPPED = Path(__file__).parents[1] / "langgraph.json"  # the same as a clone's, for those who have the package only
-CONFIG_HELP = "What is served. Default: this folder's langgraph.json, else the package's own."
 _SERVER_MODULES = (
     "langgraph_api",
     "langgraph_runtime_inmem",
@@ -51,30 +49,23 @@ _CLOSING_SECONDS = 10.0  # for connections, after pending updates were drained
 _STOPPED_AS_ASKED = frozenset({-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT})
 
 
-def dev(
-    host: Annotated[
-        str, typer.Option(help="Where to listen; elsewhere needs PALIMPSEST_OPEN_TO_NETWORK too.")
-    ] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: 2024, or the next free one.")] = None,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help=CONFIG_HELP)] = None,
-    langgraph_options: Annotated[
-        list[str] | None, typer.Argument(metavar="LANGGRAPH_OPTIONS", help="Passed on to `langgraph dev`.")
-    ] = None,
-) -> None:
-    """Run the graph under `langgraph dev`; options it does not know itself are passed on.
+def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]) -> int:
+    """Run the server until it ends, or is told to, with the local model if that is needed; return its exit code.
 
-    Without a model provider in the environment or in .env, a local model is fetched once and served on loopback.
+    Args:
+        host: Where to listen.
+        port: On which port; by default the first of ten that is free.
+        config: What is served, if it is named.
+        given: Options that `langgraph dev` gets.
     """
-    check_server()
-    from graphs.local import embedder  # with LangChain, which other commands do not wait for
+    from graphs.local import embedder  # with LangChain, which the doctor does not wait for
 
-    given = tuple(langgraph_options or ())
     env_file = Path(".env")
     environ = environment(env_file)
     served = server_file(config)
     settings = server_settings(environ, authenticates=has_login(served))
     if url := served_at(settings.data_dir):
-        raise click.ClickException(f"A server of this folder runs at {url}: use it, or stop it first.")
+        raise Refused(f"A server of this folder runs at {url}: use it, or stop it first.")
     check_folders(settings)
     if port is None:
         port = free_port(host)
@@ -90,8 +81,8 @@ def dev(
         variables = {**server_environment(environ, local), **found}
         model = describe(settings, local)
         if model == _NO_MODEL:
-            click.echo(f"Model    {model}", err=True)
-        click.echo("Starting the server ...", err=True)
+            typer.echo(f"Model    {model}", err=True)
+        typer.echo("Starting the server ...", err=True)
         server = start(langgraph_command(host, port, options), variables)
         grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
         notes = (model, learning(environ, local), reach(settings, host, given))
@@ -101,25 +92,25 @@ def dev(
     finally:
         if local:
             stop(local.process, grace_seconds=5.0)
-    sys.exit(code)
+    return code
 
 
 def check_folders(settings: Settings) -> None:
-    """Raise `click.ClickException` where the server could not keep what it keeps: it would say so in a traceback."""
+    """Raise `Refused` where the server could not keep what it keeps: it would say so in a traceback."""
     if not os.access(".", os.W_OK):
-        raise click.ClickException(f"{Path.cwd()} cannot be written, and the server keeps threads there: {_ELSEWHERE}")
+        raise Refused(f"{Path.cwd()} cannot be written, and the server keeps threads there: {_ELSEWHERE}")
     if not settings.database_uri and (why := unfit(settings.data_dir)):
-        raise click.ClickException(why)
+        raise Refused(why)
 
 
 def check_server(has: Callable[[str], object] = find_spec) -> None:
-    """Raise `click.ClickException` when the server is not installed: `langgraph dev` would name another package.
+    """Raise `Refused` when the server is not installed: `langgraph dev` would name another package.
 
     Args:
         has: Returns what can be imported of that name.
     """
     if not all(map(has, _SERVER_MODULES)):
-        raise click.ClickException(f"The server is not installed: {INSTALL_SERVER}.")
+        raise Refused(f"The server is not installed: {INSTALL_SERVER}.")
 
 
 def server_file(named: Path | None, folder: Path = Path()) -> Path:
@@ -137,21 +128,21 @@ def has_login(config: Path) -> bool:
     """Return whether users log in to the server of this configuration.
 
     Raises:
-        click.ClickException: If there is no such file, or it cannot be read.
+        Refused: If there is no such file, or it cannot be read.
     """
     try:
         return bool(json.loads(config.read_text()).get("auth"))
     except FileNotFoundError:
-        raise click.ClickException(f"There is no {config} here: name another file with --config, or none.") from None
+        raise Refused(f"There is no {config} here: name another file with --config, or none.") from None
     except (OSError, ValueError, AttributeError) as error:
-        raise click.ClickException(f"{config} is no configuration: {error}") from error
+        raise Refused(f"{config} is no configuration: {error}") from error
 
 
 def server_settings(environ: Mapping[str, str], *, authenticates: bool) -> Settings:
     """Return the settings as the server will read them.
 
     Raises:
-        click.ClickException: If it would not start with them; the message names the variable.
+        Refused: If it would not start with them; the message names the variable.
     """
     try:
         settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=authenticates))
@@ -160,7 +151,7 @@ def server_settings(environ: Mapping[str, str], *, authenticates: bool) -> Setti
 
             load_authenticator(settings.auth)
     except ValueError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise Refused(f"{error}.") from error
     return settings
 
 
@@ -174,7 +165,7 @@ def free_port(host: str, first: int = DEFAULT_PORT) -> int:
     for port in range(first, first + 10):
         if _port_error(host, port) is None:
             if port != first:
-                click.echo(f"Port {first} is taken: using {port}. Commands in this folder find it.")
+                typer.echo(f"Port {first} is taken: using {port}. Commands in this folder find it.")
             return port
     return first
 
@@ -190,18 +181,18 @@ def _port_error(host: str, port: int) -> OSError | None:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise `click.ClickException` when the port is taken: `langgraph dev` would silently take another."""
+    """Raise `Refused` when the port is taken: `langgraph dev` would silently take another."""
     if error := _port_error(host, port):
         is_taken = error.errno == errno.EADDRINUSE
         fix = "stop what runs there, or choose another port with --port" if is_taken else "choose another --host"
-        raise click.ClickException(f"Port {port} of {host} cannot be used ({error.strerror}): {fix}.") from error
+        raise Refused(f"Port {port} of {host} cannot be used ({error.strerror}): {fix}.") from error
 
 
 def check_not_hidden(env_file: Mapping[str, str]) -> None:
-    """Raise `click.ClickException` when .env would hide from the server where the local model is."""
+    """Raise `Refused` when .env would hide from the server where the local model is."""
     for name in (_LOCAL_URL, _BACKGROUND_URL):
         if name in env_file:
-            raise click.ClickException(f"Remove the line {name}= from .env: it hides the local model started here.")
+            raise Refused(f"Remove the line {name}= from .env: it hides the local model started here.")
 
 
 def _local_model(name: str, environ: Mapping[str, str]) -> LocalModel | None:
@@ -209,9 +200,9 @@ def _local_model(name: str, environ: Mapping[str, str]) -> LocalModel | None:
     try:
         return start_local_model(name, environ)
     except ValueError as error:
-        raise click.ClickException(f"{error}.") from error
-    except (WeightsUnavailable, click.ClickException) as error:
-        click.echo(f"No local model: {error}", err=True)
+        raise Refused(f"{error}.") from error
+    except (WeightsUnavailable, Refused) as error:
+        typer.echo(f"No local model: {error}", err=True)
         return None
 
 
@@ -244,11 +235,11 @@ def chosen_embedder(settings: Settings, folder: Path, *, is_installed: bool) -> 
     """
     if settings.embedder or not is_installed:
         return {}
-    from graphs.local import embedder  # as in `dev`
+    from graphs.local import embedder  # as in `serve`
 
     if not embedder.is_fetched(folder):
         megabytes = embedder.MODEL.download_size // 1_000_000
-        click.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)
+        typer.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)
     return {"PALIMPSEST_EMBEDDER": "local"}
 
 
@@ -293,7 +284,7 @@ def _welcome(server: Child, host: str, port: int, model: str, memory: str, reach
     own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
     places = f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n         {memory}\n"
     more = f"Studio   {_STUDIO}{url}\nAPI      {url}/docs\n"
-    click.echo(f"{places}{more}{open_to}Stop     Ctrl-C\n")
+    typer.echo(f"{places}{more}{open_to}Stop     Ctrl-C\n")
 
 
 def supervise(
@@ -313,15 +304,15 @@ def supervise(
         while code is None:
             code = server.poll()
             if local and local.process.poll() is not None:
-                click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
+                typer.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
                 local = None
             time.sleep(_POLL_SECONDS)
         if code < 0 or code > 128:
             why = ", maybe by the system for want of memory" if abs(code) % 128 == signal.SIGKILL else ""
-            click.echo(f"The server was killed{why}: start again.", err=True)
+            typer.echo(f"The server was killed{why}: start again.", err=True)
         return code
     except KeyboardInterrupt:
-        click.echo("Stopping ...", err=True)
+        typer.echo("Stopping ...", err=True)
         code = stop(server, grace_seconds)
         return 0 if code in _STOPPED_AS_ASKED else code
     finally:

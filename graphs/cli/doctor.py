@@ -6,24 +6,20 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-import click
 import httpx
-import typer
 
 from graphs.address import is_loopback
 from graphs.causes import lacking
-from graphs.cli.asking import ENV_FILE, AsJson, Token, Url, Where, client_settings, open_memory
-from graphs.cli.client import connect
-from graphs.cli.dev import CONFIG_HELP, has_login, server_environment, server_file, server_settings
+from graphs.cli.asking import client_settings, open_memory, variables
+from graphs.cli.dev import has_login, server_environment, server_file, server_settings
 from graphs.cli.local import lacks
-from graphs.cli.output import Output, counted
 from graphs.cli.processes import PYTHON
-from graphs.cli.shell import Refused, Shell
+from graphs.cli.shell import Output, Refused, Shell, counted
 from graphs.data_folder import unfit
 from graphs.local import weights
-from graphs.settings import LOCAL, EnvFileUnreadable, Settings, environment
+from graphs.settings import LOCAL, EnvFileUnreadable, Settings
 
 _ASK_SECONDS = 60.0
 _NEW_STORE = (
@@ -31,7 +27,7 @@ _NEW_STORE = (
     "`palimpsest import` your last export"
 )
 _SECONDS = 2
-_COLOURS = {"failed": "bold red", "warning": "yellow"}
+_STYLES: dict[str, dict[str, Any]] = {"failed": {"fg": "red", "bold": True}, "warning": {"fg": "yellow"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +47,36 @@ class Finding:
     fix: str = ""
 
 
-def doctor(
-    ctx: typer.Context,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help=CONFIG_HELP)] = None,
-    no_ask: Annotated[bool, typer.Option("--no-ask", help="Ask no model for a word.")] = False,
-    url: Url = None,
-    token: Token = None,
-    as_json: AsJson = False,
-) -> None:
-    """Look for what is wrong here: settings, model, memory model, store, server.
+def examine(shell: Shell, out: Output, config: Path | None, url: str | None, token: str | None, *, asks: bool) -> bool:
+    """Say what is found, each thing as soon as it is known, as a model may think for seconds; whether all works.
 
-    It changes nothing. Each model is asked for one word. Exit code 1 if something does not work.
+    Args:
+        shell: What the command works with.
+        out: Where it is said.
+        config: What is served, if it is named.
+        url: The server, if it is named.
+        token: Who asks it.
+        asks: Whether a model may be asked for a word.
     """
-    shell = ctx.find_object(Shell) or Shell()
-    shell.as_json = as_json
-    out = Output(as_json)
     found: list[Finding] = []
-    # Each is shown as soon as it is known: a model may think for seconds.
-    for finding in _examine(shell, server_file(config), Where(url=url, token=token), asks=not no_ask):
+    for finding in _findings(shell, server_file(config), url, token, asks=asks):
         found.append(finding)
-        if not as_json:
-            out.say(f"{finding.state:<8} {finding.check:<13} {finding.said}", style=_COLOURS.get(finding.state, ""))
-            if finding.fix:
-                out.say(f"{'':<8} {'':<13} → {finding.fix}")
-    failed = sum(1 for each in found if each.state == "failed")
-    out.answer({"ok": not failed, "findings": [asdict(each) for each in found]}, lambda: None)
+        out.say(f"{finding.state:<8} {finding.check:<13} {finding.said}", **_STYLES.get(finding.state, {}))
+        if finding.fix:
+            out.say(f"{'':<8} {'':<13} → {finding.fix}")
+    failed = sum(each.state == "failed" for each in found)
+    out.answer({"ok": not failed, "findings": [asdict(each) for each in found]})
     if failed:
-        if not as_json:
-            out.say(f"\n{counted(failed, 'thing')} to mend.")
-        raise typer.Exit(1)
+        out.say(f"\n{counted(failed, 'thing')} to mend.")
+    return not failed
 
 
-def _examine(shell: Shell, config: Path, where: Where, *, asks: bool) -> Iterator[Finding]:
+def _findings(shell: Shell, config: Path, url: str | None, token: str | None, *, asks: bool) -> Iterator[Finding]:
     try:
-        environ = environment(ENV_FILE, shell.environ)
+        environ = variables(shell)
         authenticates = has_login(config)
         settings = server_settings(environ, authenticates=authenticates)
-    except (click.ClickException, EnvFileUnreadable) as error:
+    except (Refused, EnvFileUnreadable) as error:
         fix = "change it, or the variable in .env, which the project's .env.example explains"
         yield Finding("settings", "failed", str(error), fix)
     else:
@@ -96,7 +85,7 @@ def _examine(shell: Shell, config: Path, where: Where, *, asks: bool) -> Iterato
         if settings.memory_model not in ("", settings.model):
             yield _check_model("memory model", settings.memory_model, settings, environ, asks=asks)
         yield _check_database(settings.database_uri) if settings.database_uri else _check_files(settings.data_dir)
-    yield asyncio.run(_check_server(shell, where))
+    yield asyncio.run(_check_server(shell, url, token))
 
 
 def _check_model(check: str, name: str, settings: Settings, environ: Mapping[str, str], *, asks: bool) -> Finding:
@@ -115,10 +104,10 @@ def ask_model(environ: Mapping[str, str], name: str) -> str:
     """Ask a model for one word, in a process with the server's variables; return why it cannot answer."""
     command = [*PYTHON, "graphs.cli.ask_model", name]
     # The providers' packages read their keys from the environment of the process. A trace would be waited for.
-    variables = server_environment(environ, None)
-    variables |= {each: "false" for each in variables if each.endswith(("_TRACING", "_TRACING_V2"))}
+    given = server_environment(environ, None)
+    given |= {each: "false" for each in given if each.endswith(("_TRACING", "_TRACING_V2"))}
     try:
-        done = subprocess.run(command, env=variables, capture_output=True, timeout=_ASK_SECONDS, check=True)
+        done = subprocess.run(command, env=given, capture_output=True, timeout=_ASK_SECONDS, check=True)
         return str(json.loads(done.stdout))
     except subprocess.TimeoutExpired:
         return f"it did not answer within {_ASK_SECONDS:.0f} s."
@@ -169,27 +158,19 @@ def _check_database(uri: str) -> Finding:
     return Finding("store", "ok", f"Postgres answers: {place_of(uri)}")
 
 
-async def _check_server(shell: Shell, where: Where) -> Finding:
+async def _check_server(shell: Shell, url: str | None, token: str | None) -> Finding:
     """Look at the server that would be asked."""
-    url = where.url or ""
     try:
-        url = url or client_settings(shell).url
-        if not url:
+        if not (url or client_settings(variables(shell)).url):
             return Finding("server", "none", "none of this folder runs: `palimpsest dev` starts one")
-        async with connect(url, "", shell.transport) as http:
-            (await http.get("/ok", timeout=_SECONDS)).raise_for_status()
-        async with open_memory(shell, where) as memory:
+        async with open_memory(shell, url=url, token=token) as memory:
+            place = memory.http.base_url.host
             there = await memory.get("/overview")
             known = f"{counted(there['facts'], 'fact')}, {counted(there['pending'], 'update')} to be learned"
             return Finding("server", "ok", f"{memory.place} answers: {known}")
-    except (httpx.ConnectError, httpx.ConnectTimeout):
-        if is_loopback(httpx.URL(url).host):
-            return Finding("server", "none", f"none runs at {url}: `palimpsest dev` may start there")
-        return Finding("server", "failed", f"no server answers at {url}", "start it, or name another with --url")
-    except httpx.ReadTimeout:
-        return Finding("server", "failed", f"{url} takes requests and answers none", "stop it, and start it again")
-    except httpx.HTTPError as error:
-        fix = "stop it, or start with `palimpsest dev --port 2025` and ask with --url http://127.0.0.1:2025"
-        return Finding("server", "warning", f"another program answers at {url} ({type(error).__name__})", fix)
-    except (Refused, ValueError) as refused:
-        return Finding("server", "failed", str(refused), "change --url, --token or their variables")
+    except Refused as refused:
+        if isinstance(refused.__cause__, httpx.ConnectError | httpx.ConnectTimeout) and is_loopback(place):
+            return Finding("server", "none", str(refused))
+        return Finding(
+            "server", "failed", str(refused), "change --url, --token or their variables, or stop what is there"
+        )

@@ -1,13 +1,14 @@
 """`palimpsest erase`: words that go for good, after a look at what goes."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphs.cli.asking import asks_memory
-from graphs.cli.client import MemoryClient
-from graphs.cli.output import Output, counted, examples
-from graphs.cli.shell import Json, Refused, confirm
+from graphs.cli.shell import Json, Output, Refused, confirm, counted, examples
+
+if TYPE_CHECKING:
+    from graphs.cli.client import MemoryClient
 
 erase = typer.Typer(
     no_args_is_help=True,
@@ -17,17 +18,11 @@ erase = typer.Typer(
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
-_PATIENCE_SECONDS = 600.0
-_SERVERS_OWN = (
-    "threads lie in the server's own files too, so only the server can erase them: start `palimpsest dev` and ask "
-    "without --local"
-)
-
 
 @erase.command(epilog=examples("palimpsest erase fact fact_1a2b3c4d", "palimpsest erase fact fact_1a2b3c4d --yes"))
 @asks_memory(files="alone")
 async def fact(
-    memory: MemoryClient,
+    memory: "MemoryClient",
     out: Output,
     fact: Annotated[str, typer.Argument(metavar="FACT", help="The fact's id, as `facts list` shows it.")],
     yes: Yes = False,
@@ -40,20 +35,15 @@ async def fact(
         "messages of journal and pending updates that tell of it. Conversations keep their words.",
         yes,
     )
-    done = await memory.ask("POST", "/erase/fact", body={"fact_id": fact}, patience=_PATIENCE_SECONDS)
-
-    def lines() -> None:
-        _told(out, done)
-        if memory.is_local:
-            out.note("Crons are known to the server only: whether one holds the words was not looked for.")
-
-    out.answer(done, lines)
+    await _erase(memory, out, "fact", fact_id=fact)
+    if memory.is_local:
+        out.note("Crons are known to the server only: whether one holds the words was not looked for.")
 
 
 @erase.command(epilog=examples("palimpsest sources", "palimpsest erase source chatgpt"))
 @asks_memory(files="alone")
 async def source(
-    memory: MemoryClient,
+    memory: "MemoryClient",
     out: Output,
     source: Annotated[str, typer.Argument(metavar="ID", help="What it is called, as `palimpsest sources` shows it.")],
     yes: Yes = False,
@@ -69,29 +59,23 @@ async def source(
         "Facts that you changed or pinned stay, and those that other conversations said too.",
         yes,
     )
-    done = await memory.ask("POST", "/erase/source", body={"source": source}, patience=_PATIENCE_SECONDS)
-
-    def lines() -> None:
-        out.say(f"erased {counted(done['items'], 'item')} of memory")
-        if done["facts_kept"]:
-            out.say(f"{counted(done['facts_kept'], 'fact')} stay: said elsewhere too, or changed or pinned by you")
-        if done["facts_restored"]:
-            out.say(f"{counted(done['facts_restored'], 'fact')} that it had replaced are there again")
-
-    out.answer(done, lines)
+    done = await _erase(memory, out, "source", source=source)
+    if done["facts_kept"]:
+        out.say(f"{counted(done['facts_kept'], 'fact')} stay: said elsewhere too, or changed or pinned by you")
+    if done["facts_restored"]:
+        out.say(f"{counted(done['facts_restored'], 'fact')} that it had replaced are there again")
 
 
 @erase.command(epilog=examples("palimpsest erase thread 0b8e2f6a-4c1d-4f2e-9a57-2f6f0c3b7d11"))
 @asks_memory()
 async def thread(
-    memory: MemoryClient,
+    memory: "MemoryClient",
     out: Output,
     thread: Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")],
     yes: Yes = False,
 ) -> None:
     """Erase a thread and all that came from it: messages, summaries, facts, journal, pending updates, its crons."""
-    if memory.is_local:
-        raise Refused(_SERVERS_OWN)
+    _check_asks_a_server(memory)
     known = (await memory.get("/facts", thread=thread, limit=1))["total"]
     waiting = len((await memory.get("/updates", thread=thread))["updates"])
     confirm(
@@ -99,16 +83,14 @@ async def thread(
         f"said in it, {counted(waiting, 'pending update')}, and its crons.",
         yes,
     )
-    done = await memory.ask("POST", "/erase/thread", body={"thread_id": thread}, patience=_PATIENCE_SECONDS)
-    out.answer(done, lambda: _told(out, done))
+    await _erase(memory, out, "thread", thread_id=thread)
 
 
 @erase.command(epilog=examples("palimpsest export backup.jsonl", "palimpsest erase everything"))
 @asks_memory()
-async def everything(memory: MemoryClient, out: Output, yes: Yes = False) -> None:
+async def everything(memory: "MemoryClient", out: Output, yes: Yes = False) -> None:
     """Erase all that is remembered about you, of every agent; all your threads; all your crons."""
-    if memory.is_local:
-        raise Refused(_SERVERS_OWN)
+    _check_asks_a_server(memory)
     there = await memory.get("/overview")
     known = counted(there["facts"], "fact")
     waiting = counted(there["pending"] + there["dead"], "pending update")
@@ -117,19 +99,30 @@ async def everything(memory: MemoryClient, out: Output, yes: Yes = False) -> Non
         "agent, the profile, the journal, all your threads and all your crons. `palimpsest export FILE` keeps a copy.",
         yes,
     )
-    done = await memory.ask("POST", "/erase/everything", body={"erase": "everything"}, patience=_PATIENCE_SECONDS)
-    out.answer(done, lambda: _told(out, done))
+    done = await _erase(memory, out, "everything", erase="everything")
     # Of one fact, threads that keep the words are as promised; here each is one that should be gone.
     if done["still_in_threads"]:
         raise Refused(done["note"])
 
 
-def _told(out: Output, done: Json) -> None:
-    """Say what was erased, and what still holds the words."""
-    parts = [counted(done[f"{name}s"], name) for name in ("thread", "cron") if done[f"{name}s"]]
+def _check_asks_a_server(memory: "MemoryClient") -> None:
+    if memory.is_local:
+        raise Refused(
+            "threads lie in the server's own files too, so only the server can erase them: start `palimpsest dev` and "
+            "ask without --local"
+        )
+
+
+async def _erase(memory: "MemoryClient", out: Output, what: str, **named: object) -> Json:
+    """Erase, and say what went and what still holds the words."""
+    done = await memory.ask("POST", f"/erase/{what}", body=named, patience=600.0)
+    out.answer(done)
+    counts = {name: done.get(f"{name}s", 0) for name in ("thread", "cron")}
+    parts = [counted(number, name) for name, number in counts.items() if number]
     out.say("erased " + ", ".join([*parts, f"{counted(done['items'], 'item')} of memory"]))
-    for name in ("threads", "crons"):
-        for each in done[f"still_in_{name}"]:
-            out.say(f"still in {name[:-1]} {each}")
-    if done["note"]:
+    for name in counts:
+        for each in done.get(f"still_in_{name}s", ()):
+            out.say(f"still in {name} {each}")
+    if done.get("note"):
         out.note(done["note"])
+    return done

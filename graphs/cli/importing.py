@@ -2,22 +2,21 @@
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from graphs.cli.client import MemoryClient
-from graphs.cli.output import Output, counted
-from graphs.cli.progress import counting
-from graphs.cli.shell import Json, Refused
+from graphs.cli.shell import Json, Output, Refused, counted
 from memory.archive.entries import FORMAT, SCHEMA
 from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
 from memory.config import MemoryConfig
+from memory.message import StoredMessage
 from memory.outbox.transcript import exchanges, strip_scheduled
 
 _PIECE_MESSAGES = 200
@@ -29,31 +28,13 @@ _ON_THE_WAY = 60
 # Without a server nobody reads them; a turn of the next one should not find more than this.
 _ON_THE_WAY_IN_FILES = 2_000
 _LOOK_AGAIN_SECONDS = 1.0
+_SAY_EVERY_SECONDS = 15.0
 _PATIENCE_SECONDS = 600.0
 
 
 @dataclass(slots=True)
-class Sum:
-    """What an import did so far, in messages: as the API's answers say, added up."""
-
-    journal: int = 0
-    queued: int = 0
-    updates: int = 0
-    known: int = 0
-    elsewhere: int = 0
-    waiting: int = 0
-    dead: int = 0
-
-    def add(self, done: Json) -> None:
-        """Add an answer; what waits and what failed is as the newest one says."""
-        for name in ("journal", "queued", "updates", "known", "elsewhere"):
-            setattr(self, name, getattr(self, name) + done[name])
-        self.waiting, self.dead = done["waiting"], done["dead"]
-
-
-@dataclass(slots=True)
 class ImportPlan:
-    """What there is to import, and estimates of how often a model is asked.
+    """What there is to import.
 
     Attributes:
         messages: How many.
@@ -74,11 +55,6 @@ class ImportPlan:
     pasted: int = 0
     facts: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def conversations(self) -> int:
-        """How many."""
-        return len(self.held)
 
     def add(self, conversation: Conversation) -> None:
         """Take a conversation, or a part of one; one without messages is nothing."""
@@ -102,10 +78,18 @@ class ImportPlan:
             messages = tuple(said if len(parts) == 1 else sorted(said, key=lambda one: one.time))
             yield Conversation(*key, messages)
 
+    def estimate(self) -> dict[str, Json]:
+        """Return what there is to import, and how often a model is asked to learn it."""
+        names = ("messages", "bytes", "first", "last", "pasted", "left_out")
+        # At least so many: short conversations are not read together.
+        extractions = max(len(self.held), -(-self.messages // MemoryConfig().portion_messages))
+        told = {name: getattr(self, name) for name in names}
+        return {"conversations": len(self.held), **told, "facts": len(self.facts), "extractions": extractions}
 
-def gather(files: Iterable[str], plan: ImportPlan) -> list[Flaw]:
+
+def gather(files: Iterable[str]) -> tuple[ImportPlan, list[Flaw]]:
     """Read all files before anything is sent: a broken one is known before half of it is in."""
-    flaws: list[Flaw] = []
+    plan, flaws = ImportPlan(), list[Flaw]()
     try:
         for file in files:
             for found in read_file(Path(file)):
@@ -115,46 +99,42 @@ def gather(files: Iterable[str], plan: ImportPlan) -> list[Flaw]:
                     plan.add(found)
     except Unreadable as error:
         raise Refused(str(error)) from None
-    if flaws and not (plan.conversations or plan.facts):
+    if flaws and not (plan.held or plan.facts):
         raise Refused(f"{flaws[0].place}: {flaws[0].reason}")
-    return flaws
-
-
-def estimate(plan: ImportPlan) -> Json:
-    """Return what there is to import, and what learning it takes."""
-    names = ("conversations", "messages", "bytes", "first", "last", "pasted", "left_out")
-    told = {name: getattr(plan, name) for name in names}
-    # At least so many: short conversations are not read together.
-    extractions = max(plan.conversations, -(-plan.messages // MemoryConfig().portion_messages))
-    return told | {"facts": len(plan.facts), "extractions": extractions}
+    return plan, flaws
 
 
 def tell(out: Output, plan: ImportPlan) -> None:
     """Say what there is to import, and what learning it takes."""
-    found = estimate(plan)
+    found = plan.estimate()
+    out.answer(found)
     when = f", from {plan.first[:10]} to {plan.last[:10]}" if plan.messages else ""
-    out.say(f"{counted(plan.conversations, 'conversation')} with {counted(plan.messages, 'message')}{when}")
+    out.say(f"{counted(len(plan.held), 'conversation')} with {counted(plan.messages, 'message')}{when}")
     out.say(f"to learn it, a model is asked about {counted(found['extractions'], 'time')}")
-    out.say(_besides(plan))
+    _tell_of_the_rest(out, plan)
+
+
+def _tell_of_the_rest(out: Output, plan: ImportPlan) -> None:
+    left = ", ".join(f"{number} {kind}" for kind, number in plan.left_out.items())
+    pasted, facts = counted(plan.pasted, "pasted text"), counted(len(plan.facts), "remembered sentence")
+    out.say(f"{pasted} to be found and not learned, {facts} to wait for your yes, left out: {left or 'nothing'}")
 
 
 async def send_all(memory: MemoryClient, out: Output, plan: ImportPlan, name: str | None, *, learn: bool) -> None:
     """Write all of it into the journal, and have it learned."""
     tokens: dict[str, str] = {}
-    limits: Json = {}
+    limits: Json = {"portion_messages": _PIECE_MESSAGES, "journal_bytes": plan.bytes}
     for origin in dict.fromkeys(conversation.origin for conversation in plan.oldest_first()):
         opened = await memory.ask("PUT", f"/sources/{name or origin}", body={"origin": origin})
         tokens[opened["name"]], limits = opened["token"], opened["limits"]
-    if plan.bytes > limits.get("journal_bytes", plan.bytes):
+    if plan.bytes > limits["journal_bytes"]:
         out.note(
             f"the journal keeps {limits['journal_bytes'] / 1e6:.0f} MB, and this is {plan.bytes / 1e6:.0f} MB: of the "
             "oldest conversations only facts will stay"
         )
-    sending = _Sending(memory, out, name, tokens, plan, limits.get("portion_messages", 20))
-    done = await sending.send(learn=False)
+    done = await _send(memory, out, plan, name, tokens)
     if learn and plan.messages:
-        learned = await sending.send(learn=True)
-        learned.journal, done = done.journal, learned
+        done = await _send(memory, out, plan, name, tokens, limits["portion_messages"]) | {"journal": done["journal"]}
     if plan.facts:
         # An export may hold what waits, and is the same twice.
         waiting = {"category": "knowledge", "confidence": 1, "status": "waiting"}
@@ -162,77 +142,68 @@ async def send_all(memory: MemoryClient, out: Output, plan: ImportPlan, name: st
         content = "\n".join(map(json.dumps, lines)).encode()
         await memory.ask("POST", "/import", content=content, patience=_PATIENCE_SECONDS)
     names = sorted(tokens)
-    answer = {"sources": names, **estimate(plan), **asdict(done)}
-    out.answer(answer, lambda: _report(out, memory, plan, names, done, learn=learn))
-    if done.dead:
+    out.answer({"sources": names, **plan.estimate(), **done})
+    new = counted(done["journal"], "message")
+    out.say(f"{new} new in the journal, {done['queued']} to be learned, {done['known']} known already")
+    if done["elsewhere"]:
+        out.say(f"{counted(done['elsewhere'], 'conversation')} left alone: memory has them from elsewhere")
+    if done["waiting"]:
+        rest = "; then run this again for the rest" if learn and memory.is_local else ""
+        out.say(f"{counted(done['waiting'], 'message')} wait: a server that runs on these files learns them{rest}")
+    if done["dead"]:
+        out.say(f"{counted(done['dead'], 'update')} failed for good: `palimpsest pending retry --all` tries again")
+    if names:
+        out.note(f"to take it back: palimpsest erase source {names[0]}")
+    _tell_of_the_rest(out, plan)
+    if done["dead"]:
         raise typer.Exit(1)
 
 
-def _besides(plan: ImportPlan) -> str:
-    left = ", ".join(f"{number} {kind}" for kind, number in plan.left_out.items())
-    pasted, facts = counted(plan.pasted, "pasted text"), counted(len(plan.facts), "remembered sentence")
-    return f"{pasted} to be found and not learned, {facts} to wait for your yes, left out: {left or 'nothing'}"
+async def _send(
+    memory: MemoryClient, out: Output, plan: ImportPlan, name: str | None, tokens: dict[str, str], portion: int = 0
+) -> dict[str, int]:
+    """Send all of it once, and return what that did, in messages, as the answers say.
 
+    Args:
+        memory: Takes it.
+        out: Where it is told how much is done.
+        plan: What there is.
+        name: What the import is called; by default as where each conversation was held.
+        tokens: What is sent with a piece of each source.
+        portion: So many messages go together to be learned, no faster than that is done; 0 only writes them down.
+    """
+    done = dict.fromkeys(("journal", "queued", "updates", "known", "elsewhere"), 0)
+    waiting, dead = dict.fromkeys(tokens, 0), dict.fromkeys(tokens, 0)
+    sent, told = 0, time.monotonic()
 
-def _report(out: Output, memory: MemoryClient, plan: ImportPlan, names: list[str], done: Sum, *, learn: bool) -> None:
-    new = counted(done.journal, "message")
-    out.say(f"{new} new in the journal, {done.queued} to be learned, {done.known} known already")
-    if done.elsewhere:
-        out.say(f"{counted(done.elsewhere, 'conversation')} left alone: memory has them from elsewhere")
-    if done.waiting:
-        rest = "; then run this again for the rest" if learn and memory.is_local else ""
-        out.say(f"{counted(done.waiting, 'message')} wait: a server that runs on these files learns them{rest}")
-    if done.dead:
-        out.say(f"{counted(done.dead, 'update')} failed for good: `palimpsest pending retry --all` tries again")
-    if names:
-        out.note(f"to take it back: palimpsest erase source {names[0]}")
-    out.say(_besides(plan))
+    async def post(source: str, piece: list[Conversation]) -> None:
+        nonlocal sent, told
+        held = [each.to_json() for each in piece]
+        body = {"token": tokens[source], "conversations": held, "learn": bool(portion)}
+        path = f"/sources/{source}/conversations"
+        answer = await memory.ask("POST", path, body=body, patience=_PATIENCE_SECONDS, waits=True)
+        for each in done:
+            done[each] += answer[each]
+        waiting[source], dead[source] = answer["waiting"], answer["dead"]
+        sent += sum(len(each.messages) - each.goes_on for each in piece)
+        if time.monotonic() - told > _SAY_EVERY_SECONDS:
+            told = time.monotonic()
+            what = "learning" if portion else "writing down"
+            out.note(f"{what}: {max(0, sent - sum(waiting.values()))} of {plan.messages} messages")
 
-
-@dataclass(slots=True)
-class _Sending:
-    """Sends conversations in pieces, and waits where more are on their way than should be."""
-
-    memory: MemoryClient
-    out: Output
-    name: str | None
-    tokens: dict[str, str]
-    plan: ImportPlan
-    portion: int
-
-    async def send(self, *, learn: bool) -> Sum:
-        """Send all of it once; while it is learned, no faster than that."""
-        done, sent = Sum(), 0
-        what = "learning" if learn else "writing down"
-        show = counting(what, self.plan.messages, self.out.note)
-        for source, piece in _pieces(self.plan, self.name, self.portion if learn else _PIECE_MESSAGES):
-            while learn and not self.memory.is_local and done.waiting >= _ON_THE_WAY:
-                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-                done.add(await self._post(source, [], learn=True))
-                show(sent - done.waiting)
-            if learn and done.waiting >= _ON_THE_WAY_IN_FILES:
-                break
-            done.add(await self._post(source, piece, learn=learn))
-            sent += sum(len(each.messages) - each.goes_on for each in piece)
-            show(sent - done.waiting)
-        while learn and done.waiting and not self.memory.is_local:
+    async def until_fewer_wait_than(most: int) -> None:
+        while portion and not memory.is_local and sum(waiting.values()) >= most:
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-            for source in self.tokens:
-                done.add(await self._post(source, [], learn=True))
-                if done.waiting:
-                    break
-            show(sent - done.waiting)
-        return done
+            for source in tokens:
+                await post(source, [])
 
-    async def _post(self, source: str, piece: list[Conversation], *, learn: bool) -> Json:
-        body = {
-            "token": self.tokens[source],
-            "conversations": [each.to_json() for each in piece],
-            "learn": learn,
-        }
-        return await self.memory.ask(
-            "POST", f"/sources/{source}/conversations", body=body, patience=_PATIENCE_SECONDS, waits=True
-        )
+    for source, piece in _pieces(plan, name, portion or _PIECE_MESSAGES):
+        await until_fewer_wait_than(_ON_THE_WAY)
+        if portion and sum(waiting.values()) >= _ON_THE_WAY_IN_FILES:
+            break
+        await post(source, piece)
+    await until_fewer_wait_than(1)
+    return done | {"waiting": sum(waiting.values()), "dead": sum(dead.values())}
 
 
 def _pieces(plan: ImportPlan, name: str | None, most: int) -> Iterator[tuple[str, list[Conversation]]]:
@@ -254,18 +225,16 @@ def _pieces(plan: ImportPlan, name: str | None, most: int) -> Iterator[tuple[str
 
 
 def _parts(conversation: Conversation, most: int) -> Iterator[Conversation]:
-    said: list[Any] = []
-    size = 0
+    said: list[StoredMessage] = []
     goes_on = False
     # The server strips scheduled turns too, but a reply that was cut from its question is no longer known as one.
     for exchange in exchanges(strip_scheduled(conversation.messages)):
-        more = sum(len(one.text) for one in exchange)
-        if said and (len(said) + len(exchange) > most or size + more > _PIECE_BYTES // 4):
+        size = sum(len(one.text) for one in (*said, *exchange))
+        if said and (len(said) + len(exchange) > most or size > _PIECE_BYTES // 4):
             # The reply before goes along: what comes may answer it. It is known by then, and learned once.
             yield replace(conversation, messages=tuple(said), goes_on=goes_on)
             goes_on = said[-1].role == "assistant"
-            said, size = said[-1:] if goes_on else [], 0
+            said = said[-1:] if goes_on else []
         said.extend(exchange)
-        size += more
     if said:
         yield replace(conversation, messages=tuple(said), goes_on=goes_on)

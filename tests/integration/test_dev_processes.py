@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
 
-import click
 import pytest
 from typer.testing import CliRunner
 
@@ -20,6 +19,7 @@ from graphs.cli.dev import supervise
 from graphs.cli.local import LocalModel, answers, free_ports, start_local_model, wait_until_answering
 from graphs.cli.main import main
 from graphs.cli.processes import Child, settle, start, stop
+from graphs.cli.shell import Refused
 from tests.e2e.waiting import eventually
 
 HOUSE = Path(__file__).parents[2]
@@ -103,10 +103,10 @@ def test_a_server_that_does_not_end_is_killed_after_its_grace(children: Children
 
 def test_a_server_that_never_starts_is_not_left_behind(children: Children) -> None:
     def never(server: Child) -> None:
-        raise click.ClickException("it did not start")
+        raise Refused("it did not start")
 
     server = children.run(PATIENT)
-    with pytest.raises(click.ClickException):
+    with pytest.raises(Refused):
         supervise(server, None, never, grace_seconds=30.0)
     assert server.returncode is not None
 
@@ -153,7 +153,7 @@ def test_a_server_whose_app_does_not_load_ends_though_its_reloader_would_wait_fo
     port = free_ports(1)[0]
     reloader = f"uvicorn.run('nowhere:app', port={port}, reload=True, reload_dirs={[str(children.folder)]!r})"
     failed = children.run(WITH_WORKERS + reloader)
-    with pytest.raises(click.ClickException, match=r"the server ended with exit code \d while starting"):
+    with pytest.raises(Refused, match=r"the server ended with exit code \d while starting"):
         wait_until_answering(failed, "127.0.0.1", port, "/ok", name="the server", timeout=60.0)
 
 
@@ -184,19 +184,19 @@ def test_a_worker_that_is_killed_ends_its_server_and_that_is_said(
 
 def test_waiting_ends_when_the_server_has_ended(children: Children) -> None:
     failed = children.run("raise SystemExit(4)")
-    with pytest.raises(click.ClickException, match="exit code 4"):
+    with pytest.raises(Refused, match="exit code 4"):
         wait_until_answering(failed, "127.0.0.1", free_ports(1)[0], "/ok", timeout=60.0)
 
 
 def test_waiting_ends_in_time(children: Children) -> None:
-    with pytest.raises(click.ClickException, match="did not answer"):
+    with pytest.raises(Refused, match="did not answer"):
         wait_until_answering(children.run(PATIENT), "127.0.0.1", free_ports(1)[0], "/ok", timeout=0.0)
 
 
 def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     no_model = tmp_path / "no.gguf"
     no_model.write_bytes(b"GGUF, it says")
-    with pytest.raises(click.ClickException, match="exit code 1 while starting"):
+    with pytest.raises(Refused, match="exit code 1 while starting"):
         start_local_model(str(no_model), {"PYTHONPATH": str(HOUSE)})
     assert f"Error: The local model cannot be served: {no_model} is no model" in capfd.readouterr().err
 
@@ -206,7 +206,7 @@ def test_a_missing_library_is_named_before_weights_are_fetched(tmp_path: Path, m
     (tmp_path / "xllamacpp.py").write_text(
         "raise ImportError('libodd.so.2: cannot open shared object file: No such file')"
     )
-    with pytest.raises(click.ClickException, match=re.escape("lacks the library libodd.so.2: install it (Debian: apt")):
+    with pytest.raises(Refused, match=re.escape("lacks the library libodd.so.2: install it (Debian: apt")):
         start_local_model("qwen2.5-coder-1.5b", {"PYTHONPATH": f"{tmp_path}:{HOUSE}"})
     assert not (tmp_path / "cache").exists()
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 from typer.testing import CliRunner
 
@@ -30,6 +29,7 @@ from graphs.cli.dev import (
 )
 from graphs.cli.local import LocalModel
 from graphs.cli.main import main
+from graphs.cli.shell import Refused
 from graphs.settings import Settings, environment
 
 PROJECT = Path(__file__).parents[2]
@@ -123,7 +123,7 @@ def test_a_taken_port_is_one_sentence_instead_of_another_port() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(click.ClickException, match=f"Port {port} .* --port"):
+        with pytest.raises(Refused, match=f"Port {port} .* --port"):
             check_port("127.0.0.1", port)
     check_port("127.0.0.1", port)
 
@@ -141,7 +141,7 @@ def test_without_a_wish_the_next_free_port_is_taken_and_named(capsys: pytest.Cap
 
 
 def test_an_address_that_is_not_ours_is_refused() -> None:
-    with pytest.raises(click.ClickException, match="choose another --host"):
+    with pytest.raises(Refused, match="choose another --host"):
         check_port("203.0.113.1", 2024)
 
 
@@ -152,7 +152,7 @@ def test_ports_of_the_newer_protocol_are_looked_at_too(host: str) -> None:
         taken.bind((host, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(click.ClickException, match=f"Port {port} .* --port"):
+        with pytest.raises(Refused, match=f"Port {port} .* --port"):
             check_port(host, port)
     check_port(host, port)
 
@@ -162,7 +162,7 @@ def test_without_a_configuration_nothing_starts(tmp_path: Path, text: str | None
     config = tmp_path / "langgraph.json"
     if text is not None:
         config.write_text(text)
-    with pytest.raises(click.ClickException, match=r"langgraph\.json"):
+    with pytest.raises(Refused, match=r"langgraph\.json"):
         has_login(config)
 
 
@@ -186,7 +186,7 @@ def test_a_server_with_a_login_does_not_start_without_its_key() -> None:
         ({"PALIMPSEST_AUTH_SECRET": "short"}, "token_urlsafe"),
         ({"PALIMPSEST_AUTH_SECRET": "x" * 32, "PALIMPSEST_SINGLE_USER": "true"}, "PALIMPSEST_SINGLE_USER"),
     ]:
-        with pytest.raises(click.ClickException, match=named):
+        with pytest.raises(Refused, match=named):
             server_settings(environ, authenticates=True)
     assert not server_settings({"PALIMPSEST_AUTH_SECRET": "x" * 32}, authenticates=True).single_user
     assert server_settings({}, authenticates=False).single_user
@@ -194,14 +194,14 @@ def test_a_server_with_a_login_does_not_start_without_its_key() -> None:
 
 @pytest.mark.parametrize("missing", ["langgraph_api", "langgraph_runtime_inmem"])
 def test_without_the_server_the_extra_that_brings_it_is_named(missing: str) -> None:
-    with pytest.raises(click.ClickException, match=re.escape('pip install "palimpsest-memory[server]"')):
+    with pytest.raises(Refused, match=re.escape('pip install "palimpsest-memory[server]"')):
         check_server(lambda name: name != missing)
     check_server()
 
 
 @pytest.mark.parametrize("name", ["PALIMPSEST_LOCAL_BASE_URL", "PALIMPSEST_LOCAL_BACKGROUND_URL"])
 def test_a_line_in_env_that_would_hide_the_local_model_is_named(name: str) -> None:
-    with pytest.raises(click.ClickException, match=name):
+    with pytest.raises(Refused, match=name):
         check_not_hidden({name: ""})
     check_not_hidden({"PALIMPSEST_MODEL": ""})
 

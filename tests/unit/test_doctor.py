@@ -143,7 +143,7 @@ def test_a_server_is_told_from_one_that_is_locked_down_away_or_another(folder: P
     away = look(PROVIDER, "--url", "https://memory.example")["server"]
     assert (away["state"], "--url" in away["fix"]) == ("failed", True)
     other = look(PROVIDER, server=Failing(httpx.Response(404)))["server"]
-    assert (other["state"], "--port" in other["fix"]) == ("warning", True)
+    assert (other["state"], "another server" in other["said"]) == ("failed", True)
     strange = look(PROVIDER, server=Failing(httpx.Response(200, json={"status": "ok"})))["server"]
     assert (strange["state"], "is no Palimpsest server" in strange["said"]) == ("failed", True)
 
