@@ -27,7 +27,7 @@ _SQLITE = {
     sqlite3.SQLITE_NOTADB: "this is no database: restore it from a backup, or move it away to begin with an empty one",
     sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a backup, or move it away to begin with an empty one",
 }
-_LIBRARY = re.compile(r"((lib\S+)\.so\.?(\d*)\S*): cannot open shared object")
+_LIBRARY = re.compile(r"((lib\S{1,60})\.so\.?(\d*)\S{0,60}): cannot open shared object")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")  # what OpenSSL says differs by its version
 
 
