@@ -125,7 +125,7 @@ test-wheel: $(VENV)/dev page ## Run the unit and integration tests against the b
 	@echo "Running the tests against the wheel ..."
 	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/rules tests/unit tests/integration
 
-OF_AGENTS = tests/laws/test_rules_agents.py $(addprefix tests/integration/test_,every_door.py message_forms.py middleware_tools.py agent_summaries.py left_turns.py) \
+OF_AGENTS = tests/laws/test_rules_agents.py $(addprefix tests/integration/test_,message_forms.py middleware_tools.py left_turns.py) \
 	$(addprefix tests/e2e/test_,agents.py kill_loop.py)
 test-agents: ## Run the agents' tests with deepagents, in an environment of their own
 	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents RUN=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test
@@ -145,8 +145,8 @@ test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes 
 
 # One worker: its three servers are enough for a small machine. The other files of tests/e2e may be named, too.
 SERVERS ?= 3
-ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py erased_words.py memory_thread.py \
-	stream_cases.py stream_protocol.py server_session.py server_processes.py quiet_time.py shipped_files.py)
+ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py memory_thread.py \
+	server_session.py server_processes.py quiet_time.py shipped_files.py)
 e2e-postgres: ## Run server tests against servers over Postgres and Redis, with more crashes (SERVERS=3 KILLS=20 ON_POSTGRES=tests/e2e/…)
 	@$(MAKE) --no-print-directory VENV=.venv-servers LOCKED=servers \
 		RUN=".venv-servers/bin/python -m pytest $(ON_POSTGRES) --servers=$(SERVERS) --kills=$(or $(filter-out 30,$(KILLS)),20) --durations=10" test

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from langgraph_sdk import get_client, get_sync_client
-from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
 
 from tests.e2e.browsing import chromium, opened
 from tests.e2e.dev_server import PROJECT, DevServer
@@ -104,19 +104,6 @@ async def client(server: DevServer) -> AsyncIterator[LangGraphClient]:
 async def thread_id(client: LangGraphClient) -> str:
     """A new thread."""
     return (await client.threads.create())["thread_id"]
-
-
-@pytest.fixture(scope="module")
-def bare_server(serve: Serve) -> DevServer:
-    """A server with the project's persistence and the smallest graph, without memory."""
-    return serve("tests/e2e/support/langgraph.json")
-
-
-@pytest.fixture
-def bare(bare_server: DevServer, model: StubModel) -> Iterator[SyncLangGraphClient]:
-    """A client of the bare server, whose model echoes."""
-    with get_sync_client(url=bare_server.url) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

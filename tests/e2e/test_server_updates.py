@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
@@ -28,8 +27,6 @@ from tests.limits import limits
 from tests.stub_model import Reply, StubModel
 
 FIGS = {"like figs": "User likes figs."}
-# Nothing but a start or a command finds what waits, however long a test takes.
-ONLY_WHEN_TOLD = {"PALIMPSEST_DEBOUNCE_SECONDS": "3600", **limits(max_wait_seconds=3600, sweep_seconds=3600)}
 
 
 @contextmanager
@@ -52,19 +49,6 @@ def facts(client: SyncLangGraphClient) -> list[str]:
 def outbox(client: SyncLangGraphClient) -> list[dict[str, Any]]:
     found = client.store.search_items(Owner.of("local").namespace("outbox"), limit=100)
     return [item["value"] for item in found["items"]]
-
-
-def test_killed_right_after_an_answer_the_next_start_learns_the_fact(tmp_path: Path, model: StubModel) -> None:
-    model.respond = Scripted(learns=FIGS)
-    with serving(tmp_path, model, **ONLY_WHEN_TOLD) as (server, client):
-        speak_python(server, "I like figs.", None, {})
-        assert len(outbox(client)) == 1
-        server.kill9()
-        assert not any(map(is_extraction, model.requests))
-        server.start()
-        eventually(lambda: facts(client))
-        assert facts(client) == ["User likes figs."]
-        eventually(lambda: not outbox(client))
 
 
 def test_behind_a_backlog_and_a_slow_memory_model_the_only_worker_answers_at_once_after_a_restart(
@@ -110,32 +94,6 @@ def test_behind_a_slow_roll_up_at_start_the_only_worker_answers_at_once(tmp_path
         gate.set()
 
 
-def test_a_server_that_is_stopped_drains_first(tmp_path: Path, model: StubModel) -> None:
-    model.respond = Scripted(learns=FIGS)
-    # On a slow machine a drain takes several seconds.
-    with serving(tmp_path, model, PALIMPSEST_DRAIN_SECONDS="60") as (server, client):
-        speak_python(server, "I like figs.", None, {})
-        server.terminate()
-        assert any(map(is_extraction, model.requests))
-        model.clear()
-        server.start()
-        assert facts(client) == ["User likes figs."]
-        assert not any(map(is_extraction, model.requests))
-
-
-def test_a_server_with_a_failing_model_answers_and_learns_when_the_model_is_back(
-    tmp_path: Path, model: StubModel
-) -> None:
-    learn = Scripted(learns=FIGS)
-    model.respond = lambda request: Reply(text="later", status=503) if is_extraction(request) else learn(request)
-    with serving(tmp_path, model, PALIMPSEST_DEBOUNCE_SECONDS="0.1") as (server, client):
-        assert speak_python(server, "I like figs.", None, {}).answer == "Noted."
-        eventually(lambda: [entry for entry in outbox(client) if entry.get("waits")])
-        model.respond = learn
-        eventually(lambda: facts(client))
-        assert facts(client) == ["User likes figs."]
-
-
 def test_with_the_trigger_run_a_delayed_run_of_the_memory_graph_learns(tmp_path: Path, model: StubModel) -> None:
     model.respond = Scripted(learns=FIGS)
     # The second turn must come before the first one's run, on a slow machine, too.
@@ -156,30 +114,3 @@ def test_a_delayed_run_learns_though_clients_may_not_start_one(tmp_path: Path, m
         client.runs.wait(client.threads.create()["thread_id"], "chat", input=say("I like figs."))
         eventually(lambda: client.store.search_items(Owner.of("ada").namespace("facts"))["items"])
         assert "no run could be scheduled" not in server.log
-
-
-@pytest.mark.parametrize("command", [{}, {"drain": "due"}, {"drain": "../u_x"}, {"drain": 3}])
-def test_the_memory_graph_takes_commands_only(bare_memory: SyncLangGraphClient, command: dict[str, Any]) -> None:
-    with pytest.raises(Exception, match="drain"):
-        bare_memory.runs.wait(None, "memory", input=command or {"messages": []})
-
-
-@pytest.fixture(scope="module")
-def bare_memory(tmp_path_factory: pytest.TempPathFactory, stub: StubModel) -> Iterator[SyncLangGraphClient]:
-    with serving(tmp_path_factory.mktemp("memory"), stub) as (_, client):
-        yield client
-
-
-def test_who_deletes_a_thread_deletes_what_came_from_it_and_what_is_pending(tmp_path: Path, model: StubModel) -> None:
-    model.respond = Scripted(learns={**FIGS, "like plums": "User likes plums."})
-    with serving(tmp_path, model, **ONLY_WHEN_TOLD) as (server, client):
-        learnt, _ = speak_python(server, "I like figs.", None, {})
-        client.runs.wait(None, "memory", input={"drain": Owner.of("local").due_key})
-        assert facts(client) == ["User likes figs."]
-        pending, _ = speak_python(server, "I like plums.", None, {})
-        client.threads.delete(learnt)
-        assert facts(client) == []
-        client.threads.delete(pending)
-        assert outbox(client) == []
-        client.runs.wait(None, "memory", input={"drain": Owner.of("local").due_key})
-        assert facts(client) == []

@@ -8,11 +8,10 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.facts.changes import Extraction
 from memory.facts.confirmations import KEPT_CONFIRMATIONS
-from memory.facts.fact import FactNotFound, MemoryFull
+from memory.facts.fact import FactNotFound
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.fact_sets import NOW, apply, change, facts_of, item_of
-from tests.fakes import Clock
 
 
 def test_F4_create_stores_one_flat_item_with_readable_names(store: BaseStore) -> None:
@@ -37,39 +36,6 @@ def test_F4_create_stores_one_flat_item_with_readable_names(store: BaseStore) ->
         "thread_id": "",
         "message_ids": [],
     }
-
-
-def test_F5_delete_removes_it_from_the_store(store: BaseStore) -> None:
-    facts = facts_of(store)
-    fact = facts.create("Lives in Oslo", "knowledge", 0.9)
-
-    facts.delete(fact.id)
-
-    assert facts.list() == []
-    assert "Oslo" not in repr([item.value for item in store.search(("palimpsest",), limit=100)])
-
-
-def test_F5_F6_an_unknown_id_is_a_key_error_in_every_operation(store: BaseStore) -> None:
-    facts = facts_of(store)
-
-    for operation in (facts.get, facts.delete, facts.confirmations, facts.release, facts.update):
-        with pytest.raises(KeyError) as error:
-            operation("fact_00000000")
-        assert isinstance(error.value, FactNotFound)
-
-
-def test_F6_update_changes_only_the_fields_given(store: BaseStore) -> None:
-    clock = Clock()
-    facts = FactStore(store, "ada", clock=clock)
-    fact = facts.create("Lives in Oslo", "knowledge", 0.9)
-    clock.advance(60)
-
-    changed = facts.update(fact.id, content="Lives in Bergen")
-
-    assert (changed.content, changed.category, changed.confidence) == ("Lives in Bergen", "knowledge", 0.9)
-    assert changed.created_at == fact.created_at < changed.updated_at
-    assert facts.get(fact.id) == changed
-    assert [(old.content, old.status) for old in facts.list("superseded")] == [("Lives in Oslo", "superseded")]
 
 
 def test_F7_a_duplicate_returns_the_fact_that_is_there_and_counts_as_a_confirmation(store: BaseStore) -> None:
@@ -105,34 +71,6 @@ def test_F7_a_skipped_duplicate_is_logged_without_its_text(store: BaseStore, cap
     assert "Oslo" not in caplog.text
 
 
-def test_F8_the_limit_holds_when_create_returns(store: BaseStore) -> None:
-    facts = facts_of(store, max_facts=12)
-    for n in range(30):
-        facts.create(f"number {n}", "context", 1 - n / 100)
-        assert len(facts.list()) <= 12
-
-    assert facts.list()[0].content == "number 0"
-    assert facts.list()[-1].content == "number 29"
-
-
-def test_F8_a_memory_full_of_protected_facts_refuses(store: BaseStore) -> None:
-    facts = facts_of(store, max_facts=1)
-    fact = facts.create("Lives in Oslo", "knowledge", 0.9, pinned=True)
-
-    with pytest.raises(MemoryFull):
-        facts.create("Likes tea", "preference", 1.0, source="page")
-
-    assert facts.list() == [fact]
-
-
-def test_reads_page_beyond_a_store_s_default_and_are_sorted_by_confidence(store: BaseStore) -> None:
-    facts = facts_of(store)
-    for n in range(25):
-        facts.create(f"number {n}", "context", n / 25)
-
-    assert [fact.confidence for fact in facts.list()] == [n / 25 for n in reversed(range(25))]
-
-
 def test_search_finds_facts_by_their_words(store: BaseStore) -> None:
     facts = facts_of(store)
     for content in (
@@ -147,21 +85,6 @@ def test_search_finds_facts_by_their_words(store: BaseStore) -> None:
     assert [fact.content for fact in facts.search("東京", 5)] == ["ユーザーは東京に住んでいる"]
     assert facts.search("quantum physics", 5) == []
     assert facts.search("tea", 0) == []
-
-
-def test_one_user_never_sees_another_s_facts(store: BaseStore) -> None:
-    for user in ("al", "alice", "AL", "al.ice", "%"):
-        facts_of(store, user).create(f"I am {user!r} myself", "knowledge", 1.0)
-
-    for user in ("al", "alice", "AL", "al.ice", "%"):
-        assert [fact.content for fact in facts_of(store, user).list()] == [f"I am {user!r} myself"]
-
-
-def test_agents_have_memories_of_their_own(store: BaseStore) -> None:
-    FactStore(store, "ada", "work").create("Lives in Oslo", "knowledge", 1)
-
-    assert FactStore(store, "ada").list() == []
-    assert len(FactStore.of_owner(store, Owner.of("ada", "work")).list()) == 1
 
 
 @pytest.mark.parametrize("user", ["", None, 7])

@@ -107,13 +107,6 @@ async def test_a_yes_to_what_somebody_changed_meanwhile_is_none(app: MemoryApp, 
     assert (await ada.patch(path, json={"status": "active", "revision": 2})).json()["status"] == "active"
 
 
-async def test_a_search_finds_what_was_typed_and_not_what_is_like_a_hit(ada: httpx.AsyncClient) -> None:
-    await add(ada, "Likes plums", "preference")
-    await add(ada, "Likes figs", "preference")
-    found = (await ada.post("/facts/search", json={"text": "plums"})).json()
-    assert ([fact["content"] for fact in found["facts"]], found["total"]) == (["Likes plums"], 1)
-
-
 async def test_an_agent_goes_by_one_name(ada: httpx.AsyncClient) -> None:
     await ada.post("/facts", json={"content": "Likes figs", "category": "preference"}, params={"agent_name": "cook"})
     assert await contents(ada, agent_name="cook") == ["Likes figs"]

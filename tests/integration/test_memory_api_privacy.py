@@ -10,13 +10,9 @@ from fastapi.routing import APIRoute
 
 from graphs.server.api import ROUTERS
 from graphs.settings import Settings
-from memory.effects import arun
-from memory.facts.changes import Change
 from memory.facts.store import FactStore
-from memory.journal.entry import JournalEntry
-from memory.journal.journal import append
-from tests.archive_lines import JSON_LINES, document_of, lines_of
-from tests.memory_app import ADA, MemoryApp, add, contents, everything_stored, journal, learn, pending, said
+from tests.archive_lines import JSON_LINES, lines_of
+from tests.memory_app import MemoryApp, add, contents, everything_stored, journal, pending, said
 
 ROUTES = [
     (method, route.path.removeprefix("/memory"))
@@ -26,26 +22,6 @@ ROUTES = [
     for method in route.methods or ()
 ]
 WITH_BODY = {"POST", "PUT", "PATCH"}
-
-
-async def test_an_export_is_whole_and_as_large_as_the_memory_and_is_taken_in(
-    app: MemoryApp, ada: httpx.AsyncClient
-) -> None:
-    await learn(app, *(Change(action="new", content=f"Knows {at} songs", sources=("m1",)) for at in range(40)))
-    exchanges = [JournalEntry("2025-10-01", f"t{at}", (said(1, "I dug. " * 2_000),), "initial") for at in range(700)]
-    await arun(app.store, append(ADA, exchanges))
-    await pending(app, "t1", "I like pears.")
-    answer = await ada.get("/export")
-    assert len(answer.content) > 8 * 1024 * 1024
-    document = document_of(answer.text)
-    assert list(document)[:4] == ["format", "schema", "exported_at", "agent"]
-    assert [len(document[part]) for part in ("facts", "journal", "updates")] == [40, 700, 1]
-    bob = app.user("bob")
-    done = (await bob.post("/import", content=answer.content, headers=JSON_LINES)).json()
-    assert (len(done["created"]), done["journal"], done["updates"], done["refused"]) == (40, 700, 1, [])
-    assert len((await bob.get("/updates")).json()["updates"]) == 1
-    copied = document_of((await bob.get("/export")).text)
-    assert {json.dumps(each) for each in copied["journal"]} == {json.dumps(each) for each in document["journal"]}
 
 
 async def test_bad_lines_are_refused_by_their_number(ada: httpx.AsyncClient) -> None:

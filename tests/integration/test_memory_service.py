@@ -1,7 +1,6 @@
 """The service of one process on SQLite and on Postgres: turns written down, triggers, sweeps, and an end in time."""
 
 import asyncio
-import logging
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
@@ -158,17 +157,6 @@ async def test_what_an_earlier_process_left_is_taken_over_with_the_first_turn(st
     assert await learnt(store, BOB) == ["Likes plums"]
 
 
-async def test_a_due_marker_is_swept_when_it_is_due_by_any_process(store: BaseStore) -> None:
-    process = Process(trigger="run")
-    other = Process(trigger="run", clock=process.clock)
-    await other.service.asweep(store)
-    await process.say(store, "I like figs")
-    assert await other.service.asweep(store) == []
-    process.clock.advance(NEVER.max_wait_seconds)
-    assert len(await other.service.asweep(store)) == 1
-    assert await learnt(store) == ["Likes figs"]
-
-
 async def test_once_a_day_a_sweep_finds_what_has_no_marker(store: BaseStore) -> None:
     process = Process(trigger="run")
     await process.service.asweep(store)
@@ -180,12 +168,6 @@ async def test_once_a_day_a_sweep_finds_what_has_no_marker(store: BaseStore) -> 
     await process.service.asweep(store)
     assert await learnt(store) == ["Likes figs"]
     assert await arun(store, due_owners(None)) == []
-
-
-async def test_the_first_sweep_of_a_process_takes_all(store: BaseStore) -> None:
-    await Process(trigger="run").say(store, "I like figs")
-    await Process(trigger="run").service.asweep(store)
-    assert await learnt(store) == ["Likes figs"]
 
 
 async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: BaseStore) -> None:
@@ -270,16 +252,6 @@ async def test_the_memory_graph_applies_what_waits_of_an_owner(store: BaseStore)
 def test_the_memory_graph_refuses_what_is_no_command(command: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="drain"):
         parse(command)
-
-
-async def test_the_log_of_a_whole_update_holds_no_text(store: BaseStore, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    process = Process(memory=AT_ONCE)
-    await process.say(store, "I like figs")
-    assert await process.close()
-    assert await learnt(store) == ["Likes figs"]
-    assert caplog.text
-    assert "figs" not in caplog.text
 
 
 async def test_all_triggers_of_several_processes_at_once_lose_and_double_nothing(tmp_path: Path) -> None:

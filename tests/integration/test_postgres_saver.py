@@ -33,22 +33,6 @@ def rows(postgres: Postgres, database: str, thread: str) -> dict[str, int]:
         return {table: connection.execute(count.format(table), (thread,)).fetchone()[0] for table in TABLES}
 
 
-async def test_a_copy_survives_the_rollback_and_the_deletion_of_its_original(saver: DurablePostgresSaver) -> None:
-    graph = echo_graph(saver)
-    await say(graph, "original", "one", "run-1")
-    await say(graph, "original", "two", "run-2")
-
-    await saver.acopy_thread("original", "copy")
-    await saver.acopy_thread("original", "original")
-    await saver.adelete_for_runs(["run-2"])
-    await saver.adelete_thread("original")
-
-    assert await texts(graph, "copy") == ["one", "re: one", "two", "re: two"]
-    assert await texts(graph, "original") == []
-    await say(graph, "copy", "three")
-    assert (await texts(graph, "copy"))[-2:] == ["three", "re: three"]
-
-
 async def test_a_copy_names_its_own_thread(saver: DurablePostgresSaver) -> None:
     metadata = {"source": "loop", "thread_id": "original", "run_id": "run-1", "kept": "as it was"}
     await saver.aput(on("original"), empty_checkpoint(), cast(CheckpointMetadata, metadata), {})

@@ -1,14 +1,11 @@
 """The checkpointer on SQLite: rollback, copy and delete, also with delta channels; nothing left behind."""
 
 import asyncio
-import multiprocessing
 import sqlite3
 from collections.abc import AsyncIterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import cast
-from uuid import uuid4
 
 import pytest
 from blockbuster import blockbuster_ctx
@@ -18,11 +15,7 @@ from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
-from memory.context.running_summary import RunningSummary
 from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
-
-PROCESSES = 4
-CHECKPOINTS = 50
 
 
 @pytest.fixture
@@ -67,14 +60,6 @@ async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_
     assert (await graph.aget_state(on("thread"))).values["log"] == [t for n in range(3) for t in (str(n), f"re: {n}")]
 
 
-async def test_a_deleted_thread_is_gone_from_the_files_too(tmp_path: Path) -> None:
-    async with open_checkpointer(tmp_path / "new" / "checkpoints.sqlite") as saver:
-        await say(echo_graph(saver), "thread", "my secret is xyzzy")
-        await saver.adelete_thread("thread")
-
-    assert [path.name for path in (tmp_path / "new").iterdir() if b"xyzzy" in path.read_bytes()] == []
-
-
 async def test_a_cancelled_write_leaves_no_lock_behind(saver: DurableSqliteSaver, tmp_path: Path) -> None:
     config: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
     task = asyncio.create_task(saver.aput_writes(config, [(f"channel{n}", n) for n in range(2000)], "task"))
@@ -98,25 +83,6 @@ async def test_the_saver_may_be_used_while_its_list_is_read(saver: DurableSqlite
 
     assert len(found) == 3
     assert None not in found
-
-
-async def test_G2_a_running_summary_comes_back_as_itself(saver: DurableSqliteSaver) -> None:
-    summary = RunningSummary("Ada moved to Bergen.", {"m1", "m2"}, "m2").extended(
-        "More.", ["m3"], last="m3", kept={"m0": 0}
-    )
-    checkpoint = empty_checkpoint()
-    checkpoint["channel_values"] = {"context": {"running_summary": summary}}
-    config: RunnableConfig = {"configurable": {"thread_id": "thread", "checkpoint_ns": ""}}
-    await saver.aput(config, checkpoint, {}, {})
-    await saver.aput_writes(
-        {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}, [("context", summary)], "task"
-    )
-
-    found = await saver.aget_tuple(on("thread"))
-
-    assert found
-    assert found.checkpoint["channel_values"] == {"context": {"running_summary": summary}}
-    assert found.pending_writes == [("task", "context", summary)]
 
 
 async def test_a_class_it_was_not_told_about_comes_back_as_plain_data(saver: DurableSqliteSaver) -> None:
@@ -147,33 +113,6 @@ async def test_the_stock_saver_lacks_what_the_server_calls() -> None:
     missing = ["adelete_for_runs", "acopy_thread"]
     assert [name for name in missing if name in AsyncSqliteSaver.__dict__] == []
     assert [name for name in missing if name not in DurableSqliteSaver.__dict__] == []
-
-
-def _write_checkpoints(path: Path, worker: int) -> int:
-    """Write, read and delete threads beside other processes; return how many turns ended well."""
-
-    async def work() -> int:
-        done = 0
-        async with open_checkpointer(path) as saver:
-            graph = echo_graph(saver)
-            for n in range(CHECKPOINTS):
-                thread, run = f"worker{worker}-{n % 3}", str(uuid4())
-                await say(graph, thread, str(n), run)
-                await saver.adelete_for_runs([run] if n % 5 == 0 else [])
-                done += 1
-        return done
-
-    return asyncio.run(work())
-
-
-def test_four_processes_on_one_file_do_not_fail_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoints.sqlite"
-    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
-        done = list(pool.map(_write_checkpoints, [path] * PROCESSES, range(PROCESSES)))
-
-    assert done == [CHECKPOINTS] * PROCESSES
-    with closing(sqlite3.connect(path)) as file:
-        assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_the_last_turn_is_the_newest_though_the_clock_went_back(tmp_path: Path) -> None:

@@ -2,14 +2,8 @@
 
 import asyncio
 import math
-import multiprocessing
-import os
-import signal
 import sqlite3
-import time
 from collections.abc import AsyncIterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,8 +14,6 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 
 SHELF = ("shelf", "ada")
-PROCESSES = 4
-BATCHES = 100
 
 UNSTORABLE = [
     pytest.param("\ud800", id="lone surrogate"),
@@ -122,20 +114,6 @@ async def test_the_stock_store_commits_half_of_a_failing_batch(tmp_path: Path) -
         assert await stock.asearch(SHELF) == []
 
 
-async def test_a_cancelled_batch_leaves_no_transaction_open(store: DurableSqliteStore, tmp_path: Path) -> None:
-    batch = [PutOp(SHELF, f"key{n}", {"n": n}) for n in range(2000)]
-    task = asyncio.create_task(store.abatch(batch))
-    while not store.conn.in_transaction:  # noqa: ASYNC110 (a connection tells nobody)
-        await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-    async with open_store(tmp_path / "new" / "store.sqlite") as other:
-        await other.aput(SHELF, "after", {"n": 1})
-        assert {item.key for item in await other.asearch(SHELF, limit=5000)} == {"after"}
-
-
 async def test_reads_of_a_batch_see_the_state_before_its_writes(store: DurableSqliteStore) -> None:
     await store.aput(SHELF, "key", {"n": 1})
 
@@ -162,15 +140,6 @@ async def test_nothing_blocks_the_event_loop(tmp_path: Path) -> None:
             assert await store.asearch(SHELF) == []
 
 
-async def test_other_threads_may_use_it_synchronously(store: DurableSqliteStore) -> None:
-    await asyncio.to_thread(store.put, SHELF, "key", {"n": 1})
-
-    item = await asyncio.to_thread(store.get, SHELF, "key")
-    assert item
-    assert item.value == {"n": 1}
-    assert await asyncio.to_thread(store.batch, [GetOp(SHELF, "none")]) == [None]
-
-
 async def test_it_needs_no_loadable_extension(store: DurableSqliteStore) -> None:
     """A search by meaning without vectors returns the items: choosing among them is recall's work."""
     await store.aput(SHELF, "key", {"text": "Lives in Bergen"})
@@ -187,81 +156,3 @@ async def test_what_is_no_number_is_stored_as_null(store: DurableSqliteStore) ->
     item = await store.aget(SHELF, "key")
     assert item
     assert item.value == {"n": None}
-
-
-async def test_deleted_text_is_not_left_in_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    async with open_store(path) as store:
-        for n in range(50):
-            await store.aput(SHELF, f"key{n}", {"text": f"secret-{n} " * 50})
-        for n in range(50):
-            await store.adelete(SHELF, f"key{n}")
-
-    assert b"secret-7 " not in path.read_bytes()  # closing the last connection empties the write-ahead log
-
-
-def _mixed_batches(path: Path, worker: int) -> int:
-    """Read, search and write in every batch, and in single calls beside it; return how many calls failed."""
-
-    async def work() -> int:
-        namespace = ("shelf", f"worker{worker}")
-        async with open_store(path) as store:
-            calls: list[object] = []
-            for n in range(BATCHES):
-                batch = store.abatch(
-                    [GetOp(("shared",), "counter"), SearchOp(namespace), PutOp(namespace, str(n), {"n": n})]
-                )
-                single = store.aput(("shared",), "counter", {"worker": worker, "n": n})
-                calls += await asyncio.gather(batch, single, return_exceptions=True)
-            return sum(isinstance(call, BaseException) for call in calls)
-
-    return asyncio.run(work())
-
-
-def test_four_processes_on_one_file_do_not_fail_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
-        errors = list(pool.map(_mixed_batches, [path] * PROCESSES, range(PROCESSES)))
-
-    assert errors == [0] * PROCESSES
-    with closing(sqlite3.connect(path)) as file:
-        counts = file.execute("SELECT prefix, COUNT(*) FROM store GROUP BY prefix ORDER BY prefix").fetchall()
-    assert counts == [("shared", 1), *((f"shelf.worker{n}", BATCHES) for n in range(PROCESSES))]
-
-
-def _pairs(path: Path) -> None:
-    """Write pairs of equal items for ever."""
-
-    async def work() -> None:
-        async with open_store(path) as store:
-            n = 0
-            while True:
-                await store.abatch([PutOp(SHELF, "left", {"n": n}), PutOp(SHELF, "right", {"n": n})])
-                n += 1
-
-    asyncio.run(work())
-
-
-async def test_kill_9_leaves_whole_batches(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    process = multiprocessing.get_context("spawn").Process(target=_pairs, args=(path,))
-    process.start()
-    try:
-        await _wait_for_pair(path, 20)
-    finally:
-        os.kill(process.pid or 0, signal.SIGKILL)
-        process.join()
-
-    async with open_store(path) as store:
-        left, right = await store.aget(SHELF, "left"), await store.aget(SHELF, "right")
-    assert left
-    assert right
-    assert left.value == right.value
-    assert left.value["n"] >= 20
-
-
-async def _wait_for_pair(path: Path, n: int) -> None:
-    deadline = time.monotonic() + 240
-    async with open_store(path) as store:
-        while (item := await store.aget(SHELF, "left")) is None or item.value["n"] < n:
-            assert time.monotonic() < deadline, "the writing process made no progress"

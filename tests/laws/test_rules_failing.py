@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from copy import deepcopy
@@ -89,6 +90,28 @@ async def test_a_model_of_memory_that_fails_at_any_call_fails_no_turn_and_nothin
         if len(calls) < at:
             break
     assert at > 1
+
+
+@pytest.mark.parametrize("share", [0.7, 1.0], ids=["ahead of time", "when it is due"])
+async def test_a_summary_that_never_comes_ends_no_turn_and_is_asked_for_again(share: float) -> None:
+    released = threading.Event()
+    talk = Talk(context=NARROW, memory={"model_timeout_seconds": 0.3, "prepare_summary_share": share})
+
+    def hangs(_: list[BaseMessage]) -> str:
+        released.wait()
+        return "They talked."
+
+    talk.summaries.respond = hangs
+    try:
+        for number in range(6):
+            assert (await talk.say(f"{number}.{LONG * 3}"))["messages"][-1].text == "Noted."
+        assert len(talk.summaries.prompts) > 1
+        assert "running_summary" not in (await talk.values()).get("context", {})
+    finally:
+        released.set()
+    patient = Talk(context=NARROW, store=talk.store, saver=talk.saver, clock=talk.clock)
+    await patient.say(f"And now?{LONG}")
+    assert "running_summary" in (await patient.values())["context"]
 
 
 async def test_checkpoints_that_cannot_be_written_fail_the_turn_and_keep_what_was(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
-from palimpsest import Context, PalimpsestMemory, PalimpsestSummary, erase_thread, summarized_ids
+from palimpsest import Context, PalimpsestMemory, PalimpsestSummary, build_graph, erase_thread, summarized_ids
 from tests.laws.life import varied
 from tests.laws.talk import DOORS, Talk, erase_everything
 
@@ -192,6 +193,36 @@ async def test_after_turns_go_on_within_the_budget_while_it_is_written_and_all_i
     assert "turn" not in chat.asked_in
     ids = chat.cut_ids()
     assert len(ids) == len(set(ids))
+
+
+async def test_a_process_that_ends_while_a_summary_is_written_loses_nothing() -> None:
+    chat = Chat(summarize="after")
+    chat.may_end.clear()
+    for number in range(20):
+        await chat.turn(number)
+    again = Chat(summarize="after", store=chat.store, saver=chat.saver, clock=chat.clock)
+    for number in range(20, 24):
+        await again.turn(number)
+    assert again.is_summarized()
+    assert "turn" not in again.asked_in
+    state = await again.values()
+    shown = {str(message.id) for message in again.chat.prompts[-1]}
+    gone = summarized_ids(state["messages"], state["context"]["running_summary"])
+    assert {str(message.id) for message in state["messages"][:-1]} <= gone | shown
+    chat.finish()
+
+
+@pytest.mark.parametrize("door", ["graph", "agent"])
+async def test_a_thread_that_nobody_keeps_waits_for_its_summary(door: str) -> None:
+    """Without a checkpointer there is no later turn that would have it."""
+    chat = Chat(door, summarize="after")
+    writes = PalimpsestSummary(chat.summaries, trigger=("tokens", 600), summarize="after")
+    graph: Any = build_graph(service=chat.service) if door == "graph" else create_agent(chat.chat, middleware=[writes])
+    alone = graph.compile(store=chat.store) if door == "graph" else graph
+    said = [HumanMessage(varied(25)) if number % 2 == 0 else AIMessage(varied(25)) for number in range(61)]
+    await alone.ainvoke({"messages": said}, chat.who(), context=chat.context if door == "graph" else None)
+    assert {*chat.asked_in} == {"turn"}
+    assert "They talked" in chat.shown()
 
 
 async def test_a_failing_preparation_costs_nothing_but_the_wait_it_would_have_saved() -> None:

@@ -422,3 +422,13 @@ async def test_an_erased_fact_takes_along_all_that_it_ever_said(erased: int) -> 
         ids += [fact.id for fact in await FactStore(talk.store, "ada").alist()]
     await house_of(talk).ask("POST", "/erase/fact", {"fact_id": ids[erased]})
     assert not [word for word in ("figs", "plums", "kiwis") if word in talk.stored()]
+
+
+def test_an_erased_fact_takes_along_an_earlier_one_of_its_words() -> None:
+    talk = Talk()
+    facts = FactStore(talk.store, "ada", clock=talk.clock)
+    facts.retire(facts.create("Lives in Oslo", "knowledge", 1.0).id)
+    talk.clock.advance(1)
+    again = facts.create("lives in  OSLO.", "knowledge", 1.0)
+    in_thread(house_of(talk).ask("POST", "/erase/fact", {"fact_id": again.id}))
+    assert "oslo" not in talk.stored().casefold()

@@ -9,10 +9,11 @@ from tests.archive_lines import document_of, taking
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
 from tests.stories.host import Place
-from tests.stories.people import REFUSED, SMALL, Person
+from tests.stories.people import REFUSED, SMALL, Person, message
 
 pytestmark = pytest.mark.xdist_group("looking_after")  # one worker: they share what a file makes once
 
+YEARLY = "0 0 1 1 *"
 DAY = "It swims all day and sleeps all night. " * 8
 
 
@@ -66,10 +67,11 @@ def test_24_all_of_one_user_is_in_no_file_and_a_neighbour_keeps_hers(guarded: Pl
     for person, animal in (ada, "capybara"), (eve, "tapir"):
         person.says(f"I keep a {animal}.")
         person.knows(f"User keeps a {animal}.")
+        person.sdk.crons.create("chat", schedule=YEARLY, input=message(f"Feed the {animal}."))
     ada.writes("The capybara is old")
     assert ada.post("/erase/everything", erase="everything")["threads"] == 1
     assert ada.facts() == []
-    assert ada.sdk.threads.search() == []
+    assert (ada.sdk.threads.search(), ada.sdk.crons.search(), len(eve.sdk.crons.search())) == ([], [], 1)
     eventually(lambda: guarded.holding("capybara", ".") == [])
     assert guarded.holding("tapir")
     eve.knows("User keeps a tapir.")
@@ -88,7 +90,9 @@ def test_26_an_erased_fact_names_the_threads_that_still_have_its_words(ada: Pers
     thread = ada.thread()
     ada.says("I keep a quoll.", thread)
     ada.knows("User keeps a quoll.")
-    assert ada.post("/erase/fact", fact_id=ada.fact("quoll")["id"])["still_in_threads"] == [thread]
+    cron: Any = ada.sdk.crons.create("chat", schedule=YEARLY, input=message("Feed the quoll."))
+    erased = ada.post("/erase/fact", fact_id=ada.fact("quoll")["id"])
+    assert (erased["still_in_threads"], erased["still_in_crons"]) == ([thread], [cron["cron_id"]])
     assert "quoll" not in ada.memory.get("/export").text
     assert "quoll" not in ada.sees("animals")
 

@@ -8,13 +8,13 @@ import pytest
 
 from memory.backfill.conversation import Conversation
 from memory.backfill.exports import read_chatgpt
-from memory.backfill.sources import ImportSource, open_source, read_sources
+from memory.backfill.sources import ImportSource, open_source
 from memory.backfill.taking_back import TakenBack, erase_source
-from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_in
+from memory.backfill.taking_in import SourceGone, TakenIn, take_in
 from memory.config import TOPICS, MemoryConfig
-from memory.control import write_approval, write_learning
+from memory.control import write_approval
 from memory.effects import run
-from memory.erase import erase_thread, threads_feeding
+from memory.erase import threads_feeding
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry, outdated
@@ -122,12 +122,6 @@ def test_a_reply_that_leads_into_a_piece_is_neither_counted_nor_taken_in() -> No
     assert (done.told, done.queued, done.known) == (0, 0, 2)
 
 
-def ended(bench: MemoryBench) -> tuple[Any, ...]:
-    bench.drain()  # a due marker that a killed worker left goes with the next sweep
-    counts = [(each.conversations, each.messages, each.learned) for each in run(bench.store, read_sources(ADA))]
-    return bench.facts(), bench.journaled(), bench.entries(), bench.markers(), counts
-
-
 def imported(bench: MemoryBench) -> None:
     take(bench, FIGS, PLUMS, learn=False)
     take(bench, FIGS, PLUMS)
@@ -214,13 +208,6 @@ def test_a_piece_for_a_source_that_was_erased_is_refused() -> None:
     assert bench.journaled() == []
 
 
-def test_paused_learning_takes_nothing_in() -> None:
-    bench = MemoryBench()
-    run(bench.store, write_learning(ADA, False))
-    with pytest.raises(LearningPaused):
-        take(bench, FIGS)
-
-
 def test_a_conversation_belongs_to_one_source() -> None:
     bench = MemoryBench()
     take(bench, FIGS)
@@ -255,15 +242,6 @@ def test_no_server_thread_is_made_of_an_import() -> None:
     bench.say("I like cats.", thread="live")
     take(bench, FIGS)
     assert run(bench.store, threads_feeding("ada")) == ["live"]
-
-
-def test_erasing_a_thread_leaves_the_import() -> None:
-    bench = MemoryBench()
-    imported(bench)
-    bench.say("I like cats.", thread="live")
-    bench.drain_all()
-    erase_thread(bench.store, "live", clock=bench.clock)
-    assert bench.facts() == ["Likes figs", "Likes plums"]
 
 
 def test_a_large_import_makes_room_before_what_was_said_here() -> None:

@@ -5,7 +5,6 @@ import threading
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from memory import prompts
 from memory.config import MemoryConfig
@@ -64,23 +63,6 @@ def test_F2_any_other_category_is_refused(category: Any) -> None:
     assert [change.content for change in extraction.changes] == ["User likes rain in Bergen"]
 
 
-def test_F3_what_is_below_the_threshold_is_refused() -> None:
-    extraction = extract(found(confidence=0.49), found("User likes Bergen", confidence=0.5))
-
-    assert reasons(extraction) == ["low_confidence"]
-    assert [change.confidence for change in extraction.changes] == [0.5]
-    assert reasons(extract(found(confidence=0.5), confidence_threshold=0.6)) == ["low_confidence"]
-
-
-def test_F2_F3_a_refusal_is_logged_without_what_was_said(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "memory"):
-        extract(found(confidence=0.1), found(category="hobby"))
-
-    assert "low_confidence" in caplog.text
-    assert "unknown_category" in caplog.text
-    assert "Bergen" not in caplog.text
-
-
 @pytest.mark.parametrize(
     "literal", ["NaN", "Infinity", "-Infinity", "1e999", "7", "-0.1", "true", "null", '"high"', "[]", "9" * 5000]
 )
@@ -129,13 +111,6 @@ def test_a_refused_secret_is_not_kept_even_in_its_refusal() -> None:
     assert "sk-abcdef" not in repr(extraction)
 
 
-def test_F7_a_repeat_of_what_is_known_is_refused_and_counts_as_a_confirmation() -> None:
-    extraction = extract(found("user lives in BERGEN."), existing=(known("User lives in Bergen"),))
-
-    assert reasons(extraction) == ["duplicate"]
-    assert [(change.action, change.target) for change in extraction.changes] == [("confirms", "fact_00000001")]
-
-
 @pytest.mark.parametrize("fact", [found("User lives in Bergen"), {"action": "confirms", "known": 1}])
 def test_F7_what_the_model_repeats_from_its_prompt_is_no_confirmation(fact: dict[str, Any]) -> None:
     extraction = extract(fact, text="What a lovely painting that is!", existing=(known("User lives in Bergen"),))
@@ -149,17 +124,6 @@ def test_F7_one_answer_says_a_thing_once() -> None:
 
     assert reasons(extraction) == ["duplicate"]
     assert len(extraction.changes) == 1
-
-
-def test_messages_of_langchain_are_read_as_well() -> None:
-    reply = json.dumps({"facts": [found("User lives in Bergen")]})
-    model = RecordingModel(replies=[reply, reply])
-    talk = [HumanMessage("I live in Bergen", id="h1"), AIMessage("Nice.", id="a1"), ToolMessage("x", tool_call_id="1")]
-    (change,) = extract_facts(model, talk).changes
-    assert (change.content, change.sources, change.said_at) == ("User lives in Bergen", ("h1",), "")
-    (dated,) = extract_facts(model, [HumanMessage("I live in Bergen")], time="2026-05-08T10:00:00+00:00").changes
-    assert dated.said_at == "2026-05-08T10:00:00+00:00"
-    assert "2026-05-08" in model.prompts[-1][-1].text
 
 
 def test_changed_sections_of_the_profile_come_with_the_same_answer() -> None:
@@ -199,11 +163,6 @@ def test_an_answer_that_cannot_be_read_is_an_error_that_carries_it() -> None:
 
     assert error.value.raw == "Sorry, I cannot do that."
     assert "Sorry" not in str(error.value)
-
-
-def test_what_the_model_raises_is_raised() -> None:
-    with pytest.raises(ConnectionError):
-        extract_facts(RecordingModel(respond=lambda _: ConnectionError("down")), [said("Hi there")])
 
 
 def test_a_model_that_hangs_is_given_up() -> None:
@@ -257,7 +216,3 @@ async def test_the_asynchronous_twin_does_the_same() -> None:
             said_at=FRIDAY,
         ),
     )
-
-
-async def test_the_asynchronous_twin_asks_no_model_in_vain() -> None:
-    assert await aextract_facts(RecordingModel(), []) == Extraction()

@@ -1,15 +1,9 @@
 """Which threads go as nobody went on with them: old ones, at rest, that owe memory nothing."""
 
-import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx
-import pytest
-from starlette.types import Receive, Scope, Send
-
 from graphs.server.old_threads import is_old, may_go
-from graphs.server.thread_doors import DeletedThreads, DeletionDoor, by_retention
 from graphs.turn.state import MEMORY_KEY
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC).timestamp()
@@ -30,30 +24,3 @@ def test_a_thread_that_runs_or_is_not_written_down_yet_stays() -> None:
     assert not may_go(thread(status="busy"), 30, NOW)
     assert not may_go(thread(values={"memory": {"has_unwritten": True}}), 30, NOW)
     assert not may_go(thread(values={MEMORY_KEY: {"has_unwritten": True}}), 30, NOW), "of an agent's middleware"
-
-
-class Asked(Exception):
-    """The door asked who carries deletions out."""
-
-
-async def carries_out() -> DeletedThreads:
-    raise Asked
-
-
-async def granted(scope: Scope, receive: Receive, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 204, "headers": []})
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def test_retention_records_no_deletion_and_a_person_does() -> None:
-    door = DeletionDoor(granted, deleted=carries_out)
-    path = "/threads/00000000-0000-0000-0000-000000000001"
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(door), base_url="http://here") as client:
-
-        async def by_age() -> int:
-            by_retention.set(True)
-            return (await client.delete(path)).status_code
-
-        assert await asyncio.create_task(by_age()) == 204
-        with pytest.raises(Asked):
-            await client.delete(path)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 
-import pytest
 from langchain_core.messages import BaseMessage
 
 from memory.effects import run
@@ -12,7 +11,6 @@ from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
-from tests.fakes import accounts
 from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, MemoryBench
 
@@ -88,21 +86,6 @@ async def test_history_of_the_days_it_was_said_on_is_told_anew_whatever_its_word
 
 async def roll_up(bench: MemoryBench) -> None:
     assert await bench.updater.aroll_up([ADA]) == [True]
-
-
-@pytest.mark.parametrize("undone", [False, True])
-async def test_a_roll_up_tells_of_a_deleted_fact_only_after_its_deletion_was_undone(undone: bool) -> None:
-    bench = told("I like figs.", "Noted.", "Good day.", "Figs for you?")
-    facts_of(bench).retire(fact_id(bench, "figs"))
-    bench.clock.advance(1)
-    if undone:
-        facts_of(bench).undo()
-    bench.clock.advance(86_400)
-    bench.model.respond = accounts
-    await roll_up(bench)
-    text = texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"]
-    assert "Good day" in text
-    assert ("igs" in text) == undone
 
 
 def test_a_confirmation_goes_with_the_thread_that_it_was_said_in() -> None:

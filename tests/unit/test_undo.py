@@ -57,10 +57,6 @@ def change(content: str, action: str = "new", target: str | None = None) -> Chan
     return Change(action=action, content=content, confidence=0.9, target=target, sources=(content,))  # type: ignore[arg-type]
 
 
-def test_nothing_ever_happened(memory: Remembered) -> None:
-    assert memory.undo() is None
-
-
 def test_a_restored_fact_is_edited_like_any_other(memory: Remembered) -> None:
     fact_id = memory.add("Lives in Oslo")
     memory.retire(fact_id)
@@ -96,18 +92,6 @@ def test_restoring_keeps_the_limit(memory: Remembered) -> None:
     memory.undo()
     assert len(memory.says()) == CONFIG.max_facts
     assert first in memory.says()
-
-
-def test_only_facts_that_are_there_are_retired(memory: Remembered) -> None:
-    with pytest.raises(FactNotFound):
-        memory.retire("fact_00000000")
-
-
-def test_another_agent_is_left_alone(memory: Remembered) -> None:
-    memory.add("Lives in Oslo")
-    done = FactStore(memory.store, "ada", "other", clock=memory.clock).undo()
-    assert done is None
-    assert list(memory.says().values()) == ["Lives in Oslo"]
 
 
 def first(memory: Remembered) -> str | None:

@@ -3,19 +3,13 @@
 from typing import Final
 
 _FILES: Final = "looks into the SQLite files of `langgraph dev`"
-_LEAVING: Final = "this runtime goes on with a run whose client left, though `on_disconnect` says cancel"
-_ROLLBACK: Final = "this runtime leaves in a thread what a run wrote before it was rolled back"
 
 SKIPPED: Final = {
     "test_command_line.py::test_the_local_files_beside_a_running_server_are_its_memory": _FILES,
     "test_database_breaks_off.py": "chooses the database, and these servers bring their own",
-    "test_deleted_threads.py": _FILES,
     "test_deleted_under_any_saver.py": "chooses the saver, and these servers bring their own",
     "test_kept_no_longer.py": _FILES,
-    "test_server_persistence.py::test_a_deleted_thread_leaves_no_row": _FILES,
-    "test_server_persistence.py::test_rollback_takes_back_the_running_turn_and_only_that": _ROLLBACK,
     "test_single_user.py::test_debug_routes_are_closed": "asks for a page that this runtime does not have (/deploy)",
-    "test_stream_cases.py::test_S6_leaving_the_stream_cancels_the_run_where_that_is_asked_for": _LEAVING,
     "test_server_updates.py::test_behind_a_slow_roll_up_at_start_the_only_worker_answers_at_once": _FILES,
     "test_this_machine.py": "asks from another machine, and the tests' own proxy on this one stands before the servers",
     "test_unwritten_turns.py": _FILES,
