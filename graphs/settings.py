@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 from dotenv import dotenv_values
 
 from graphs.auth_settings import AuthSettings
-from memory.config import MemoryConfig, Topic
+from memory.config import APPROVALS, Approval, MemoryConfig
 
 LOCAL = "local"
 """The name of the embedded local model."""
@@ -372,7 +372,7 @@ class _Variables:
                 default,
                 enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
                 max_facts=self.count("PALIMPSEST_MAX_FACTS", default.max_facts),
-                approval=cast("frozenset[Topic]", self.names("PALIMPSEST_APPROVAL")),  # checked by MemoryConfig
+                approval=cast("Approval", self.choice("PALIMPSEST_APPROVAL", default.approval, APPROVALS)),
                 debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
                 max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),
                 sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),

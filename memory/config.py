@@ -17,13 +17,20 @@ MEANINGS: Mapping[Category, str] = {
 }
 """Every category with what belongs into it, in the words that the memory model reads."""
 CATEGORIES: tuple[Category, ...] = tuple(MEANINGS)
-Topic = Literal["health", "money", "people", "everything"]
+Topic = Literal["none", "health", "money", "people"]
+"""What the memory model may mark a fact with; all but `none` are sensitive, and `people` are others than the user."""
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-Hold = Literal["health", "money", "people", "everything", "secret"]
-"""Why a past message waits for a yes: one of the topics, or a secret that it may hold."""
+Approval = Literal["off", "sensitive", "all"]
+"""What of what is learned waits for the user's yes, from the least to the most."""
+APPROVALS: tuple[Approval, ...] = get_args(Approval)
+Hold = Literal["approval", "secret"]
+"""Why a past message waits for a yes: the user wants to be asked, or it may hold a secret."""
 HOLDS: tuple[Hold, ...] = get_args(Hold)
-NAMED_TOPICS: tuple[Topic, ...] = TOPICS[:-1]
-"""What a person may ask to be asked about: `people` are others than the user, `everything` is all that is learned."""
+
+
+def stricter(one: Approval, other: Approval) -> Approval:
+    """Return that of two choices which asks about more."""
+    return max(one, other, key=APPROVALS.index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +42,8 @@ class MemoryConfig:
         max_facts: How many active facts one user and agent may hold.
         confidence_threshold: Extracted facts below it are refused as `low_confidence`.
         protected_categories: Categories that an eviction spares while another fact can go.
-        approval: Topics of which nothing that a conversation tells is used before the user says yes (`TOPICS`); users
-            may add to them for themselves.
+        approval: What of what a conversation tells is used only after the user's yes: nothing (`off`), all but what
+            the memory model marked as harmless (`sensitive`), or `all`; users may ask to be asked about more.
         approval_days: What waits for a yes so many days ends; 0 lets it wait.
         max_waiting: So many facts of one user and agent wait for a yes; of more, those that have waited longest go.
         extraction_prompt: What the memory model is told to do; empty means `memory.prompts.EXTRACTION`. The form of its
@@ -77,7 +84,7 @@ class MemoryConfig:
     max_facts: int = 500
     confidence_threshold: float = 0.5
     protected_categories: frozenset[Category] = frozenset()
-    approval: frozenset[Topic] = frozenset()
+    approval: Approval = "off"
     approval_days: int = 0
     max_waiting: int = 200
     extraction_prompt: str = ""
@@ -126,15 +133,15 @@ _POSITIVE_INTEGERS = frozenset(
     }
 )
 _WHOLE_NUMBERS = frozenset({"approval_days", "history_days", "receipt_days", "budget_calls"})
-_NAMES_OF: Mapping[str, Sequence[str]] = {"protected_categories": CATEGORIES, "approval": TOPICS}
+_ONE_OF: Mapping[str, Sequence[str]] = {"extraction_form": get_args(ExtractionForm), "approval": APPROVALS}
 _OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text")}
 
 
 def _check(name: str, value: object) -> None:
     """Raise `ValueError` naming the field when a value cannot be meant."""
-    if name == "extraction_form":
-        if value not in get_args(ExtractionForm):
-            raise ValueError(f"{name} must be one of {', '.join(get_args(ExtractionForm))}, not {value!r}")
+    if name in _ONE_OF:
+        if value not in _ONE_OF[name]:
+            raise ValueError(f"{name} must be one of {', '.join(_ONE_OF[name])}, not {value!r}")
     elif name == "time_zone":
         try:
             ZoneInfo(str(value))
@@ -144,11 +151,10 @@ def _check(name: str, value: object) -> None:
         kind, words = _OF_TYPE[name]
         if not isinstance(value, kind):
             raise ValueError(f"{name} must be {words}, not {value!r}")
-    elif name in _NAMES_OF:
-        known = _NAMES_OF[name]
-        unknown = set(value if isinstance(value, frozenset | set | tuple | list) else [value]) - set(known)
+    elif name == "protected_categories":
+        unknown = set(value if isinstance(value, frozenset | set | tuple | list) else [value]) - set(CATEGORIES)
         if unknown:
-            raise ValueError(f"{name}: unknown {sorted(map(str, unknown))}; known are {list(known)}")
+            raise ValueError(f"{name}: unknown {sorted(map(str, unknown))}; known are {list(CATEGORIES)}")
     else:
         _check_number(name, value)
 

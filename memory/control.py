@@ -6,14 +6,14 @@ readers ignore other epochs.
 
 import functools
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
 from langgraph.store.base import GetOp, Item
 
-from memory.config import TOPICS, Topic
+from memory.config import APPROVALS, Approval
 from memory.door import transaction
 from memory.effects import StoreEffects, delete, put, read, read_many, scan
 from memory.namespaces import Owner, unit_of
@@ -249,14 +249,13 @@ def write_use(owner: Owner, use: bool) -> StoreEffects[None]:
     yield [put(owner.control, USE_KEY, {"use": use})]
 
 
-def read_approval(owner: Owner) -> StoreEffects[frozenset[Topic]]:
-    """Read of which topics the user wants to be asked before what they said is used; for all agents."""
+def read_approval(owner: Owner) -> StoreEffects[Approval]:
+    """Read about what the user wants to be asked before what they said is used; for all agents."""
     item = yield from read(owner.control, APPROVAL_KEY)
-    said = item.value.get("topics") if item else None
-    return frozenset(topic for topic in TOPICS if isinstance(said, list) and topic in said)
+    return next((each for each in APPROVALS if item and item.value.get("approval") == each), "off")
 
 
 @transaction
-def write_approval(owner: Owner, topics: Collection[Topic]) -> StoreEffects[None]:
-    """Write of which topics the user wants to be asked. What is in use stays so, and what waits goes on waiting."""
-    yield [put(owner.control, APPROVAL_KEY, {"topics": [topic for topic in TOPICS if topic in topics]})]
+def write_approval(owner: Owner, approval: Approval) -> StoreEffects[None]:
+    """Write about what the user wants to be asked. What is in use stays so, and what waits goes on waiting."""
+    yield [put(owner.control, APPROVAL_KEY, {"approval": approval})]

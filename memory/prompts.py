@@ -82,6 +82,7 @@ Each fact has
 {fields}
 "profile": only sections that change, each rewritten in at most three sentences: "work", "personal", "topOfMind" \
 (what occupies the user now), "recent", "earlier", "background". Often none.
+"sensitive": the numbers of the messages that tell something private of health, money or people, also if no fact does.
 
 Example. Known facts: 1. User works at a bank. Messages:
 - assistant, Friday 2026-05-08: How was your week? I love gardening.
@@ -93,9 +94,9 @@ Answer:
 "topic": "none", "valid_from": "2026-05-07", "valid_until": ""}, {"message": 2, "quote": "My daughter Ilse hates \
 mushrooms", "action": "new", "known": 0, "content": "User's daughter Ilse hates mushrooms.", "category": "knowledge", \
 "confidence": 0.9, "topic": "people", "valid_from": "", "valid_until": ""}], "profile": [{"section": "work", "text": \
-"Left the bank in May 2026; becoming a carpenter."}]}
+"Left the bank in May 2026; becoming a carpenter."}], "sensitive": [2]}
 
-Answer with JSON only. If there is nothing to note down: {"facts": [], "profile": []}"""
+Answer with JSON only. If there is nothing to note down: {"facts": [], "profile": [], "sensitive": []}"""
 
 EXTRACTION_AGAIN = """These quotes do not stand in the messages that their facts cite:
 {quotes}

@@ -10,7 +10,7 @@ from typing import Final
 
 from langchain_core.messages import BaseMessage
 
-from memory.config import MemoryConfig
+from memory.config import MemoryConfig, stricter
 from memory.control import read_approval, read_known_time_zone, read_learning
 from memory.door import transaction
 from memory.effects import StoreEffects, put, side_by_side
@@ -25,7 +25,6 @@ from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.outbox.receipts import UpdateReceipt, receipt_put, trim_receipts
 from memory.outbox.transcript import to_turn
-from memory.screening.topics import held_topic
 from memory.text import digest
 from memory.threads import erased_between, read_thread_epoch
 from memory.turn import TurnEpochs, learnable
@@ -175,8 +174,8 @@ def restore(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     try:
         gone = next((each for each in (yield from facts.list("evicted")) if each.id == fact_id.strip()), None)
         # It was used before the user asked to be asked; a model must not take that for a yes.
-        if gone and held_topic(gone.content, call.config.approval | chosen, (gone.topic,) if gone.topic else ()):
-            return Told("Not restored: only the user can bring this back, as they want to be asked about such things.")
+        if gone and stricter(call.config.approval, chosen) != "off":
+            return Told("Not restored: only the user can bring this back, as they want to be asked first.")
         fact = yield from facts.restore(fact_id.strip())
     except FactNotFound:
         return Told(_unknown(fact_id))

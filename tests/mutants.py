@@ -118,7 +118,7 @@ MUTANTS = (
     Mutant(
         "what is sensitive does not wait",
         "memory/facts/applying.py",
-        "        if topic is None:\n            return False\n",
+        '        known = same_content(self.fact_set, change.content, "waiting")\n',
         "        return False\n",
         (FACTS,),
     ),
@@ -132,8 +132,8 @@ MUTANTS = (
     Mutant(
         "a model brings back what its user wants to be asked about",
         "memory/tool_calls.py",
-        "        if gone and held_topic(",
-        "        if not gone and held_topic(",
+        "        if gone and stricter(",
+        "        if not gone and stricter(",
         (FACTS,),
     ),
     Mutant(
@@ -151,10 +151,10 @@ MUTANTS = (
         (FACTS,),
     ),
     Mutant(
-        "a yes to a fact of another topic is one to the message",
+        "a yes to a fact is one to all that its message tells",
         "memory/facts/answers.py",
-        "for topic in topics if topic not in told}",
-        "for topic in topics if not told}",
+        "words(one.text) <= found[one.id][0]",
+        "found[one.id][0]",
         (FACTS,),
     ),
     Mutant(
@@ -433,8 +433,8 @@ MUTANTS = (
     Mutant(
         "history tells what nobody was asked about",
         "memory/worker/rollup.py",
-        "    return list(approved_sections(sections, stored, in_use, terms.config.approval | chosen))",
-        "    return list(sections)",
+        "*gone.get(entry.thread_id, ()), *waits[entry.key]}",
+        "*gone.get(entry.thread_id, ())}",
         (FACTS,),
     ),
     Mutant(

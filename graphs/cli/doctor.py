@@ -20,6 +20,7 @@ from graphs.cli.shell import Output, Refused, Shell, counted
 from graphs.data_folder import unfit
 from graphs.local import weights
 from graphs.settings import LOCAL, EnvFileUnreadable, Settings
+from memory.config import Approval
 
 _ASK_SECONDS = 60.0
 _NEW_STORE = (
@@ -84,13 +85,15 @@ def _findings(shell: Shell, config: Path, url: str | None, token: str | None, *,
         yield _check_model("model", settings.model, settings, environ, asks=asks)
         if settings.memory_model not in ("", settings.model):
             yield _check_model("memory model", settings.memory_model, settings, environ, asks=asks)
+        if settings.memory.extraction_form == "brief" or _is_local(settings.memory_model or settings.model, settings):
+            yield _unmarked(settings.memory.approval)
         yield _check_database(settings.database_uri) if settings.database_uri else _check_files(settings.data_dir)
     yield asyncio.run(_check_server(shell, url, token))
 
 
 def _check_model(check: str, name: str, settings: Settings, environ: Mapping[str, str], *, asks: bool) -> Finding:
     """Ask a model for a word; of the local one that nobody serves yet, look for what it needs."""
-    if not settings.local_base_url and (name == LOCAL or not (name or settings.deployment)):
+    if not settings.local_base_url and _is_local(name, settings):
         return _check_local_model(check, settings, environ)
     named = name or settings.deployment
     if not asks:
@@ -98,6 +101,10 @@ def _check_model(check: str, name: str, settings: Settings, environ: Mapping[str
     if why := ask_model(environ, name):
         return Finding(check, "failed", f"{named}: {why}", "set what it names in .env, and ask the doctor again")
     return Finding(check, "ok", f"{named} answers")
+
+
+def _is_local(name: str, settings: Settings) -> bool:
+    return name == LOCAL or not (name or settings.deployment)
 
 
 def ask_model(environ: Mapping[str, str], name: str) -> str:
@@ -130,6 +137,14 @@ def _check_local_model(check: str, settings: Settings, environ: Mapping[str, str
         return Finding(check, "ok", f"the local model {chosen.name} is here (small and slow; or {provider})")
     said = f"the local model {chosen.name} is fetched by the first `palimpsest dev`, {chosen.size / 1e9:.1f} GB, once"
     return Finding(check, "warning", said, f"or {provider}")
+
+
+def _unmarked(approval: Approval) -> Finding:
+    """Say what asking about what is sensitive means where the memory model cannot tell it."""
+    said = "the local model cannot mark what is sensitive: who asks to be asked about that is asked about all"
+    if approval != "sensitive":
+        return Finding("approval", "ok", said)
+    return Finding("approval", "warning", said, "PALIMPSEST_APPROVAL=all says so, or configure a larger memory model")
 
 
 def _check_files(folder: Path) -> Finding:

@@ -4,13 +4,13 @@ What was said goes the way of a turn from there: the same outbox, the same extra
 noted of the conversation comes last, so that an import that was killed goes on where it was.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
 from memory.backfill.conversation import PASTED, Conversation, portions, short_id
 from memory.backfill.sources import ConversationProgress, ImportSource, source_key, talk_key, thread_of
-from memory.config import Topic
+from memory.config import Approval, stricter
 from memory.control import INITIAL_EDIT, read_approval, read_epoch, read_known_time_zone, read_learning
 from memory.door import transaction
 from memory.effects import StoreEffects, put, read_many, side_by_side
@@ -67,7 +67,7 @@ def take_in(
     now: float,
     learn: bool,
     portion_messages: int,
-    approval: Collection[Topic] = (),
+    approval: Approval = "off",
 ) -> StoreEffects[TakenIn]:
     """Take in a conversation; twice is the same as once, also if two do it at the same time.
 
@@ -78,7 +78,7 @@ def take_in(
         now: Seconds since 1970.
         learn: Whether it is to be learned too; otherwise it is only written into the journal.
         portion_messages: So many messages one extraction reads.
-        approval: The topics that wait for a yes by the deployment's word; the user's own are added.
+        approval: What waits for a yes by the deployment's word; the user may have asked for more.
 
     Raises:
         SourceGone: If the source was erased meanwhile; nothing of the conversation is left then.
@@ -108,7 +108,7 @@ def take_in(
     untold = [each for each in exchanges(said) if any(short_id(one.id) in ids - talk.told for one in each)]
     if untold:
         draft = JournalEntry(day_of(timestamp(now), zone or UTC), thread_id, (), epoch, source="turn")
-        yield from append(owner, entries_of(draft, untold, zone or UTC, approval={*approval, *chosen}))
+        yield from append(owner, entries_of(draft, untold, zone or UTC, approval=stricter(approval, chosen)))
     # What somebody pasted tells nothing of them, nor does the answer to it alone.
     pasted = {short_id(one.id) for each in exchanges(said) if each[0].id.startswith(PASTED) for one in each}
     cut = portions(whole, talk.known | lead | pasted, portion_messages) if learn else []

@@ -69,11 +69,13 @@ class Answer:
         facts: Its facts.
         profile: Its sections, by name.
         unread: How many facts more there seem to be.
+        sensitive: The numbers of the messages that it marks as sensitive; `None` if it marks none as anything.
     """
 
     facts: tuple[object, ...] = ()
     profile: tuple[tuple[str, str], ...] = ()
     unread: int = 0
+    sensitive: tuple[object, ...] | None = None
 
     @classmethod
     def of(cls, value: object, text: str) -> Self | None:
@@ -94,7 +96,8 @@ class Answer:
         sections = (
             (name, text) for name, text in pairs[:MAX_OBJECTS] if isinstance(name, str) and isinstance(text, str)
         )
-        return cls(tuple(facts), tuple(sections))
+        marked = value.get("sensitive")
+        return cls(tuple(facts), tuple(sections), sensitive=tuple(marked) if isinstance(marked, list) else None)
 
 
 def _is_fact(value: object) -> bool:

@@ -6,11 +6,11 @@ empty, so that one bad field is judged as such and costs no other fact.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from memory.config import MEANINGS, Category, MemoryConfig
+from memory.config import MEANINGS, Category, MemoryConfig, Topic
 from memory.facts.changes import Action
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
 from memory.message import StoredMessage
@@ -64,7 +64,7 @@ class FoundFact(BaseModel):
     confidence: Annotated[Annotated[float, Field(ge=0, le=1)] | None, _Tolerant] = Field(
         default=None, description="0.9 if the user said it, 0.6 if it only follows"
     )
-    topic: Annotated[Literal["none", "health", "money", "people"] | None, _Tolerant] = Field(
+    topic: Annotated[Topic | None, _Tolerant] = Field(
         default=None,
         description='"health", "money", or "people" (anybody but the user) if it tells something private of that; '
         'otherwise "none"',
@@ -116,6 +116,7 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
         **object_schema(
             facts={"type": "array", "maxItems": most, "items": fact},
             profile={"type": "array", "maxItems": len(SECTIONS), "items": section},
+            sensitive={"type": "array", "maxItems": len(new), "items": {"type": "integer"}},
         ),
     }
 

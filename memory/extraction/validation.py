@@ -48,8 +48,9 @@ def validated(
         config: Threshold and longest fact.
     """
     reading = _Reading(messages, existing, shown, profile, config)
-    for raw in answer.facts[:MAX_FACTS_PER_ANSWER]:
-        reading.take(FoundFact.of(raw))
+    for fact in map(FoundFact.of, answer.facts[:MAX_FACTS_PER_ANSWER]):
+        reading.take(fact)
+        reading.mark(fact)
     surplus = len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread
     refused = [*reading.refused, *[Refusal(reason="too_many")] * max(0, surplus)]
     found = [reading.section(name, text) for name, text in answer.profile]
@@ -57,6 +58,7 @@ def validated(
         changes=tuple(reading.changes),
         refused=(*refused, *(each for each in found if isinstance(each, Refusal))),
         profile=tuple(each for each in found if isinstance(each, Section)),
+        harmless=reading.harmless(answer.sensitive) if not surplus > 0 else frozenset(),
     )
 
 
@@ -107,6 +109,7 @@ class _Reading:
         self._ids = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
         self._taken: set[str] = set()
         self._corrected: set[tuple[str, str | None]] = set()
+        self._sensitive: set[str] = set()
 
     def take(self, fact: FoundFact) -> None:
         """Add the change of one fact, or its refusal."""
@@ -124,6 +127,19 @@ class _Reading:
                     said_at=sources[-1].time,
                 )
             )
+
+    def mark(self, fact: FoundFact) -> None:
+        """Note what a fact says of the message that it rests on; of one that cites none, it says so of all."""
+        if fact.topic != "none":
+            self._sensitive.update(_ids(self._cited(fact) or self._new))
+
+    def harmless(self, numbers: Iterable[object] | None) -> frozenset[str]:
+        """Return the messages in which the answer found nothing sensitive; none where it does not say it of any."""
+        if numbers is None:
+            return frozenset()
+        said = {str(number).removesuffix(".0") for number in numbers}
+        marked = {message.id for at, message in enumerate(self._new, 1) if str(at) in said}
+        return frozenset(_ids(self._new)) - self._sensitive - marked
 
     def section(self, name: str, text: str) -> Section | Refusal | None:
         """Return a section of the profile as it was rewritten, or why not; `None` if there is no such section."""
@@ -178,7 +194,7 @@ class _Reading:
         begin, end = _period(fact, day_of(sources[-1]))
         change = Change(
             action=action, content=content, category=fact.category, confidence=confidence, target=target,
-            valid_from=begin, valid_to=end, topic=fact.topic if fact.topic and fact.topic != "none" else "",
+            valid_from=begin, valid_to=end, topic=fact.topic or "",
         )  # fmt: skip
         return self._made(fact, change)
 

@@ -1,11 +1,10 @@
 """Past messages that wait for the user's yes: which do, and what the user answered about them.
 
-A message is judged when it is written down, by the words that facts are judged by. It is told again once a fact that
-came from it, and is of the topic for which it waits, is in use, or once the user says yes to the message itself.
-Answers stand among the history, each under a digest of its message, without any text.
+A message waits by the rule of facts: what a model has not marked as harmless may be sensitive. It is told again once
+facts in use that came from it say all of its words, or once the user says yes to the message itself. Answers stand
+among the history, each under a digest of its message, without any text.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,15 +17,15 @@ from memory.effects import StoreEffects, delete, put, scan, side_by_side
 from memory.facts.confirmations import Confirmations
 from memory.facts.fact import HELD, Fact, may_be_used
 from memory.facts.rows import ANSWER, read_fact_set, read_history
+from memory.facts.words import words
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
 from memory.screening.door import secrecy
-from memory.screening.topics import topics_of
 from memory.text import digest
 
 
 class Exchange(NamedTuple):
-    """What was said together, and the topics for which messages of it wait, by their ids."""
+    """What was said together, and why messages of it wait, by their ids."""
 
     thread_id: str
     messages: Sequence[StoredMessage]
@@ -38,13 +37,13 @@ class Waiting(NamedTuple):
 
     Attributes:
         ids: The messages, and the replies to them.
-        topics: For which it waits.
+        why: Why it waits.
         is_refused: Whether the user said no; otherwise nobody said anything yet.
         is_asked: Whether one of the messages is a person's: replies alone nobody is asked about.
     """
 
     ids: frozenset[str] = frozenset()
-    topics: tuple[Hold, ...] = ()
+    why: tuple[Hold, ...] = ()
     is_refused: bool = False
     is_asked: bool = False
 
@@ -77,31 +76,40 @@ def read_waiting(owner: Owner, epoch: str, exchanges: Sequence[Exchange]) -> Sto
 
 def _covered(
     facts: Iterable[Fact], confirmations: Iterable[Item], wanted: set[tuple[str, str]]
-) -> Mapping[tuple[str, str], set[Hold]]:
-    """Return the topics of the facts in use that came from messages, or were said again by them (thread and id)."""
+) -> Mapping[tuple[str, str], tuple[set[str], bool]]:
+    """Return the words of the facts in use that came from messages, or were said again by them (thread and id).
+
+    The other value says whether a person has read a secret in one of them, and released it.
+    """
     again = {item.key: Confirmations.from_json(item.value).said for item in confirmations}
-    covered: defaultdict[tuple[str, str], set[Hold]] = defaultdict(set)
+    covered: dict[tuple[str, str], tuple[set[str], bool]] = {}
     for fact in facts:
         said = [(fact.thread_id, one) for one in fact.message_ids]
         said += [(each.thread_id, one) for each in again.get(fact.id, ()) for one in each.message_ids]
         for source in wanted.intersection(said):
-            covered[source] |= {"everything", *topics_of(fact.content), *((fact.topic,) if fact.topic else ())}
-            if fact.reviewed and may_be_used(fact) and secrecy(fact.content):
-                covered[source].add("secret")  # a person has read the secret, and released it
+            told, is_released = covered.get(source, (set(), False))
+            is_secret = bool(fact.reviewed) and may_be_used(fact) and secrecy(fact.content) is not None
+            covered[source] = (told | words(fact.content), is_released or is_secret)
     return covered
 
 
-def _waiting(exchange: Exchange, covered: Mapping[tuple[str, str], set[Hold]], answers: Mapping[str, bool]) -> Waiting:
+def _waiting(
+    exchange: Exchange, covered: Mapping[tuple[str, str], tuple[set[str], bool]], answers: Mapping[str, bool]
+) -> Waiting:
     thread_id, messages, held = exchange
+    found = {one.id: covered.get((thread_id, one.id), (set[str](), False)) for one in messages}
+    told = set[Hold](("secret",) if any(is_released for _, is_released in found.values()) else ())
     # A yes to what the user said is one to the reply, which says the same.
-    told = set[Hold]().union(*(covered.get((thread_id, one.id), ()) for one in messages))
-    left = {one: {topic for topic in topics if topic not in told} for one, topics in held.items()}
+    if any(each for each, _ in found.values()) and all(
+        words(one.text) <= found[one.id][0] for one in messages if one.role != "assistant"
+    ):
+        told.add("approval")
+    left = {one: set(why) - told for one, why in held.items()}
     said = {one: answers.get(_answer_key(thread_id, one)) for one in held}
-    ids = {one for one, topics in left.items() if topics and not said[one]}
-    topics = set[Hold]().union(*(left[one] for one in ids))
+    ids = {one for one, why in left.items() if why and not said[one]}
     return Waiting(
         with_replies(messages, ids),
-        tuple(topic for topic in HOLDS if topic in topics),
+        tuple(why for why in HOLDS if any(why in left[one] for one in ids)),
         is_refused=any(said[one] is False for one in ids),
         is_asked=any(one.role != "assistant" and one.id in ids for one in messages),
     )

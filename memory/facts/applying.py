@@ -4,12 +4,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memory.config import MemoryConfig
+from memory.config import MemoryConfig, stricter
 from memory.control import read_approval, read_epoch
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.deletions import forgotten, let_go, was_said_before
-from memory.facts.fact import Fact, Status, is_protected, moment
+from memory.facts.fact import Fact, Status, checked_topic, is_protected, moment
 from memory.facts.profile import approved_sections, drop_sections_about, read_sections, write_profile
 from memory.facts.rows import read_fact_set, save
 from memory.facts.rules import (
@@ -26,7 +26,6 @@ from memory.facts.rules import (
 )
 from memory.facts.waiting import propose
 from memory.namespaces import Owner, is_imported
-from memory.screening.topics import held_topic
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +55,10 @@ def change_facts(
     if is_imported(thread_id):
         # Sections tell how things are now, and have no dates by which an old conversation would give way.
         extraction = replace(extraction, profile=())
-    config = replace(config, approval=config.approval | chosen)
-    in_use = [fact.content for fact in before.active().values()]
-    extraction = replace(extraction, profile=approved_sections(extraction.profile, profile, in_use, config.approval))
+    config = replace(config, approval=stricter(config.approval, chosen))
+    if config.approval != "off":
+        in_use = [fact.content for fact in before.active().values()]
+        extraction = replace(extraction, profile=approved_sections(extraction.profile, profile, in_use))
     update = apply_extraction(
         before, extraction, thread_id=thread_id, epoch=epoch, now=now, config=config, forgotten=gone
     )
@@ -198,21 +198,25 @@ class FactUpdate:
             self._add(change)
 
     def _propose(self, change: Change, replaces: Fact | None = None) -> bool:
-        """Let a change wait for a person's yes if it is about what they want to be asked about, and say whether it is.
+        """Let a change wait for a person's yes if they want to be asked about it, and say whether they do.
+
+        What no model marked as harmless counts as sensitive.
 
         Args:
             change: What was said.
             replaces: The fact whose place it takes once they say yes; until then that one stays in use.
         """
-        told = (change.topic,) if change.topic else ()
-        topic = held_topic(change.content, self._config.approval, told)
-        if topic is None:
+        if self._config.approval == "off" or (self._config.approval == "sensitive" and change.topic == "none"):
             return False
         known = same_content(self.fact_set, change.content, "waiting")
         if known is not None and self._made(known, change):
             self._waiting.append(known.id)
             return True
-        draft = replace(self._draft(change, "waiting", None), topic=topic, replaces=replaces.id if replaces else "")
+        draft = replace(
+            self._draft(change, "waiting", None),
+            topic=checked_topic(change.topic),
+            replaces=replaces.id if replaces else "",
+        )
         self.fact_set, fact, older = propose(self.fact_set, draft)
         if known is not None:
             self._note_again(fact, change)

@@ -51,7 +51,7 @@ class Change:
         target_revision: The revision of the existing fact that the model was shown; 0 if unknown.
         valid_from: From when what it says holds (`Fact`).
         valid_to: Until when.
-        topic: The sensitive topic that the model named; empty if none.
+        topic: What the model marked it with; empty if it marked nothing, which counts as sensitive.
     """
 
     action: Action
@@ -123,11 +123,16 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What one model call found: changes to make, sections that changed, and what was refused, each with a reason."""
+    """What one model call found: changes to make, sections that changed, and what was refused, each with a reason.
+
+    Attributes:
+        harmless: Ids of the user's messages that the model read, and found nothing sensitive in.
+    """
 
     changes: tuple[Change, ...] = ()
     refused: tuple[Refusal, ...] = ()
     profile: tuple[Section, ...] = ()
+    harmless: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

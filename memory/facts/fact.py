@@ -100,7 +100,7 @@ class Fact:
         valid_from: From when it holds, ISO 8601, as exact as its text says: `2026-05-08`, `2026-05` or `2026`; empty
             where it does not.
         valid_to: Until when, that day, month or year included; then it is history, and no prompt shows it as current.
-        topic: The sensitive topic for which it waits, or waited, for a person's yes; empty if it never had to.
+        topic: As what the model marked it when it had to wait for a person's yes; empty if it did not.
         replaces: Id of the fact that it corrected, or, where it waits, whose place it takes once a person says yes.
     """
 
@@ -351,7 +351,7 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
 
 def checked_topic(value: object) -> Topic | Literal[""]:
     """Return the sensitive topic; empty for anything else."""
-    return next((topic for topic in TOPICS if topic == value), "")
+    return next((topic for topic in TOPICS if topic == value != "none"), "")
 
 
 def checked_period(value: object) -> str:

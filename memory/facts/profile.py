@@ -7,7 +7,6 @@ from typing import Final, Self
 
 from langgraph.store.base import Item, Op
 
-from memory.config import Topic
 from memory.control import belongs, count_edit
 from memory.door import transaction
 from memory.effects import StoreEffects, delete, put, scan
@@ -15,8 +14,7 @@ from memory.facts.changes import Section
 from memory.facts.deletions import was_said_before
 from memory.facts.words import words
 from memory.namespaces import Owner
-from memory.screening.topics import without_topics
-from memory.text import digest, normalize, one_line
+from memory.text import digest, normalize, one_line, sentences
 
 logger = logging.getLogger(__name__)
 
@@ -146,17 +144,16 @@ def write_profile(
 
 
 def approved_sections(
-    sections: Sequence[Section], stored: Mapping[str, StoredSection], in_use: Sequence[str], approval: Collection[Topic]
+    sections: Sequence[Section], stored: Mapping[str, StoredSection], in_use: Sequence[str]
 ) -> tuple[Section, ...]:
-    """Return the sections without sentences of topics that wait for a yes, but for what is in use already. Pure.
+    """Return the sections with those sentences alone that tell what is in use already. Pure.
 
     Args:
         sections: As the model wrote them.
         stored: The profile as it is.
         in_use: What the active facts say.
-        approval: The topics that wait.
     """
-    known = [words(content) for content in in_use] if approval else []
+    known = [words(content) for content in in_use]
 
     def told(section: Section) -> Section:
         before = normalize(stored[section.name].text) if section.name in stored else ""
@@ -165,7 +162,7 @@ def approved_sections(
             said = words(sentence)
             return normalize(sentence) in before or any(said <= fact for fact in known)
 
-        return replace(section, text=without_topics(section.text, approval, may_tell))
+        return replace(section, text=" ".join(filter(may_tell, sentences(section.text))))
 
     kept = [told(section) for section in sections]
     # An empty text would delete the section.

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Literal, Self
 
-from memory.config import HOLDS, NAMED_TOPICS, Hold, Topic
+from memory.config import HOLDS, Approval, Hold
 from memory.forms import read_as
-from memory.message import StoredMessage
+from memory.message import StoredMessage, with_replies
 from memory.namespaces import is_imported
 from memory.screening.door import secrecy
-from memory.screening.topics import held_topics
 from memory.text import digest
 
 LineSource = Literal["turn", "cut"]
@@ -30,9 +29,9 @@ class JournalEntry:
             after; empty means the same day.
         source: `turn`: a turn that was learned. `cut`: a summary took it out of its thread, so that only the journal
             and its roll-up still tell of it.
-        held: The messages that wait for the user's yes before anything tells of them: the topics of each, by its id,
-            as the words were judged when it was written down. What facts and answers make of it tells
-            `memory.facts.answers`.
+        held: The messages that wait for the user's yes before anything tells of them, and why, by their ids. What facts
+            and answers make of it tells `memory.facts.answers`.
+        harmless: The messages that a model read meanwhile, and marked so: they wait no longer to be asked about.
         place: The key under which it was read. It stays when an erase takes the message that it is made of.
     """
 
@@ -44,6 +43,7 @@ class JournalEntry:
     written: str = ""
     source: LineSource = "cut"
     held: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict, hash=False)
+    harmless: frozenset[str] = field(default=frozenset(), compare=False)
     is_screened: bool = field(default=False, compare=False)
     place: str = field(default="", compare=False)
 
@@ -67,15 +67,19 @@ class JournalEntry:
             return None
         return replace(self, messages=kept, held={each: said for each, said in self.held.items() if each not in ids})
 
-    def judged(self, approval: Collection[Topic]) -> Self:
-        """Return the entry with its messages judged by the topics that the user wants to be asked about.
+    def judged(self, approval: Approval, harmless: Collection[str] = ()) -> Self:
+        """Return the entry with those of its messages held that the user wants to be asked about.
 
-        Replies are judged too: one may say what the user had said in an exchange before.
+        Args:
+            approval: What the user wants to be asked about.
+            harmless: Ids of the messages that a model marked so. One that no model has marked waits, and a reply waits
+                with what it answers.
         """
-        found: dict[str, tuple[Hold, ...]] = {one.id: held_topics(one.text, approval) for one in self.messages}
-        return replace(
-            self, held={each: topics for each, topics in found.items() if topics}, is_screened=False
-        ).screened()
+        passing = frozenset(harmless) if approval == "sensitive" else frozenset()
+        said = {one.id for one in self.messages if one.role != "assistant"} or {one.id for one in self.messages}
+        waits = with_replies(self.messages, said - passing) if approval != "off" else ()
+        held: dict[str, tuple[Hold, ...]] = dict.fromkeys(waits, ("approval",))
+        return replace(self, held=held, harmless=passing, is_screened=False).screened()
 
     def screened(self) -> Self:
         """Return the entry with all of its messages held if one may hold a secret: replies repeat it without its name.
@@ -109,10 +113,12 @@ class JournalEntry:
         ):  # a cut knows no time of its own, but the first of those words
             times |= {each: message.time for each, message in mine.items()}
         messages = tuple(replace(words[each], time=times[each]) for each in order)
-        # What is in use stays so, and what waits waits on: only other words are judged anew.
+        # What is in use stays so, and what waits waits on: only other words, and what a model read meanwhile, are
+        # judged anew.
         stays = {each for each, message in words.items() if each in mine and mine[each].text == message.text}
+        stays -= with_replies(messages, other.harmless)
         judged = {each: (self if each in stays else other).held.get(each) for each in order}
-        held = {each: topics for each, topics in judged.items() if topics}
+        held = {each: why for each, why in judged.items() if why}
         joined = replace(self, messages=messages, held=held, is_screened=False).screened()
         if other.source == "cut" and self.source == "turn":
             return replace(joined, source="cut", written=other.written, model=other.model)
@@ -138,18 +144,18 @@ class JournalEntry:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the entry of a stored JSON form; `ValueError` if it is none."""
-        entry = read_as(cls, {**value, "held": {}, "is_screened": value.get("screened") is True})
+        entry = read_as(cls, {**value, "held": {}, "harmless": (), "is_screened": value.get("screened") is True})
         if not entry.messages:
             raise ValueError("messages must not be empty")
         return replace(entry, held=_held_in(value.get("held"), {message.id for message in entry.messages}))
 
 
 def _held_in(value: object, ids: Collection[str]) -> dict[str, tuple[Hold, ...]]:
-    """Return what an item says of the messages that wait; a topic that nobody knows waits as all of them do."""
+    """Return what an item says of the messages that wait; for a reason that nobody knows one waits as well."""
     held: dict[str, tuple[Hold, ...]] = {}
     for each, said in value.items() if isinstance(value, Mapping) else ():
         if each in ids and isinstance(said, list | tuple) and said:
-            held[each] = tuple(each for each in HOLDS if each in said) or NAMED_TOPICS
+            held[each] = tuple(each for each in HOLDS if each in said) or ("approval",)
     return held
 
 
@@ -182,7 +188,8 @@ def entries_of(
     exchanges: Iterable[Sequence[StoredMessage]],
     zone: tzinfo = UTC,
     cut: Collection[str] | None = None,
-    approval: Collection[Topic] = (),
+    approval: Approval = "off",
+    harmless: Collection[str] = (),
 ) -> list[JournalEntry]:
     """Return the journal entries for exchanges of one thread; each belongs to the day it began.
 
@@ -191,7 +198,8 @@ def entries_of(
         exchanges: What was said, each with at least one message.
         zone: The user's time zone.
         cut: Ids of the messages that a summary took away; by default all of them are as the draft says.
-        approval: The topics that wait for the user's yes.
+        approval: What waits for the user's yes.
+        harmless: Ids of the messages that a model marked so.
     """
     made = []
     for exchange in exchanges:
@@ -199,7 +207,7 @@ def entries_of(
         entry = replace(draft, day=day_of(exchange[0].time, zone), messages=messages)
         if cut is not None:
             entry = replace(entry, source="cut" if any(one.id in cut for one in messages) else "turn")
-        made.append(entry.judged(approval))
+        made.append(entry.judged(approval, harmless))
     return made
 
 

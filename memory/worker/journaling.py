@@ -6,7 +6,7 @@ from datetime import UTC, tzinfo
 
 from langgraph.store.base import Op
 
-from memory.config import Topic
+from memory.config import Approval
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import HeldJournal, writes_of
 from memory.message import with_replies
@@ -44,7 +44,8 @@ class Journaling:
         *,
         zone: tzinfo | None,
         now: str,
-        approval: Collection[Topic] = (),
+        approval: Approval = "off",
+        harmless: Collection[str] = (),
     ) -> "Journaling":
         """Return the lines of what entries of one thread hold.
 
@@ -55,14 +56,15 @@ class Journaling:
             forgotten: Ids of messages that go with deleted facts, and with them the replies.
             zone: The user's time zone, if that is known.
             now: ISO 8601.
-            approval: The topics that wait for the user's yes.
+            approval: What waits for the user's yes.
+            harmless: Ids of the messages that the model marked so.
         """
         here = zone or UTC
         draft = JournalEntry(day_of(now, here), entry.thread_id, (), entry.epoch, entry.model)
         cut = {message.id for message in reading.cut}
         gone = with_replies(reading.said, forgotten)
         said = [message for message in reading.said if message.id not in gone]
-        fresh = entries_of(draft, exchanges(said), here, cut, approval)
+        fresh = entries_of(draft, exchanges(said), here, cut, approval, harmless)
         told = {one.id: one.text for each in held.entries.values() for one in each.messages if one.id not in each.held}
         waits = [one for each in fresh for one in each.messages if one.id in each.held]
         hides = any(told.get(one.id, one.text) != one.text for one in waits)

@@ -14,14 +14,13 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from memory import prompts
 from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
-from memory.control import Epochs, belongs, read_approval, read_epochs, read_time_zone
+from memory.control import Epochs, belongs, read_epochs, read_time_zone
 from memory.door import transaction
 from memory.effects import StoreEffects, put, read, side_by_side
 from memory.facts.answers import Exchange, read_waiting
 from memory.facts.changes import Section
 from memory.facts.deletions import forgotten_messages, read_gone
-from memory.facts.profile import Profile, approved_sections, read_profile, read_sections, texts_of, write_profile
-from memory.facts.rows import read_fact_set
+from memory.facts.profile import Profile, read_profile, texts_of, write_profile
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import prune, read_journal
 from memory.message import StoredMessage
@@ -263,8 +262,6 @@ def _write(
     epoch, config = epochs.epoch, terms.config
     if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return None
-    if sections:
-        sections = yield from _approved(owner, epoch, sections, terms)
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
     yield [put(owner.namespace("journal"), PROGRESS_KEY, {**reached.to_json(), "epoch": epoch})]
     return (yield from prune(owner, reached.looked, config.journal_days, config.journal_bytes))
@@ -287,15 +284,6 @@ def _sections(owner: Owner, folds: Sequence[Fold], texts: Profile, terms: Terms)
         if text:
             sections.append(Section(name=f"history.{one.section}", text=text))
     return sections
-
-
-def _approved(owner: Owner, epoch: str, sections: Sequence[Section], terms: Terms) -> StoreEffects[list[Section]]:
-    """Leave out sentences of topics that wait for a yes: of what no fact was made of, nobody was even asked."""
-    stored, fact_set, chosen = yield from side_by_side(
-        read_sections(owner, epoch), read_fact_set(owner, epoch), read_approval(owner)
-    )
-    in_use = [fact.content for fact in fact_set.active().values()]
-    return list(approved_sections(sections, stored, in_use, terms.config.approval | chosen))
 
 
 def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects[None]:

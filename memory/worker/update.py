@@ -5,13 +5,13 @@ Killed before that commit, the model is asked again for one portion; after it, t
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import partial
 
 from memory.budget import BudgetUsedUp
-from memory.config import MemoryConfig, Topic
+from memory.config import Approval, stricter
 from memory.control import INITIAL_EPOCH, Epochs, count_edit, read_approval, read_epochs, read_known_time_zone
 from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
@@ -186,14 +186,20 @@ class _Read:
     erasure: LastErasure
     zone: tzinfo | None
     held: HeldJournal
-    approval: frozenset[Topic]
+    approval: Approval
     forgotten: frozenset[str]
 
-    def journaling(self, entry: Entry, terms: Terms) -> Journaling:
+    def journaling(self, entry: Entry, terms: Terms, harmless: Collection[str] = ()) -> Journaling:
         """Return the lines of what was read; `entry` is the newest of the entries."""
-        approval = terms.config.approval | self.approval
         return Journaling.of(
-            entry, self.reading, self.held, self.forgotten, zone=self.zone, now=terms.now(), approval=approval
+            entry,
+            self.reading,
+            self.held,
+            self.forgotten,
+            zone=self.zone,
+            now=terms.now(),
+            approval=stricter(terms.config.approval, self.approval),
+            harmless=harmless,
         )
 
 
@@ -224,12 +230,15 @@ def _update(batch: Sequence[Entry], terms: Terms, receipts: list[UpdateReceipt])
     if (found := (yield from _claim(owner, batch, terms))) is None:
         return
     claimed, read, snapshot = found
-    config = replace(terms.config, approval=terms.config.approval | read.approval)
     cut = portions(read.reading.talk, terms.config.portion_messages) or [()]
+    # A worker that dies between two portions takes the marks of the first along: what it read waits for a yes then.
+    harmless = frozenset[str]()
     for number, portion in enumerate(cut, 1):
         if number > 1:  # it may be about what the portion before has taught
             snapshot = yield from read_snapshot(owner)
-        extraction = yield from _extraction(claimed[-1], portion, snapshot, read.zone, config, terms)
+        extraction = yield from _extraction(claimed[-1], portion, snapshot, read.zone, terms)
+        harmless |= extraction.harmless
+        extraction = replace(extraction, harmless=harmless)
         later = frozenset(message.id for part in cut[number:] for message in part)
         receipts.append((yield from _apply(owner, claimed, portion, later, extraction, read.erasure, terms)))
 
@@ -260,7 +269,6 @@ def _extraction(
     portion: Sequence[StoredMessage],
     snapshot: MemorySnapshot,
     zone: tzinfo | None,
-    config: MemoryConfig,
     terms: Terms,
 ) -> WorkerEffects[Extraction]:
     """Return what a model finds in a portion; nothing is asked where there is nothing new."""
@@ -271,7 +279,7 @@ def _extraction(
         messages=portion,
         existing=snapshot.facts,
         profile=texts_of(snapshot.profile),
-        config=config,
+        config=terms.config,
         time_zone=zone,
     )
     terms.purse.check(entry.owner)
@@ -302,7 +310,7 @@ def _apply(
         claimed: The entries, as they were read for the model.
         portion: What the model was asked about.
         later: Ids of messages that it is asked about later: only after the last portion the entries are done.
-        extraction: What it found.
+        extraction: What it found, and what it marked in all portions so far.
         erasure: The last erase of facts before it was asked.
         terms: Limits, worker and clock.
 
@@ -322,7 +330,7 @@ def _apply(
     if is_changed or _is_cancelled(last, read.epochs) or read.erasure != erasure:
         raise _Overtaken
     is_done = not later
-    journaling = read.journaling(last, terms) if is_done else None
+    journaling = read.journaling(last, terms, extraction.harmless) if is_done else None
     messages = [message for message in read.reading.all if message.id not in later]
     receipt = UpdateReceipt(
         time=terms.now(),

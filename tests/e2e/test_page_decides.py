@@ -21,7 +21,7 @@ DIABETES = "User has type 2 diabetes."
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> DevServer:
-    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_APPROVAL="health")
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_APPROVAL="sensitive")
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from memory.config import MemoryConfig
+from memory.config import ExtractionForm, MemoryConfig
 from memory.effects import StoreEffects, arun
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import timestamp
@@ -68,7 +68,8 @@ async def journaled(page: Page, *said: str, day: str = "2026-03-01") -> list[str
     entries = []
     for number, text in enumerate(said):
         messages = (StoredMessage(f"m{number}", "user", text, f"{day}T10:00:{number:02}+00:00"),)
-        entries.append(JournalEntry(day, f"{day}-{number}", messages, "initial", source="turn").judged({"health"}))
+        entry = JournalEntry(day, f"{day}-{number}", messages, "initial", source="turn")
+        entries.append(entry.judged("sensitive", [] if re.search("asthma|doctor", text) else [f"m{number}"]))
     await arun(page.app.store, append(Owner.of("local"), entries))
     return [entry.key for entry in entries]
 
@@ -91,7 +92,7 @@ async def test_a_message_that_waits_is_answered_and_the_answer_taken_back(page: 
     await page.post("line-answer", whole=whole, key=key, recall="no")
     assert SAID not in await told(page)
     assert "Messages that wait" not in await page.get("updates")
-    assert "not recalled: health" in await page.get("journal", whole=whole)
+    assert "not recalled: waits for your yes" in await page.get("journal", whole=whole)
     await page.post("line-answer", whole=whole, key=key, recall="yes", view="journal")
     assert SAID in await told(page)
     assert "not recalled" not in await page.get("journal")
@@ -118,7 +119,7 @@ async def test_many_messages_are_answered_together_and_old_ones_are_not_asked_ab
 async def test_the_api_lists_what_waits_in_the_journal_and_takes_answers(page: Page) -> None:
     key, other = await journaled(page, SAID, "I like tea.", day=timestamp(page.app.clock())[:10])
     listed = (await page.client.get("/journal?waits=true")).json()
-    assert [(each["key"], each["waits"], each["refused"]) for each in listed["entries"]] == [(key, ["health"], False)]
+    assert [(each["key"], each["waits"], each["refused"]) for each in listed["entries"]] == [(key, ["approval"], False)]
     assert (await page.client.get("/journal")).json()["total"] == 2
     done = await page.client.put(f"/journal/{key}/recall", json={"recall": False})
     assert (done.status_code, done.json()["refused"]) == (200, True)
@@ -133,17 +134,26 @@ async def test_the_api_lists_what_waits_in_the_journal_and_takes_answers(page: P
 
 
 async def test_what_the_server_always_asks_about_cannot_be_switched_off() -> None:
-    page = Page(MemoryConfig(approval=frozenset({"people"})))
-    await page.post("approval-save")
-    assert (await page.client.get("/approval")).json()["always"] == ["people"]
-    assert re.search(r'value="people" checked disabled', await page.get("held"))
+    page = Page(MemoryConfig(approval="sensitive"))
+    await page.post("approval-save", approval="off")
+    assert (await page.client.get("/approval")).json()["always"] == "sensitive"
+    held = await page.get("held")
+    assert re.search(r'value="off" disabled', held)
+    assert re.search(r'value="sensitive" checked', held)
+
+
+@pytest.mark.parametrize("form", ["full", "brief"])
+async def test_who_cannot_mark_what_is_sensitive_says_so(form: ExtractionForm) -> None:
+    page = Page(MemoryConfig(extraction_form=form))
+    assert (await page.client.get("/approval")).json()["marks"] is (form == "full")
+    assert ("cannot say what is sensitive" in await page.get("held")) is (form == "brief")
 
 
 async def test_the_api_chooses_and_decides(page: Page) -> None:
-    answer = await page.client.put("/approval", json={"topics": ["health"]})
-    assert answer.json()["topics"] == ["health"]
-    wrong = await page.client.put("/approval", json={"topics": ["weather"]})
-    assert (wrong.status_code, "topics" in wrong.text) == (422, True)
+    answer = await page.client.put("/approval", json={"approval": "sensitive"})
+    assert answer.json()["approval"] == "sensitive"
+    wrong = await page.client.put("/approval", json={"approval": "weather"})
+    assert (wrong.status_code, "approval" in wrong.text) == (422, True)
     fact = propose(page.facts, ASTHMA)
     assert (await page.client.get("/overview")).json()["waiting"] == 1
     done = await page.client.patch(f"/facts/{fact.id}", json={"status": "active", "content": "User has mild asthma"})
@@ -152,7 +162,7 @@ async def test_the_api_chooses_and_decides(page: Page) -> None:
 
 
 async def test_what_an_update_lets_wait_is_named_beside_the_chat_and_under_learned_last() -> None:
-    page = Page(MemoryConfig(approval=frozenset({"health"})))
+    page = Page(MemoryConfig(approval="all"))
     change = Change(action="new", content=ASTHMA, confidence=0.9, sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
     now = timestamp(page.app.clock())
     done = page.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)

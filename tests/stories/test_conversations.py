@@ -136,7 +136,7 @@ def test_10_an_order_in_a_message_is_held_and_shown_to_no_model(ada: Person) -> 
 
 
 def test_11_what_is_sensitive_waits_for_a_yes(ada: Person) -> None:
-    ada.memory.put("/approval", json={"topics": ["health"]}).raise_for_status()
+    ada.memory.put("/approval", json={"approval": "sensitive"}).raise_for_status()
     ada.says("I live in Oslo. I suffer from asthma.")
     ada.knows("User lives in Oslo.")
     waiting = ada.fact("asthma", status="waiting")

@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.memory import InMemoryStore
 
 from memory.archive.entries import aexport
-from memory.config import MemoryConfig, Topic
+from memory.config import MemoryConfig
 from memory.effects import run
 from memory.facts.changes import Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
@@ -27,24 +27,30 @@ from tests.archives import import_document
 from tests.fakes import Clock
 
 ADA = Owner.of("ada")
-HEALTH: frozenset[Topic] = frozenset({"health"})
 DIABETES = "User has type 2 diabetes."
 FIGS = "User likes figs."
 DAY = 86_400
 
 
 class Person:
-    """One user who wants to be asked about health, and what is said to their memory."""
+    """One user who wants to be asked about what is sensitive, and what is said to their memory."""
 
     def __init__(self, **options: object) -> None:
         self.store, self.clock = InMemoryStore(), Clock()
-        self.config = replace(MemoryConfig(approval=HEALTH, approval_days=30), **options)  # type: ignore[arg-type]  # any of its fields
+        self.config = replace(MemoryConfig(approval="sensitive", approval_days=30), **options)  # type: ignore[arg-type]  # any of its fields
         self.facts = FactStore(self.store, "ada", config=self.config, clock=self.clock)
 
     def says(self, *contents: str, thread: str = "t", message: str = "m1", **more: object) -> Outcome:
         self.clock.advance(1)
         changes = tuple(
-            Change(action="new", content=each, confidence=0.9, sources=(message,), said_at=self.now())
+            Change(
+                action="new",
+                content=each,
+                confidence=0.9,
+                sources=(message,),
+                said_at=self.now(),
+                topic="none" if each == FIGS else "health",
+            )
             for each in contents
         )
         return self.learns(Extraction(changes=changes, **more), thread)  # type: ignore[arg-type]  # profile
@@ -88,9 +94,10 @@ def person() -> Person:
 
 
 def test_a_profile_section_tells_nothing_that_waits_and_what_was_said_yes_to(person: Person) -> None:
-    section = Section(name="user.personal", text="Lives in Oslo. Has type 2 diabetes.")
+    section = Section(name="user.personal", text="Likes figs. Has type 2 diabetes.")
+    person.says(FIGS, message="m0")
     person.says(DIABETES, profile=(section,))
-    assert texts_of(run(person.store, read_profile(ADA, "initial"))) == {"user.personal": "Lives in Oslo."}
+    assert texts_of(run(person.store, read_profile(ADA, "initial"))) == {"user.personal": "Likes figs."}
     person.facts.approve(person.the_one().id, source="api")
     person.says(FIGS, message="m2", profile=(section,))
     assert texts_of(run(person.store, read_profile(ADA, "initial"))) == {"user.personal": section.text}

@@ -13,7 +13,7 @@ from memory.outbox.receipts import UpdateReceipt, read_receipts
 from tests.fakes import RecordingModel
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 
-ASKS = replace(CONFIG, approval=frozenset({"health"}))
+ASKS = replace(CONFIG, approval="sensitive")
 
 
 def answers(messages: list[BaseMessage]) -> str:
@@ -39,7 +39,7 @@ def test_what_the_model_calls_sensitive_waits_where_the_user_wants_to_be_asked()
     one.drain()
     assert (one.facts(), waits(one)) == (["User goes to the ward each Monday."], [])
     other = bench()
-    run(other.store, write_approval(ADA, ["health"]))
+    run(other.store, write_approval(ADA, "sensitive"))
     other.say("I go to the ward each Monday.")
     other.drain()
     assert (other.facts(), waits(other)) == ([], ["User goes to the ward each Monday."])

@@ -11,7 +11,7 @@ from memory.backfill.exports import read_chatgpt
 from memory.backfill.sources import ImportSource, open_source
 from memory.backfill.taking_back import TakenBack, erase_source
 from memory.backfill.taking_in import SourceGone, TakenIn, take_in
-from memory.config import TOPICS, MemoryConfig
+from memory.config import Approval, MemoryConfig
 from memory.control import write_approval
 from memory.effects import run
 from memory.erase import threads_feeding
@@ -61,14 +61,15 @@ def facts(bench: MemoryBench) -> list[Fact]:
 
 
 @pytest.mark.parametrize("by", ["deployment", "user"])
-def test_a_sensitive_message_of_an_import_is_told_only_after_a_yes(by: str) -> None:
+def test_a_message_of_an_import_is_told_only_after_a_yes_where_no_model_marked_it(by: str) -> None:
     bench = MemoryBench()
     if by == "user":
-        run(bench.store, write_approval(ADA, ["people"]))
-    source, approval = opened(bench), TOPICS[2:3] if by == "deployment" else ()
+        run(bench.store, write_approval(ADA, "sensitive"))
+    source = opened(bench)
+    approval: Approval = "sensitive" if by == "deployment" else "off"
     run(bench.store, take_in(ADA, source, FIGS, now=bench.clock(), learn=False, portion_messages=4, approval=approval))
     told = [one.text for entry in run(bench.store, read_past(ADA, bench.epoch())) for one in entry.messages]
-    assert told == ["I like figs.", "So I like figs."]
+    assert told == []  # no model has read it
     assert len(bench.journaled()) == 4
 
 

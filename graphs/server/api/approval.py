@@ -1,4 +1,4 @@
-"""Of which topics a person wants to be asked before anything that is learned of them is used."""
+"""About what a person wants to be asked before anything that is learned of it is used."""
 
 import logging
 
@@ -7,21 +7,25 @@ from pydantic import BaseModel, Field
 from graphs.server.api.facts import facts_of
 from graphs.server.api.journal import asked_about
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
-from memory.config import TOPICS, Topic
+from memory.config import Approval as Choice
 from memory.control import read_approval, read_epoch, write_approval
 
 logger = logging.getLogger(__name__)
 
 router = MemoryRouter()
 
-_MEANS = "health, money, people (others than you), or everything."
+_MEANS = "`off`, `sensitive` (health, money, people other than you), or `all`."
 
 
 class Approval(BaseModel):
     """What waits for your yes before it is used."""
 
-    topics: list[Topic] = Field(description=f"What you chose: {_MEANS}")
-    always: list[Topic] = Field(description="What this deployment asks everybody about; nobody can switch it off.")
+    approval: Choice = Field(description=f"What you chose: {_MEANS}")
+    always: Choice = Field(description="What this deployment asks everybody about; nobody can switch it off.")
+    marks: bool = Field(
+        description="Whether the memory model marks what is sensitive. The local one cannot: then `sensitive` asks "
+        "about all that is learned, as `all` does."
+    )
     days: int = Field(description="What waits so many days ends without a yes; 0: it waits.")
     most: int = Field(description="So many facts wait at most; of more, those that have waited longest go.")
     waiting: int = Field(description="How many facts wait now (`GET /memory/facts?status=waiting`).")
@@ -31,9 +35,9 @@ class Approval(BaseModel):
 
 
 class ApprovalChoice(StrictModel):
-    """Say about which topics you want to be asked; an empty list asks about none."""
+    """Say about what you want to be asked."""
 
-    topics: list[Topic] = Field(max_length=len(TOPICS), description=_MEANS)
+    approval: Choice = Field(description=_MEANS)
 
 
 @router.get("/approval", summary="See what waits for your yes before it is used")
@@ -44,9 +48,9 @@ async def get_approval(call: AgentCall) -> Approval:
 
 @router.put("/approval", summary="Choose what waits for your yes before it is used")
 async def put_approval(call: AgentCall, choice: ApprovalChoice) -> Approval:
-    """Choose, for all agents. What is in use stays so; what waits goes on waiting, also when its topic is taken off."""
-    await call.run(write_approval(call.owner, choice.topics))
-    logger.info("approval is asked for %d topics", len(set(choice.topics)))
+    """Choose, for all agents. What is in use stays so, and what waits goes on waiting."""
+    await call.run(write_approval(call.owner, choice.approval))
+    logger.info("approval is %s", choice.approval)
     return await approval_of(call)
 
 
@@ -60,8 +64,9 @@ async def approval_of(call: Call, messages: int | None = None) -> Approval:
     config, chosen = call.service.settings.memory, await call.run(read_approval(call.owner))
     epoch = await call.run(read_epoch(call.owner))
     return Approval(
-        topics=[topic for topic in TOPICS if topic in chosen],
-        always=[topic for topic in TOPICS if topic in config.approval],
+        approval=chosen,
+        always=config.approval,
+        marks=config.extraction_form == "full",
         days=config.approval_days,
         most=config.max_waiting,
         waiting=len(await facts_of(call).alist("waiting")),

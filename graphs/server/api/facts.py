@@ -54,8 +54,8 @@ class FactView(BaseModel):
     )
     held: Held = Field(
         "",
-        description="Why it waits for you: it may hold a `secret`, reads as an `order`, or is of a topic that needs "
-        "your `approval`. Empty: it does not wait.",
+        description="Why it waits for you: it may hold a `secret`, reads as an `order`, or needs your `approval`. "
+        "Empty: it does not wait.",
     )
     pinned: bool
     revision: int
@@ -66,7 +66,7 @@ class FactView(BaseModel):
         description="Until when, included; a fact that holds no longer is not shown as current. Of a corrected one, "
         "the day on which the other was said."
     )
-    topic: str = Field(description="The sensitive topic for which it waits, or waited, for a yes; empty if none.")
+    topic: str = Field(description="The sensitive topic that the model named when it had to wait; empty if none.")
     replaces: str = Field(
         description="Id of the fact that it corrected, or whose place it takes once you say yes; empty if none."
     )

@@ -43,7 +43,7 @@ class JournalExchange(BaseModel):
     thread_id: str
     source: LineSource = Field(description="`turn`: it was learned. `cut`: a summary took it out of its thread.")
     waits: list[Hold] = Field(
-        [], description="Why nothing tells what was said in it, until your yes: topics, or a secret. Empty: it is told."
+        [], description="Why nothing tells what was said in it, until your yes. Empty: it is told."
     )
     refused: bool = Field(False, description="You said no to it.")
     messages: list[JournalMessage]
@@ -111,7 +111,7 @@ class Line:
 def view_of(line: Line) -> JournalExchange:
     """Return an exchange as the memory API shows it."""
     shown = JournalExchange.model_validate(line.entry)
-    return shown.model_copy(update={"waits": list(line.waits.topics), "refused": line.waits.is_refused})
+    return shown.model_copy(update={"waits": list(line.waits.why), "refused": line.waits.is_refused})
 
 
 async def journal_of(call: Call, epoch: str, since: str = "") -> list[Line]:

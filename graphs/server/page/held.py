@@ -1,4 +1,4 @@
-"""What waits for a person, facts and messages: yes, other words, or no; and of which topics they want to be asked."""
+"""What waits for a person, facts and messages: yes, other words, or no; and about what they want to be asked."""
 
 import json
 from contextlib import suppress
@@ -12,7 +12,6 @@ from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import answer, asked_about
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.entries import read_fact
-from memory.config import TOPICS
 from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, moment, timestamp, to_item
 
@@ -126,7 +125,6 @@ async def answer_all_lines(asked: PageRequest) -> Response:
 
 @pages.post("approval-save")
 async def save_approval(asked: PageRequest) -> Response:
-    """Choose the topics about which to be asked."""
-    chosen = [topic for topic in TOPICS if topic in asked.all("topic")]
-    await put_approval(asked.call, ApprovalChoice(topics=chosen))
+    """Choose about what to be asked."""
+    await put_approval(asked.call, asked.fields(ApprovalChoice))
     return await show_held(asked, "Saved. What is in use already stays so.")

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.page.assets import missing
-from memory.config import CATEGORIES, NAMED_TOPICS, TOPICS
+from memory.config import APPROVALS, CATEGORIES
 from memory.facts.fact import moment
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -37,10 +37,7 @@ VIEWS = {
     "preview": "Preview",
     "data": "Your data",
 }
-_TOPICS = {
-    "health": "Health", "money": "Money", "people": "Other people", "everything": "Everything",
-    "secret": "May hold a secret",
-}  # fmt: skip
+_WHY = {"health": "about health", "money": "about money", "people": "about other people", "secret": "may hold a secret"}
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -55,9 +52,8 @@ def environment() -> Environment:
     made.globals |= {
         "views": VIEWS,
         "categories": CATEGORIES,
-        "topics": TOPICS,
-        "named": NAMED_TOPICS,
-        "topic_titles": _TOPICS,
+        "approvals": APPROVALS,
+        "why": _WHY,
     }
     for name in made.list_templates():  # read and compiled once: the event loop must not wait for a disk
         made.get_template(name)
